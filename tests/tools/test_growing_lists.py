@@ -25,6 +25,7 @@ from reenact.facts import growing
 from reenact.privacy.gate import CredentialRedactor
 from reenact.store import open_store
 from reenact.store.checking import check_store
+from reenact.store.reading import SqliteRecording
 from reenact.store.records import records_of
 
 GROWS = ("messages",)
@@ -363,6 +364,82 @@ def test_a_fork_begins_a_list_anew_that_it_sets_and_replays(tmp_path: Path) -> N
     assert reenact.replay(forked.id, entry=lambda: list(agent(40)), store=store).verdict == "exact"
 
 
+# --- replays look in the same way --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reads_no_state(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The events whose states were read whole."""
+    read: list[int] = []
+    whole = SqliteRecording.checkpoint_slots
+
+    def reading(self: SqliteRecording, event: int, phase: str, *, proven: bool = True) -> Any:
+        read.append(event)
+        return whole(self, event, phase, proven=proven)
+
+    monkeypatch.setattr(SqliteRecording, "checkpoint_slots", reading)
+    return read
+
+
+@pytest.mark.usefixtures("nothing_is_removed")
+@pytest.mark.parametrize("again", [reenact.replay, lambda ref, **named: reenact.fork(ref, 55, **named)])
+def test_a_replay_and_a_fork_look_at_what_is_new(
+    tmp_path: Path, reads_no_state: list[int], monkeypatch: pytest.MonkeyPatch, again: Callable[..., object]
+) -> None:
+    record(tmp_path / "s.db", 60)
+    looked: list[Any] = []
+    entry = growing._entry
+    monkeypatch.setattr(growing, "_entry", lambda item, name: looked.append(item) or entry(item, name))
+    again("@", entry=lambda: list(agent(60)), store=str(tmp_path / "s.db"))
+    assert len(set(reads_no_state)) < 12, "below 16 entries, where lists are looked at whole"
+    assert len(looked) < 4 * 120, "each once, and the last known one at each look"
+
+
+def test_a_kept_replay_has_the_states_of_its_run(tmp_path: Path) -> None:
+    seen = record(tmp_path / "s.db", 40)
+    store = str(tmp_path / "s.db")
+    forked = reenact.fork("@", 38, entry=lambda: list(agent(40)), store=store)
+    kept = opened(tmp_path / "s.db", forked.id)
+    assert list(states(kept)) == seen
+    assert digests(kept) == digests(opened(tmp_path / "s.db", "@~1"))
+    assert not list(check_store(tmp_path / "s.db" / "store.db").breaks)
+
+
+def _alter(when: int, at: int) -> Callable[[int, dict[str, Any]], None]:
+    def change(number: int, state: dict[str, Any]) -> None:
+        if number == when:
+            state["messages"][at]["role"] = "tool"
+
+    return change
+
+
+@pytest.mark.parametrize("when", [20, 33, 39])
+def test_a_replay_finds_an_old_entry_that_changed_also_when_no_proof_comes_before_the_end(
+    tmp_path: Path, when: int
+) -> None:
+    record(tmp_path / "s.db", 40)
+    with pytest.raises(reenact.Divergence, match=r"3\.role"):
+        reenact.replay("@", entry=lambda: list(agent(40, _alter(when, 3))), store=str(tmp_path / "s.db"))
+
+
+def test_a_replay_of_a_wrong_declaration_comes_to_the_same_and_says_what_is_not_proven(tmp_path: Path) -> None:
+    record(tmp_path / "s.db", 40, _alter(34, 3))
+    replayed = reenact.replay("@", entry=lambda: list(agent(40, _alter(34, 3))), store=str(tmp_path / "s.db"))
+    assert replayed.verdict == "same"
+    assert "not proven" in replayed.report.last_line
+
+
+def test_a_list_with_what_was_removed_replays(tmp_path: Path) -> None:
+    secret = "sk-proj-" + "Ab3dE6gH9jK2mN5pQ8sT" * 2
+
+    def change(number: int, state: dict[str, Any]) -> None:
+        if number == 20:
+            state["messages"].append({"role": "user", "api_key": secret})
+
+    record(tmp_path / "s.db", 40, change)
+    assert reenact.replay("@", entry=lambda: list(agent(40, change)), store=str(tmp_path / "s.db")).verdict == "exact"
+
+
 # --- any change at any time ---------------------------------------------------------------------------------------
 
 _fresh = iter(range(10**9))
@@ -436,3 +513,44 @@ def test_every_state_of_a_true_declaration_is_proven(changes: list[tuple[str, in
     looks, read, recording = _read(changes)
     assert read == looks
     assert not list(recording.gaps())
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.lists(st.tuples(st.sampled_from(TRUE), _AT), min_size=1, max_size=20), st.data())
+def test_a_replay_is_exact_and_no_entry_can_be_another_one(changes: list[tuple[str, int]], data: st.DataObject) -> None:
+    """The same changes again are exact. With one entry that is another one, whenever that is, they never are."""
+
+    def entry(other: tuple[int, int] | None) -> None:
+        state: dict[str, Any] = {"plan": "", "messages": [_numbered(n) for n in range(20)]}
+        for step, (name, at) in enumerate(changes):
+            if other is not None and other[0] == step:
+                state["messages"][other[1] % len(state["messages"])]["role"] = "another"
+            with reenact.step("turn", state, grows=GROWS):
+                _numbered_changes(state, name, at)
+
+    with tempfile.TemporaryDirectory() as folder:
+        store = str(Path(folder) / "s.db")
+        with reenact.record(agent="agent", store=store):
+            entry(None)
+        assert reenact.replay("@", entry=lambda: entry(None), store=store).verdict == "exact"
+        other = data.draw(st.tuples(st.integers(0, len(changes) - 1), _AT))
+        with pytest.raises(reenact.Divergence):
+            reenact.replay("@", entry=lambda: entry(other), store=store)
+
+
+def _numbered(number: int) -> dict[str, Any]:
+    return {"role": "user", "content": [{"text": f"this is message {number}"}]}
+
+
+def _numbered_changes(state: dict[str, Any], name: str, at: int) -> None:
+    count = len(state["messages"])
+    if name == "append":
+        state["messages"].append(_numbered(count))
+    elif name == "extend":
+        state["messages"].extend(_numbered(count + n) for n in range(at % 40))
+    elif name == "add":
+        state["messages"] = [*state["messages"], _numbered(count)]
+    elif name == "copy":
+        state["messages"] = copy.deepcopy(state["messages"])
+    elif name == "other":
+        state["plan"] = f"plan {at}"

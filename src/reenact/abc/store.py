@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from reenact.abc.hashes import Hash
     from reenact.facts.checkpoint import Checkpoint, Snapshot, Version
     from reenact.facts.effects import Claim
     from reenact.facts.event import Event, LaneFact, Payload
@@ -133,6 +134,19 @@ class Recording(Protocol):
         Raises:
             BlobMissing: A list in it was declared to grow only, and that it does is not proven (``unproven``).
         """
+        ...
+
+    def checkpoint_digests(self, event: int, phase: str) -> Mapping[str, str] | None:
+        """Digest of each part of such a state, as of a payload; empty where it is of no bytes. None as above. Costs the
+        same whatever the length of its parts.
+
+        Raises:
+            BlobMissing: As ``checkpoint_slots``.
+        """
+        ...
+
+    def begin_digest(self) -> Hash:
+        """A hash that has been given nothing yet: from the bytes of a payload it makes the digest of that payload."""
         ...
 
     def checkpoint_note(self, event: int, phase: str) -> str:

@@ -217,6 +217,12 @@ class Growth:
         """What was recorded of the lists cannot be gone on from: the next look at each is at all of it."""
         self._stale = True
 
+    def held(self, number: int) -> list[Any] | None:
+        """The list of a number; None where it is known no more."""
+        with self._lock:
+            every = [each for lists in self._lists.values() for each in lists]
+        return next((each.held for each in every if each.number == number), None)
+
     def look(self, name: str, held: list[Any], state: Any, place: str) -> tuple[Grown, tuple[str, ...]] | None:
         """A look at a list: its new entries, and the types in it that could not be stored. None: it is to be recorded
         whole.

@@ -107,6 +107,10 @@ class Reads:
         return -1 if self.taking else count
 
 
+def _unheard(proof: Proof) -> None:
+    """A proof of a list that is compared with none."""
+
+
 class RecordingSession:
     """Performs and notes the crossings of one run and of the child runs inside it.
 
@@ -162,6 +166,8 @@ class RecordingSession:
         self._bytes = 0
         self._reads: dict[Reads, None] = {}
         self._faults: list[str] = []
+        self.on_proof: Callable[[Proof], object] = _unheard
+        """Told of each proof of a growing list."""
         self.growth = Growth(self._proved, lambda: getattr(redactor, "mark", b""))
         self.unkept: StoreError | None = None
         """Why not all could be written, as the store has said it first."""
@@ -285,6 +291,7 @@ class RecordingSession:
         self.put(Noted(None, f"{GROWN}{proof.number}", {"proven": proof.look}))
         if proof.wrong:
             self.put(GapNoted(proof.wrong, proof.place))
+        self.on_proof(proof)
 
     def keep_file(self, before: Before, content: bytes | None) -> None:
         """What a path was before the run changed it first, and what it held where that is kept."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import _thread
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -31,7 +31,7 @@ from reenact.facts.call import (
 from reenact.facts.event import Event
 from reenact.facts.exporters import Endpoint
 from reenact.facts.file_notes import NOTE as FILE
-from reenact.facts.growing import Growth
+from reenact.facts.growing import Growth, Proof
 from reenact.facts.imported import is_imported
 from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
@@ -46,6 +46,7 @@ from reenact.replaying.chains import Chains
 from reenact.replaying.comparing import Comparing
 from reenact.replaying.ending import StoppedEnd
 from reenact.replaying.files_read import Files
+from reenact.replaying.grown_states import GrownStates
 from reenact.replaying.imported import KeyedMatcher, Own
 from reenact.replaying.insides import FrozenScopes, never_handed_over
 from reenact.replaying.long_values import needed, read_value
@@ -116,6 +117,8 @@ class ReplaySession:
         self.tally = Tally()
         self.divergences: list[Divergence] = []
         self._growing: dict[str, tuple[str, ...]] = {}
+        self._growth = Growth(self._proved)
+        self._grown = GrownStates(recording)
         self.unreplayable: list[UnreplayableRun] = []
         self.damaged: list[StoreError] = []
         self.on_stop: Callable[[], object] = _nothing
@@ -292,6 +295,11 @@ class ReplaySession:
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
         """Compare the state of a step with the recorded one."""
         try:
+            grown = self._grown.compared(event, phase, slots, self._growth.held)
+            if grown is not None:
+                if self._grown.is_same(grown):
+                    return
+                slots = grown.whole()
             for different in self._comparing.state(event, phase, slots):
                 self._noticed(different)
         except BlobMissing as missing:
@@ -300,17 +308,37 @@ class ReplaySession:
             self.tally.states_unproven.append(event)
 
     def growing(self, step: str, declared: tuple[str, ...]) -> tuple[tuple[str, ...], Growth | None]:
-        """As it was recorded, whatever is declared now; every state is looked at whole, and compared."""
+        """As it was recorded, whatever is declared now."""
         names = self._growing.get(step)
         if names is None:
             first = next(self.recording.events(kinds=[Kind.STEP], name=step, limit=1), None)
             names = self._growing[step] = declared if first is None else tuple(first.call.head.get(GROWS) or ())
-        return names, None
+        return names, self._growth
+
+    def _proved(self, proof: Proof) -> None:
+        """A list of the agent's states was gone through. Where it is not what it was, the states that counted as the
+        same are no more known to be: the last one is compared again, whole."""
+        doubted = self._grown.doubted(proof)
+        if doubted is None:
+            return
+        last, events = doubted
+        different = list(self._comparing.state(last.event, last.phase, last.whole())) if self._compares_states() else []
+        if not different:
+            self.tally.states_unproven += events
+        for each in different:
+            self._noticed(each)
+
+    def _compares_states(self) -> bool:
+        """Whether the agent's states are still to be the recorded ones."""
+        return True
 
     def restate(self, event: int, state: Any) -> Any:
         """Of a fork what it, or a fork before it, has changed the state to there."""
         changes = (self.run.environment.get("restated") or {}).get(str(event))
-        return restated(state, changes) if changes else None
+        if not changes:
+            return None
+        self._growth.finish(f"the start of step {event}")  # what lists hold is changed by us, not by the agent
+        return restated(state, changes)
 
     def printed(self, stream: int, data: bytes) -> None:
         """What the agent's own lanes print, for whoever compares it."""
@@ -556,7 +584,9 @@ class ReplaySession:
         return lanes.inside(self.root)
 
     def close(self) -> None:
-        """The agent has ended: let go of whatever still waits."""
+        """The agent has ended: prove its lists, and let go of whatever still waits."""
+        with suppress(Halt):  # it is noted
+            self._growth.finish("the end of the run")
         self.closed = True
         halted = self.gate.halted
         self.gate.halt(halted or Halt("the replay has ended"))

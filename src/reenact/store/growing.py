@@ -10,9 +10,9 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from reenact.abc.hashes import Hash
 from reenact.facts.growing import Grown
 from reenact.store.frames import Packing
-from reenact.store.hashes import Hash
 from reenact.store.splice_rows import LOW, Splice
 from reenact.store.splices import Change, Piece
 from reenact.store.splicing import new_text, put_portions

@@ -1,34 +1,17 @@
-"""Hashes: what digests are made with, as far as the store needs it."""
+"""The store's hash, which digests of payloads are made with."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from reenact.facts.large import is_large, is_withheld
 
+if TYPE_CHECKING:
+    from reenact.abc.hashes import Hash
+
 DIGEST_SIZE = 16
-
-
-class Hash(Protocol):
-    """The part of a hash object that is used here."""
-
-    def update(self, data: bytes, /) -> None:
-        """Take in more bytes."""
-        ...
-
-    def digest(self) -> bytes:
-        """The digest of what was taken in."""
-        ...
-
-    def hexdigest(self) -> str:
-        """The same in hexadecimal digits."""
-        ...
-
-    def copy(self) -> Hash:
-        """A hash that goes on from here."""
-        ...
 
 
 class KeyedHash:

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple, TypeVar
 
+from reenact.abc.hashes import Hash
 from reenact.errors import BlobMissing, EventNotFound, StoreError
 from reenact.facts.call import Json
 from reenact.facts.checkpoint import Snapshot, Version
@@ -311,6 +312,14 @@ class SharingRecording:
     def checkpoint_slots(self, event: int, phase: str, *, proven: bool = True) -> Mapping[str, bytes] | None:
         """See ``abc.store.Recording``."""
         return self._steady(Part.EVENTS, lambda _: self._holder(event).checkpoint_slots(event, phase, proven=proven))
+
+    def checkpoint_digests(self, event: int, phase: str) -> Mapping[str, str] | None:
+        """See ``abc.store.Recording``."""
+        return self._steady(Part.EVENTS, lambda _: self._holder(event).checkpoint_digests(event, phase))
+
+    def begin_digest(self) -> Hash:
+        """See ``abc.store.Recording``."""
+        return self._own.begin_digest()
 
     def checkpoint_note(self, event: int, phase: str) -> str:
         """See ``abc.store.Recording``."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import groupby, islice
 from typing import Any
 
+from reenact.abc.hashes import Hash
 from reenact.facts.call import Call, End, Outcome, Stream, Value
 from reenact.facts.checkpoint import Snapshot, Version
 from reenact.facts.event import Event, LaneFact, Payload
@@ -253,6 +254,18 @@ class MemoryRecording:
             note, proofs = self.checkpoint_note(event, phase), self._log.noted.get(None, {})
             require_proven(self.run.id, event, list(found), note, proofs)
         return None if found is None else dict(found)
+
+    def checkpoint_digests(self, event: int, phase: str) -> Mapping[str, str] | None:
+        """See ``abc.store.Recording``. All of the state is gone through: it is in memory as it is."""
+        slots = self.checkpoint_slots(event, phase)
+        return None if slots is None else {name: self._digest_of(body) for name, body in slots.items()}
+
+    def _digest_of(self, body: bytes) -> str:
+        return self._hasher.of_body(body).hex() if body else ""
+
+    def begin_digest(self) -> Hash:
+        """See ``abc.store.Recording``."""
+        return self._hasher.begin()
 
     def checkpoint_note(self, event: int, phase: str) -> str:
         """See ``abc.store.Recording``."""

@@ -11,6 +11,7 @@ from reenact.store.guarding import guarded, guarded_each
 from reenact.store.span import Owner, span_of
 
 if TYPE_CHECKING:
+    from reenact.abc.hashes import Hash
     from reenact.facts.call import Json
     from reenact.facts.checkpoint import Snapshot, Version
     from reenact.facts.event import Event, LaneFact, Payload
@@ -222,6 +223,15 @@ class SqliteRecording:
     def checkpoint_slots(self, event: int, phase: str, *, proven: bool = True) -> Mapping[str, bytes] | None:
         """See ``abc.store.Recording``."""
         return self._states.slots(event, phase, proven=proven)
+
+    @guarded
+    def checkpoint_digests(self, event: int, phase: str) -> Mapping[str, str] | None:
+        """See ``abc.store.Recording``."""
+        return self._states.digests(event, phase)
+
+    def begin_digest(self) -> Hash:
+        """See ``abc.store.Recording``."""
+        return self._hasher.begin()
 
     @guarded
     def checkpoint_note(self, event: int, phase: str) -> str:

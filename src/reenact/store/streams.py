@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from reenact.abc.hashes import Hash
 from reenact.facts.call import Fidelity
 from reenact.facts.record import SegmentArrived
 from reenact.store.codec import dump, joined, load, weaker
-from reenact.store.hashes import DIGEST_SIZE, Hash, KeyedHash
+from reenact.store.hashes import DIGEST_SIZE, KeyedHash
 from reenact.store.payloads import compress, decompress
 
 ROW_BYTES = 256 << 10

@@ -80,6 +80,8 @@ class KeepingSession(ReplaySession):
         """Everything that happens is noted in ``child``, and ``ledger`` asked before a write; ``answered`` is told of
         each recorded answer handed over."""
         self.child = child
+        self._growth = child.growth
+        child.on_proof = self._proved
         child.number_as({lane.path: lane.number for lane in self.recording.lanes()})
         self._ledger = ledger
         self.answered = answered
@@ -183,6 +185,10 @@ class KeepingSession(ReplaySession):
             super().checkpoint(event, phase, slots)
         self.child.checkpoint(event, phase, slots)
 
+    def _compares_states(self) -> bool:
+        """Behind the cut the agent may change what it held before."""
+        return not self.gate.cut
+
     def restate(self, event: int, state: Any) -> Any:
         """The branching step starts with what the plan sets, every other one with what the parent's did."""
         recorded = self.run.environment.get("restated") or {}
@@ -194,6 +200,7 @@ class KeepingSession(ReplaySession):
             self.gate.differs = self.gate.differs or differs(state, self.plan.state)
         if not changes:
             return None
+        self._growth.finish(f"the start of step {event}")  # what lists hold is changed by the plan, not by the agent
         self.restated[str(event)] = changes
         return restated(state, changes)
 
