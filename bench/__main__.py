@@ -24,8 +24,9 @@ from datetime import date
 from pathlib import Path
 
 from bench import peers
-from bench.goals import NAMES, cases, rows
+from bench.goals import NAMES, SLOW, STATES, STEPS, cases, rows
 from bench.rounds import Case, Metrics, judge, schedule
+from bench.states_table import render_states
 from bench.table import render
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,16 +45,19 @@ def main() -> int:
     wanted = {name for name in options.only.split(",") if name}
     if wanted:
         table = [row for row in table if row.ours.case.split("[")[0] in wanted]
-    chosen = cases(table)
+    states = [each for each in STATES if not wanted or each.case in wanted]
+    chosen = [*cases(table), *(Case(each.case, STEPS, SLOW[each.case]) for each in states)]
     print(f"{date.today()}, {machine()};")
     print(f"{options.rounds} rounds, every case once a round in a process of its own; medians, ratios inside a round\n")
     results, missing = measure(chosen, options.rounds)
     lines = [judge(row, results, missing) for row in table]
     print(render(lines, NAMES))
+    print("\n" + render_states(states, STEPS, results, missing))
     if options.json:
         kept = [{"round": number, "case": case, **metrics} for (number, case), metrics in results.items()]
         Path(options.json).write_text(json.dumps({"results": kept, "absent": missing}, indent=1) + "\n")
-    print("\n" + peers.report())
+    if not wanted:
+        print("\n" + peers.report())
     return 1 if options.strict and any(line.met is False for line in lines) else 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from bench.rounds import Case, Figure, Row
 
@@ -30,6 +31,35 @@ NAMES = {
 }
 """What the other side of a comparison is called in the table."""
 
+
+class States(NamedTuple):
+    """A line of the table of steps with a growing state.
+
+    Attributes:
+        title: What keeps the states.
+        case: What measures it.
+        sort: ``ours``, ``neighbour`` or ``floor``.
+    """
+
+    title: str
+    case: str
+    sort: str
+
+
+STATES = (
+    States("reenact, whole state", "steps_whole", "ours"),
+    States("reenact, grows", "steps_grows", "ours"),
+    States("reenact, LangChain's messages", "steps_models", "ours"),
+    States("reenact, LangChain's messages, grows", "steps_grows_models", "ours"),
+    States("LangGraph SQLite, delta channel", "steps_langgraph_delta", "neighbour"),
+    States("LangGraph SQLite, default", "steps_langgraph", "neighbour"),
+    States("DBOS SQLite", "steps_dbos", "neighbour"),
+    States("one gzip a step (naive)", "steps_gzip", "neighbour"),
+    States("deltas, an insert each (floor)", "steps_limit", "floor"),
+)
+STEPS = 200
+"""Steps of each of their runs."""
+
 SLOW = {
     "long_bytes": 1,
     "long_text": 1,
@@ -48,6 +78,9 @@ SLOW = {
     "run_goldens_of_20": 3,
     "langgraph_history": 1,
     "langgraph_newest": 1,
+    "kept_grows": 1,
+    "kept_whole": 1,
+    **dict.fromkeys((each.case for each in STATES), 3),
     "dbos_fork": 3,
     "temporal_replay": 3,
     "temporal_replay_bare": 3,
@@ -61,6 +94,7 @@ def rows(*, full: bool) -> list[Row]:
         *recording(),
         *growing(10_000),
         *(growing(100_000) if full else ()),
+        *kept(full=full),
         *long_values(),
         *replaying(full=full),
         *forking(),
@@ -127,6 +161,18 @@ def growing(size: int) -> list[Row]:
         Row("  the last proof, at the end", Figure(case, "last_proof_ms"), "ms"),
         Row("  kept, of what is new", Figure(case, "kept"), "times"),
     ]
+
+
+def kept(*, full: bool) -> list[Row]:
+    """What a store of eight runs of 1,000 steps keeps of what is new in their states; ``full`` adds whole states."""
+    found = [
+        Row(
+            "kept of 8 runs, of what is new: lists that grow", Figure("kept_grows[1000]", "kept"), "times", "most", 0.45
+        )
+    ]
+    if full:
+        found.append(Row("  whole states given", Figure("kept_whole[1000]", "kept"), "times", "most", 0.45))
+    return found
 
 
 def long_values() -> list[Row]:

@@ -41,6 +41,19 @@ from bench.cases.start import (
     replay_short,
     show_help,
 )
+from bench.cases.states import (
+    kept_grows,
+    kept_whole,
+    steps_dbos,
+    steps_grows,
+    steps_grows_models,
+    steps_gzip,
+    steps_langgraph,
+    steps_langgraph_delta,
+    steps_limit,
+    steps_models,
+    steps_whole,
+)
 from bench.cases.travel import diff, list_steps, look_up, watch
 
 CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
@@ -70,6 +83,8 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         import_reenact,
         import_standard,
         import_vcr,
+        kept_grows,
+        kept_whole,
         langgraph_history,
         langgraph_newest,
         large_argument,
@@ -88,6 +103,15 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         sdk_spans,
         show_help,
         spans,
+        steps_dbos,
+        steps_grows,
+        steps_grows_models,
+        steps_gzip,
+        steps_langgraph,
+        steps_langgraph_delta,
+        steps_limit,
+        steps_models,
+        steps_whole,
         temporal_replay,
         temporal_replay_bare,
         vcr_first_chunk,

@@ -19,6 +19,7 @@ from bench.absent import Absent
 _ADAPTERS: Final = {
     "dbos": "dbos",
     "langgraph": "langgraph.checkpoint.sqlite",
+    "msgspec": "msgspec",
     "temporal": "temporalio",
 }
 """What has to be importable for each."""
@@ -28,31 +29,36 @@ _QUIET: Final = {"DO_NOT_TRACK": "1", "LANGSMITH_TRACING": "false", "PYTHONWARNI
 
 def dbos_fork(size: int) -> Mapping[str, float]:
     """Microseconds a step in which DBOS re-executes a workflow of so many with every step answered from SQLite."""
-    return {"us": _measured("dbos", "replay/dbos_fork_replay", size)["us_per_step"]}
+    return {"us": measured("dbos", "replay/dbos_fork_replay", size)["us_per_step"]}
 
 
 def temporal_replay(size: int) -> Mapping[str, float]:
     """Microseconds a step of Temporal's replayer, with its sandbox, through a history of so many activities."""
-    return {"us": _measured("temporal", "replay/temporal_replayer", size)["us_per_step"]}
+    return {"us": measured("temporal", "replay/temporal_replayer", size)["us_per_step"]}
 
 
 def temporal_replay_bare(size: int) -> Mapping[str, float]:
     """The same without its sandbox."""
-    return {"us": _measured("temporal", "replay/temporal_replayer_unsandboxed", size)["us_per_step"]}
+    return {"us": measured("temporal", "replay/temporal_replayer_unsandboxed", size)["us_per_step"]}
 
 
 def langgraph_history(size: int) -> Mapping[str, float]:
     """Milliseconds in which LangGraph's SqliteSaver goes through the history of a run of so many steps."""
-    return {"ms": _measured("langgraph", "replay/langgraph_state_history", size)["history_s"] * 1e3}
+    return {"ms": measured("langgraph", "replay/langgraph_state_history", size)["history_s"] * 1e3}
 
 
 def langgraph_newest(size: int) -> Mapping[str, float]:
     """Milliseconds in which it lists the newest 100 of so many."""
-    return {"ms": _measured("langgraph", "checkpoint/langgraph_sqlite", size)["list_newest_100_ms"]}
+    return {"ms": measured("langgraph", "checkpoint/langgraph_sqlite", size)["list_newest_100_ms"]}
 
 
-def _measured(engine: str, key: str, size: int) -> Mapping[str, float]:
+def measured(engine: str, key: str, size: int) -> Mapping[str, float]:
     """The metrics of one of the runner's adapters.
+
+    Args:
+        engine: What it needs; empty for the standard library.
+        key: The adapter.
+        size: Steps of its run.
 
     Raises:
         Absent: The runner, or the engine, is not there, or it failed.
@@ -61,7 +67,8 @@ def _measured(engine: str, key: str, size: int) -> Mapping[str, float]:
     if not (Path(folder) / "suite" / "child.py").is_file() or not folder:
         raise Absent("REENACT_PEERS names no folder with a peers' runner")
     python = os.environ.get("REENACT_PEERS_PYTHON") or sys.executable
-    found = subprocess.run([python, "-c", f"import {_ADAPTERS[engine]}"], capture_output=True, check=False)
+    wanted = _ADAPTERS.get(engine, "sys")
+    found = subprocess.run([python, "-c", f"import {wanted}"], capture_output=True, check=False)
     if found.returncode:
         raise Absent(f"{engine} is not installed for {Path(python).name} (REENACT_PEERS_PYTHON)")
     item = key.partition("/")[0]
