@@ -51,7 +51,8 @@ def main() -> int:
     print(f"{options.rounds} rounds, every case once a round in a process of its own; medians, ratios inside a round\n")
     results, missing = measure(chosen, options.rounds)
     lines = [judge(row, results, missing) for row in table]
-    print(render(lines, NAMES))
+    if lines:
+        print(render(lines, NAMES))
     print("\n" + render_states(states, STEPS, results, missing))
     if options.json:
         kept = [{"round": number, "case": case, **metrics} for (number, case), metrics in results.items()]

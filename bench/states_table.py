@@ -8,7 +8,15 @@ from statistics import median
 from bench.goals import States
 from bench.rounds import Figure, Metrics, paired, values
 
-_COLUMNS = {"step_ms": "step, median", "last_ms": "the last ones", "kept": "kept of new", "newest_ms": "newest 100"}
+_COLUMNS = {
+    "step_ms": "step, median",
+    "last_ms": "the last ones",
+    "thread_ms": "its thread alone",
+    "thread_last_ms": "the last ones",
+    "kept": "kept of new",
+    "newest_ms": "newest 100",
+}
+_WIDTH = 20
 
 
 def render_states(
@@ -19,7 +27,8 @@ def render_states(
         return ""
     neighbours = [f"{each.case}[{steps}]" for each in states if each.sort == "neighbour"]
     lines = [
-        f"{f'{steps} steps, each with its growing state':42s}" + "".join(f"{each:>22s}" for each in _COLUMNS.values())
+        f"{f'{steps} steps, each with its growing state':42s}"
+        + "".join(f"{each:>{_WIDTH}s}" for each in _COLUMNS.values())
     ]
     for each in states:
         case = f"{each.case}[{steps}]"
@@ -27,7 +36,9 @@ def render_states(
             lines.append(f"{each.title:42s}  not measured: {missing[case]}")
             continue
         rivals = neighbours if each.sort == "ours" else []
-        lines.append(f"{each.title:42s}" + "".join(f"{_cell(case, name, rivals, results):>22s}" for name in _COLUMNS))
+        lines.append(
+            f"{each.title:42s}" + "".join(f"{_cell(case, name, rivals, results):>{_WIDTH}s}" for name in _COLUMNS)
+        )
     return "\n".join(lines)
 
 

@@ -1,17 +1,20 @@
 """A step with its whole growing state, on the workload of the peers' runner: ours, its neighbours, and the floor.
 
 The runner's own measure: a step is timed by the clock, the state grows by two messages (2.9 KB) a step, ``kept`` is the
-store's folder against the messages that are new. Every side reads a state back, and counts its messages.
+store's folder, after a checkpoint, against the messages that are new. Every side reads a state back, and counts its
+messages. Of ours the work of the agent's thread alone is told, too: its writer works beside it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -23,8 +26,6 @@ from bench.cases.engines import measured
 
 RUNS = 8
 """Runs of one store whose size is asked."""
-
-COLUMNS = ("step_ms", "last_ms", "kept", "newest_ms")
 
 
 def steps_whole(size: int) -> Mapping[str, float]:
@@ -119,19 +120,22 @@ def _messages(step: Any, *, models: bool) -> list[Any]:
     ]
 
 
-def _recorded(folder: str, work: Sequence[Any], *, models: bool, grows: tuple[str, ...]) -> tuple[str, list[float]]:
-    """Record one run; its id, and the seconds of each step."""
+def _recorded(
+    folder: str, work: Sequence[Any], *, models: bool, grows: tuple[str, ...]
+) -> tuple[str, list[float], list[float]]:
+    """Record one run; its id, the seconds of each step, and those in which the agent's thread works."""
     messages: list[Any] = []
-    took = []
+    took, worked = [], []
     with reenact.record(agent="bench", store=folder) as run:
         for step in work:
             messages.extend(_messages(step, models=models))
             state = {"messages": messages, **step.small_state()}
-            start = time.perf_counter()
+            start, begun = time.perf_counter(), time.thread_time()
             with reenact.step("turn", state, grows=grows):
                 pass
+            worked.append(time.thread_time() - begun)
             took.append(time.perf_counter() - start)
-    return run.id, took
+    return run.id, took, worked
 
 
 def _ours(size: int, *, models: bool, grows: tuple[str, ...]) -> Mapping[str, float]:
@@ -139,7 +143,7 @@ def _ours(size: int, *, models: bool, grows: tuple[str, ...]) -> Mapping[str, fl
     work = [step(number) for number in range(size)]
     new = sum(len(json.dumps(each)) for one in work for each in one.messages())
     with tempfile.TemporaryDirectory() as folder:
-        run, took = _recorded(folder, work, models=models, grows=grows)
+        run, took, worked = _recorded(folder, work, models=models, grows=grows)
         with reenact.open_store(folder) as store:
             recording = store.open(run)
             start = time.perf_counter()
@@ -152,6 +156,8 @@ def _ours(size: int, *, models: bool, grows: tuple[str, ...]) -> Mapping[str, fl
         return {
             "step_ms": median(took) * 1e3,
             "last_ms": median(took[-window:]) * 1e3,
+            "thread_ms": median(worked) * 1e3,
+            "thread_last_ms": median(worked[-window:]) * 1e3,
             "kept": _bytes(folder) / new,
             "newest_ms": newest * 1e3,
         }
@@ -169,4 +175,8 @@ def _kept(size: int, grows: tuple[str, ...]) -> Mapping[str, float]:
 
 
 def _bytes(folder: str) -> int:
+    """Bytes of a store's folder, its log brought in."""
+    for each in Path(folder).rglob("*.db"):
+        with closing(sqlite3.connect(each)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return sum(each.stat().st_size for each in Path(folder).rglob("*") if each.is_file())
