@@ -12,6 +12,7 @@ import datetime
 import gc
 import random
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -277,15 +278,19 @@ class OutOfTime(Exception):
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no interval timers")
 @pytest.mark.timeout(600)
-def test_what_a_signal_handler_raises_inside_the_recorder_reaches_the_agent(tmp_path: Path, sweep: bool) -> None:
+def test_what_a_signal_handler_raises_inside_the_recorder_reaches_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sweep: bool
+) -> None:
     """A handler that raises while our code runs: the agent's time-out must work as without us."""
+    in_finalisers: list[str] = []  # what is raised inside one goes nowhere, in any program
+    monkeypatch.setattr(sys, "unraisablehook", lambda raised: in_finalisers.append(repr(raised.object)))
 
     def handler(number: int, frame: Any) -> None:
         raise OutOfTime
 
     before = signal.signal(signal.SIGALRM, handler)
     gc.collect()
-    gc.disable()  # what is raised inside a finaliser goes nowhere, in any program
+    gc.disable()  # so that finalisers run seldom
     try:
         arrived = 0
         rounds = 500 if sweep else 60
@@ -299,7 +304,7 @@ def test_what_a_signal_handler_raises_inside_the_recorder_reaches_the_agent(tmp_
                 except OutOfTime:
                     arrived += 1
             assert lookup(-1) == {"number": -1, "twice": [-1, -1]}, "and the recorder goes on"
-        assert arrived == rounds
+        assert arrived + len(in_finalisers) == rounds and len(in_finalisers) <= rounds // 20, in_finalisers
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
