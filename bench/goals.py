@@ -268,7 +268,6 @@ def testing(*, full: bool) -> list[Row]:
         Row("the plugin unused: its import, over pytest", Figure("import_plugin", "ms"), "ms", "most", 5),
         Row(f"run 1,000 goldens of 20 calls{scaled}", Figure(case, "s_of_1000"), "s", "most", 60),
         Row("  CPU of each beyond the agent's own and its imports", Figure(case, "beyond_ms"), "ms", "most", 15),
-        Row("  the same, where they share processes (--share)", Figure(case, "shared_beyond_ms"), "ms", "most", 15),
         Row("  the agent's own, which comes to it", Figure(case, "own_ms"), "ms"),
         Row("find 1,000 goldens", Figure("find_goldens[1000]", "ms"), "ms", "most", 1000),
     ]

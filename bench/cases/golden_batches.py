@@ -33,20 +33,18 @@ def run_goldens_of_20(size: int) -> Mapping[str, float]:
         os.chdir(folder)
         run_goldens(shelf, names[:4], How())  # compiled modules, files in memory
         own = _own_ms()
-        seconds, each_ms = _run(shelf, names, How())
-        _, sharing_ms = _run(shelf, names, How(share=True))
+        seconds, each_ms = _run(shelf, names)
         return {
             "s_of_1000": seconds * 1000 / size,
             "beyond_ms": each_ms - own,
-            "shared_beyond_ms": sharing_ms - own,
             "own_ms": own,
         }
 
 
-def _run(shelf: Shelf, names: list[str], how: How) -> tuple[float, float]:
+def _run(shelf: Shelf, names: list[str]) -> tuple[float, float]:
     """Seconds for all of them, and milliseconds of processor time for each."""
     before, started = _processor_ms(), time.perf_counter()
-    outcomes = run_goldens(shelf, names, how)
+    outcomes = run_goldens(shelf, names, How())
     seconds, spent = time.perf_counter() - started, _processor_ms() - before
     assert [each.status for each in outcomes] == ["passed"] * len(names), outcomes[0].message
     return seconds, spent / len(names)

@@ -62,7 +62,6 @@ COMMANDS = {
     "fork": (("fork", "{one}:0", "--live", "none"), 1),
     "golden": (("golden", "run", "one"), 1),
     "goldens": (("golden", "run", "-j", "3"), 3),
-    "sharing": (("golden", "run", "-j", "2", "--share"), 2),
     "interpreter of its own": (("golden", "run", "one", "--live", "model"), 1),
 }
 
@@ -70,7 +69,7 @@ COMMANDS = {
 TOLD = (
     *(("SIGKILL", command) for command in COMMANDS),
     *(("SIGTERM", command) for command in ("replay", "goldens", "interpreter of its own")),
-    *(("SIGINT", command) for command in ("fork", "goldens", "sharing")),
+    *(("SIGINT", command) for command in ("fork", "goldens")),
 )
 
 

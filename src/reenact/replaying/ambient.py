@@ -9,7 +9,6 @@ from typing import Any, Final
 from reenact.abc.store import Recording
 from reenact.facts.clocked import made
 from reenact.facts.run import Run
-from reenact.replaying.import_reads import IMPORT_READS
 from reenact.seams.ambient import TIMED, extrapolate, timed, unpack
 from reenact.seams.lanes import Lane
 
@@ -101,8 +100,8 @@ class Ambient:
         if reads is None:
             packed = window.packs.get(source) or window.packs.get(self.said(source), b"")
             reads = window.sources[source] = _Source(_values(source, packed))
-        at = IMPORT_READS.next(lane.path, window.position, source, reads.at)
-        reads.at = at + 1
+        at = reads.at
+        reads.at += 1
         value = reads.values[at] if at < len(reads.values) else self._beyond(lane, source, reads)
         if self.kept is not None:
             self.kept.setdefault((lane.path, lane.position), []).append((source, value))

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from reenact.replaying.hiding import Hidden
-from reenact.replaying.scratch import UPPER, Scratch
 
 _MS_BIND: Final = 0x1000
 _MS_REC: Final = 0x4000
@@ -52,7 +51,7 @@ class Covered:
 
     Attributes:
         folders: Folders below which what is written goes to scratch, with the device that each lies on.
-        scratch: Where it goes; None where nothing is covered.
+        scratch: Whether anything is covered.
         opened: Folders of ours below them that stay as they are.
         left: Why the program's own folders, or some other, are not covered; empty where all are.
         sealed: Whether everything else is read-only.
@@ -60,7 +59,7 @@ class Covered:
     """
 
     folders: tuple[tuple[str, int], ...] = ()
-    scratch: Scratch | None = None
+    scratch: bool = False
     opened: tuple[str, ...] = ()
     left: str = ""
     sealed: bool = False
@@ -120,14 +119,13 @@ class Covering:
         refused = self._mount(b"tmpfs", self._scratch, b"tmpfs", 0, b"mode=0700")
         if refused:
             return Covered(left=refused)
-        held = Scratch(self._scratch)
         os.chdir(self._scratch)  # what is in there keeps its short names, also where its path will be covered
         try:
-            return self._laid(wanted, why, held)
+            return self._laid(wanted, why)
         finally:
             os.chdir(here)
 
-    def _laid(self, own: Sequence[str], why: str, scratch: Scratch) -> Covered:
+    def _laid(self, own: Sequence[str], why: str) -> Covered:
         kept = [(folder, self._held(folder)) for folder in self._keep if os.path.isdir(folder)]
         lost = [folder for folder, lower in kept if not lower]
         if lost:
@@ -150,8 +148,7 @@ class Covering:
                 self._set(each, 0, 0, _READ_ONLY)
         own_place = os.path.dirname(self._scratch)
         opened = tuple(folder for folder, _ in kept if not within(folder, own_place))
-        held = scratch if covered else None
-        return Covered(tuple(covered.items()), held, opened, why, sealed, gone)
+        return Covered(tuple(covered.items()), bool(covered), opened, why, sealed, gone)
 
     def _hide(self, hidden: Hidden) -> tuple[str, ...]:
         """Make folders empty, but for what is shown in them; then nothing leads any more to what lies below a cover.
@@ -247,7 +244,7 @@ class Covering:
 
     def _cover(self, folder: str, lower: str) -> str:
         """Lay scratch over one folder; gives why that is refused, or nothing."""
-        upper, work = self._place(UPPER), self._place("work")
+        upper, work = self._place("upper"), self._place("work")
         os.chmod(upper, os.stat(lower).st_mode & 0o7777)
         self._owned(upper, lower)
         plain = f"lowerdir={lower},upperdir={upper},workdir={work}"

@@ -24,7 +24,6 @@ from reenact.replaying.covering import NOTHING, Covered, Covering, outermost, wi
 from reenact.replaying.filtering import refuse_system_calls
 from reenact.replaying.hiding import Hidden
 from reenact.replaying.report import CALLS, EVERYWHERE, NETWORK, OVERLAY
-from reenact.replaying.scratch import Scratch
 from reenact.seams.boot.folders import PREFIX, is_made
 
 _NEWNS: Final = 0x00020000
@@ -71,14 +70,14 @@ class Isolation:
         return tuple(folder for folder, _ in self.cover.folders)
 
     @property
-    def scratch(self) -> Scratch | None:
+    def scratch(self) -> bool:
         """Where what is written goes; None where it goes to the world."""
         return self.cover.scratch
 
     @property
     def whole(self) -> bool:
         """Whether the network and all files are."""
-        return self.network and self.scratch is not None and not self.no_files
+        return self.network and self.scratch and not self.no_files
 
     @property
     def missing(self) -> str:
@@ -101,7 +100,7 @@ class Isolation:
     def words(self) -> tuple[str, ...]:
         """As a report names it."""
         found = [NETWORK if self.network else f"no {NETWORK} ({self.no_network})"]
-        if self.scratch is not None:
+        if self.scratch:
             found.append(f"{OVERLAY} ({self._reach()})")
         if self.copy is not None:
             found.append(COPY)

@@ -16,7 +16,7 @@ from typing import Any
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Recording, Store
-from reenact.errors import Halt, UnreplayableRun
+from reenact.errors import Halt
 from reenact.facts.error_line import error_line, last_line
 from reenact.facts.ids import tail
 from reenact.facts.serving import preamble_of
@@ -28,7 +28,6 @@ from reenact.replaying.carried import refused_here
 from reenact.replaying.copying import Copy
 from reenact.replaying.covering import within
 from reenact.replaying.hiding import hidden_of
-from reenact.replaying.import_reads import IMPORT_READS, Importing
 from reenact.replaying.isolation import Isolation, folders_of, isolate, own_folders
 from reenact.replaying.moving import Moving
 from reenact.replaying.opening import open_preamble, open_session
@@ -77,7 +76,6 @@ class ReplayingProcess:
     def __init__(self, instructions: dict[str, Any]) -> None:
         self.instructions = instructions
         self._pid = os.getpid()
-        self._first = _process is None
         self._place = Path(instructions["place"])
         self.isolation = self._isolate()
         asked = instructions["options"]
@@ -89,7 +87,7 @@ class ReplayingProcess:
         self.recording: Recording = self._recorded(instructions["run"])
         self.session = self._open()
         self._before = self._preamble()
-        self._laid = self._begin_as_then()
+        self._begin_as_then()
         self._player = Player(self.session, self._before, self) if self._before is not None else None
         self._stage = self._player or Stage(self.session, self)
         self._outputs = [Output(n, partial(self.recording.printed, n)) for n in (1, 2)]
@@ -99,7 +97,6 @@ class ReplayingProcess:
         self._guard = guard.GUARD
         self._error: BaseException | None = None
         self._stack = ExitStack()
-        self._put_back = ExitStack()
         self._lock = threading.RLock()
         self._watch: Watch | None = None
         self._finished = False
@@ -117,7 +114,7 @@ class ReplayingProcess:
         if self._before is not None:  # what the process around a request does again comes first
             beginnings.append(Beginning(self._recorded(preamble_of(self.recording.run)), self._placed))
         self.session.amiss = lambda: [line for each in beginnings for line in each.lines()]
-        if self.isolation.scratch is None and self.isolation.copy is None:
+        if not self.isolation.scratch and self.isolation.copy is None:
             for each in beginnings:
                 each.name(self._begins_today)
             return 0
@@ -158,21 +155,17 @@ class ReplayingProcess:
             self._tree.relocate()
         wiring.install()
         self._watch = Watch(self._place)
-        self._put_back.callback(self._watch.close)
         process: ReplaySession = self._before or self.session
         self.session.reached = self._watch.reached
         self._stack.enter_context(process.begin(fallback=True))
         hosting.appoint(self._stage)
-        self._put_back.callback(hosting.appoint, None)
         wiring.begin(self.recording.run)
         signals.hear(self.session.gate)
-        self._put_back.callback(signals.leave, self.session.gate)
         if self._before is None and self.session.mode == "replay":
             WATCH.keep(self.session.gate)
         logs.begin_at(clock_of(self.recording.run)[0])
         terminal = self.recording.run.environment.get("streams") or {}
         stdio.install(self._printed, terminal=terminal)
-        self._put_back.callback(stdio.remove)
         self._echo.heard = speech.listen(self._echo)
         self._guard = guard.arm(self._refused)
         self._guard.reaches = self._reaches()
@@ -180,11 +173,9 @@ class ReplayingProcess:
             self._guard.native = guard.NATIVE_UNFILTERED
         self.session.on_stop = self._stopping
         process.on_stop = self._stopping
-        self._put_back.callback(_hook, sys.excepthook, threading.excepthook)
         _quiet_halts()
         watch_uncaught(self._ended_by)
         atexit.register(self.finish)
-        self._put_back.callback(atexit.unregister, self.finish)
         leave = os._exit
 
         def _exit(status: int) -> None:
@@ -192,7 +183,6 @@ class ReplayingProcess:
             leave(status)
 
         os._exit = _exit  # type: ignore[assignment]
-        self._put_back.callback(setattr, os, "_exit", leave)
         self._leave = leave
 
     def _ended_by(self, error: BaseException) -> None:
@@ -336,19 +326,9 @@ class ReplayingProcess:
         """What keeps the program from the world, as a report names it."""
         return (
             _HOOK,
-            "own process" if self._first else "a process that other programs ran in",
+            "own process",
             *self.isolation.words(),
         )
-
-    @property
-    def may_be_followed(self) -> bool:
-        """Whether another replay may follow in this process: the program has run to its own end, behind scratch."""
-        return self._before is None and not self._laid and self.session.gate.halted is None and self.isolation.whole
-
-    def withdraw(self) -> None:
-        """The program has ended, and the process goes on: finish, and leave it as ``start`` has found it."""
-        self.finish()
-        self._put_back.close()
 
     def _joined(self, before: Preamble) -> None:
         """What stopped the process around the request stopped the request."""
@@ -371,25 +351,17 @@ class ReplayingProcess:
 
 
 def _isolated(instructions: dict[str, Any]) -> Isolation:
-    """This process without a network, its files behind scratch, as far as the system permits. Before any is opened, and
-    once: a process that has run a program before stays where it is."""
-    if _process is not None:
-        found, place = _process.isolation, os.path.realpath(instructions["place"])
-        if found.hides(place):
-            raise UnreplayableRun("what this process leaves would stay in its scratch", cause="another one will do")
-        return found
+    """This process without a network, its files behind scratch, as far as the system permits. Before any is opened."""
     scratch = Path(instructions["place"]) / "scratch"
     scratch.mkdir(mode=0o700)
     folders = folders_of(os.getcwd(), instructions.get("root") or "", os.environ)
     keep = _kept(instructions)
-    if _shared:  # those that follow leave what came of them beside it
-        keep.append(os.path.dirname(os.path.dirname(instructions["place"])))
     hide = instructions.get("hide")
     hidden = hidden_of(hide, instructions["show"]) if hide else None
     isolation = isolate(folders, keep, str(scratch), hidden)
     if hidden is not None and isolation.missing:
         raise refused_here(isolation.missing, instructions["run"])
-    if isolation.scratch is None and os.name == "posix":
+    if not isolation.scratch and os.name == "posix":
         made = Made(own_folders(os.getcwd(), instructions.get("root") or "", os.environ))
         copy = Copy(os.path.realpath(scratch), keep, made, contacts.writing)
         Redirect(copy).install()
@@ -403,10 +375,6 @@ def _isolated(instructions: dict[str, Any]) -> Isolation:
 def _kept(instructions: dict[str, Any]) -> list[str]:
     """The folders that stay as they are, because we write there ourselves."""
     return [*instructions.get("keep", ()), instructions["place"]]
-
-
-def _hook(uncaught: Any, uncaught_in_thread: Any) -> None:
-    sys.excepthook, threading.excepthook = uncaught, uncaught_in_thread
 
 
 def _quiet_halts() -> None:
@@ -437,7 +405,6 @@ def _from_halt(error: BaseException | None) -> bool:
 
 
 _process: ReplayingProcess | None = None
-_shared = False
 
 
 def begin(instructions: dict[str, Any]) -> None:
@@ -456,29 +423,3 @@ def current() -> ReplayingProcess:
     """The replay this process was begun for."""
     assert _process is not None
     return _process
-
-
-# --- for a process that several programs share, one after another (``seams.boot.warm``) ----------------------------
-
-
-def share(importing: Importing) -> None:
-    """Programs will share this process. ``importing``: see ``import_reads``."""
-    global _shared
-    _shared = True
-    IMPORT_READS.begin(importing)
-
-
-def may_stay() -> bool:
-    """Whether another program may follow in this process, as far as its replay goes."""
-    return current().may_be_followed
-
-
-def written() -> int:
-    """How much has been written to the files of this process alone: a number that only grows with it."""
-    scratch = current().isolation.scratch
-    return -1 if scratch is None else scratch.written()
-
-
-def withdraw() -> None:
-    """End the replay of a program, and leave the process as it was before."""
-    current().withdraw()

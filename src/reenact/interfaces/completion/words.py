@@ -19,7 +19,7 @@ diff: run* --stat --state --text --store= --json --no-pager --help -h
 golden: --store= --json --no-pager --help -h
 golden add: run --as= --about= --expected= --expect= --holds= --fixed=run --on-miss=fail|live-read|scripted| --answer= --no-test --force --store= --json --no-pager --help -h
 golden ls: golden* --history --store= --json --no-pager --help -h
-golden run: golden* --mode=frozen|missing|rerecord|review| --accept= --accept-all= --live=model| --rev= --mark= --repeat= --at-least= -j= --workers= --share --report=file --store= --json --no-pager --help -h
+golden run: golden* --mode=frozen|missing|rerecord|review| --accept= --accept-all= --live=model| --rev= --mark= --repeat= --at-least= -j= --workers= --report=file --store= --json --no-pager --help -h
 golden drift: golden* -j= --workers= --store= --json --no-pager --help -h
 golden rm: golden --store= --json --no-pager --help -h
 experiment: golden* --where= --session=session --since= --before= --mark= --candidate= --expect= --repeat= --threshold= -j= --workers= --on= --fresh --store= --json --no-pager --help -h

@@ -17,7 +17,7 @@ from typing import Final
 
 from reenact.seams.boot.aside import set_aside
 
-__all__ = ["bind", "bound_to_parent", "hold", "let_go", "let_go_of_all", "release"]
+__all__ = ["bind", "bound_to_parent", "hold", "let_go", "let_go_of_all"]
 
 _PIPE: Final = "held"
 _PR_SET_PDEATHSIG: Final = 1
@@ -90,7 +90,7 @@ def bind(place: str) -> None:
     once more, it binds to another boot. Does nothing where the parent holds no pipe.
     """
     global _bound
-    release()
+    _release()
     if sys.platform != "linux":
         return
     import fcntl
@@ -112,8 +112,8 @@ def bind(place: str) -> None:
         os._exit(1)
 
 
-def release() -> None:
-    """This process is bound to no boot any more: what it ran has ended, and it goes on."""
+def _release() -> None:
+    """This process is bound to no boot any more."""
     global _bound
     if _bound >= 0:
         with suppress(OSError):

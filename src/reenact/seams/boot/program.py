@@ -11,9 +11,6 @@ and to call the C library's own handlers. All of it comes after the end of the r
 The program stands on one frame of ours, which is in this file: what was seen of it names it. Any other form of
 program than a script and a module (text on the command line, a folder, compiled code), and a script that cannot be
 read, is left to the interpreter.
-
-Where whoever began the process would have it run another program after this one, and this one has ended of itself and
-left nothing, it does not end: the next one runs in a ``__main__`` of its own.
 """
 
 from __future__ import annotations
@@ -28,13 +25,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib._bootstrap_external import MAGIC_NUMBER, SourceFileLoader
-from types import ModuleType
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn
 
 from reenact.seams import lanes
 from reenact.seams.boot import unwritten
 
-__all__ = ["Stay", "take_over"]
+__all__ = ["take_over"]
 
 _FILE: Final = "cpython.run_file"
 _MODULE: Final = "cpython.run_module"
@@ -45,40 +41,21 @@ _OTHERWISE: Final = frozenset("ix")
 
 _UNFLUSHED: Final = 120
 """Status of an interpreter that could not write out its standard streams."""
-_UNREADABLE: Final = 2
-"""Status of an interpreter that could not read its program."""
 
 _leave = os._exit  # before a session puts its own in its place
 
 
-class Stay(Protocol):
-    """Whoever would have this process run another program when one has ended."""
-
-    def began(self) -> None:
-        """A program begins."""
-        ...
-
-    def may(self) -> bool:
-        """Whether the program has left nothing that the next one could find."""
-        ...
-
-    def go_on(self, status: int) -> None:
-        """It has ended with ``status``; returns when the next one is to begin."""
-        ...
-
-
-def take_over(otherwise: Callable[[], object], stay: Stay | None = None) -> None:
+def take_over(otherwise: Callable[[], object]) -> None:
     """Run the program of this process from here on, if it is one that we can run.
 
     Args:
         otherwise: Called at the very end where the interpreter runs it, or ends it, after all handlers.
-        stay: Says whether another one follows; None: none does.
     """
     atexit.register(otherwise)
     if not _KNOWN or sys.flags.inspect or sys.flags.interactive or _OTHERWISE & set(_options()):
         return
 
-    last_words, words = unwritten.c_library()
+    last_words = unwritten.c_library()
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
         if event == _FILE:
@@ -87,48 +64,20 @@ def take_over(otherwise: Callable[[], object], stay: Stay | None = None) -> None
             made = partial(_module, args[0])
         else:
             return
-        bare = dict(vars(sys.modules["__main__"]))
         start = made()
         if start is None:
             return
         vars(hook)["__cantrace__"] = False  # of every other event
         atexit.unregister(otherwise)
-        while True:
-            if stay is not None:
-                stay.began()
-            error: BaseException | None = None
-            try:
-                start()
-            except BaseException as raised:
-                error = _without_our_frame(raised)
-            if stay is None or not (error is None or isinstance(error, SystemExit)) or not stay.may():
-                _end(error, last_words, script=event == _FILE)
-            words()
-            start = _following(error, stay, made, bare)
+        error: BaseException | None = None
+        try:
+            start()
+        except BaseException as raised:
+            error = _without_our_frame(raised)
+        _end(error, last_words, script=event == _FILE)
 
     vars(hook)["__cantrace__"] = True  # else nothing that runs below it could be traced, by a debugger for one
     sys.addaudithook(hook)
-
-
-def _following(
-    error: BaseException | None, stay: Stay, made: Callable[[], Callable[[], object] | None], bare: dict[str, Any]
-) -> Callable[[], object]:
-    """What runs the program after one that has ended with ``error``, in a ``__main__`` in which nothing has run.
-
-    Args:
-        error: None, or how the program asked for its end.
-        stay: See ``take_over``.
-        made: Gives what runs it.
-        bare: What stands in such a ``__main__``.
-    """
-    status = _ended(error, script=False)
-    stay.go_on(status & 0xFF if _flushed_both() else _UNFLUSHED)
-    sys.modules["__main__"] = ModuleType("__main__")
-    vars(sys.modules["__main__"]).update(bare, __annotations__={})
-    start = made()
-    if start is None:  # it is not there any more: whoever starts it by itself is told
-        _leave(_UNREADABLE)
-    return start
 
 
 def _options() -> str:

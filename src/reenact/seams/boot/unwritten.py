@@ -74,12 +74,12 @@ def _with_subclasses(kinds: Iterable[Any]) -> Iterator[type]:
         yield from _with_subclasses(kind.__subclasses__())
 
 
-def c_library() -> tuple[Callable[[], object], Callable[[], object]]:
-    """What writes out all that C code holds: at the end of the process, and in a process that goes on.
+def c_library() -> Callable[[], object]:
+    """What writes out all that C code holds, at the end of the process.
 
-    The first one waits for no lock, as ``exit`` does: a thread may be reading standard input and hold that. Where it is
-    missing, and it is no part of POSIX, the second one stands in. To look them up is an audit event, so it is done
-    before there is a program that could hear it.
+    It waits for no lock, as ``exit`` does: a thread may be reading standard input and hold that. Where it is missing,
+    and it is no part of POSIX, ``fflush`` stands in. To look it up is an audit event, so it is done before there is a
+    program that could hear it.
     """
     try:
         import ctypes
@@ -87,10 +87,6 @@ def c_library() -> tuple[Callable[[], object], Callable[[], object]]:
         library = ctypes.PyDLL(None)  # no thread runs on in between
         flush = library.fflush
     except (ImportError, OSError, AttributeError, TypeError):  # an interpreter without it, or a system
-        return (lambda: None), (lambda: None)
+        return lambda: None
     flush.argtypes = (ctypes.c_void_p,)
-
-    def go_on() -> object:
-        return flush(None)
-
-    return getattr(library, "fcloseall", go_on), go_on
+    return getattr(library, "fcloseall", lambda: flush(None))

@@ -5,13 +5,12 @@ in place and nothing of the agent is imported. What its parent then asks it for 
 is to run at the same time: to start takes most of a second, to fork next to nothing. A twin forks in its turn, for each
 program that it is asked for; the child takes over what is its own (environment, arguments, standard streams, private
 directory of its boot), boots, and runs the program as an interpreter of its own would. No child sees what another one
-did: each starts from the same state. But a child in which a program has left nothing (``seams.boot.staying``) may stay,
-and run others for which that is good enough.
+did: each starts from the same state.
 
 They talk in JSON, a message at a time over sockets. To the interpreter: a twin's end of its socket, as a descriptor,
 answered by the twin's ``pid``; and ``ended``, the ``pid`` of a twin that is gone, answered by its ``status``. To a
 twin: the program, with its standard streams as descriptors, answered by the child's ``pid``, and by its ``status`` when
-that has ended. From a twin to a child that has stayed: the next program, alike, answered by the ``status``.
+that has ended.
 """
 
 from __future__ import annotations
@@ -24,16 +23,11 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from types import ModuleType
 from typing import Any, Final, NoReturn
 
-from reenact.seams import lanes, wiring
-from reenact.seams.boot import bound
-from reenact.seams.boot.aside import set_aside
+from reenact.seams import wiring
 from reenact.seams.boot.bound import bound_to_parent
-from reenact.seams.boot.child import activate
 from reenact.seams.boot.program import take_over
-from reenact.seams.boot.staying import Ground, Leaving, imports_installed
 from reenact.seams.setting import variables_now
 
 __all__ = ["CHANNEL", "STREAMS", "receive", "send", "serve"]
@@ -93,7 +87,7 @@ def serve(instructions: Mapping[str, Any], beginner: str) -> str:
     Args:
         instructions: What this process was started with: ``channel``.
         beginner: Name of the module that will begin the session in a child, imported ahead; its ``rehearse`` does what
-            each child would do alike. Those that stay have ``share``, ``may_stay``, ``written`` and ``withdraw`` of it.
+            each child would do alike.
 
     Returns:
         The private directory of the boot that the child is to go on with.
@@ -114,114 +108,24 @@ def serve(instructions: Mapping[str, Any], beginner: str) -> str:
     channel = _twins(control, fork)
     ours = os.getpid()
     words = len(sys.orig_argv)
-    stayed: _Child | None = None
     while True:
         received = receive(channel)
         if received is None:
-            if stayed is not None:
-                stayed.let_go()
             _gone()
         asked, streams = received
-        child = stayed if asked["shared"] else None
         try:
-            if child is None or not child.runs(asked, streams):
-                line, its = socket.socketpair()
-                pid = fork()
-                if pid == 0:
-                    killed_with_parent(ours)
-                    for other in (channel, line, *([stayed.line] if stayed is not None else [])):
-                        other.close()
-                    take_over(_let_go, _Stay(its, beginning, words) if asked["shared"] else None)
-                    return _become(asked, streams, words)
-                its.close()
-                child = _Child(pid, line)
+            pid = fork()
+            if pid == 0:
+                killed_with_parent(ours)
+                channel.close()
+                take_over(_let_go)
+                return _become(asked, streams, words)
             for descriptor in streams:
                 os.close(descriptor)
-            send(channel, {"pid": child.pid})
-            status = child.status()
-            if asked["shared"]:
-                stayed = None if child.ended else child
-            send(channel, {"status": status})
+            send(channel, {"pid": pid})
+            send(channel, {"status": os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])})
         except OSError:
             _gone()
-
-
-class _Child:
-    """A child, for its twin.
-
-    Attributes:
-        pid: Its process.
-        line: The socket to it.
-        ended: Whether it is gone.
-    """
-
-    def __init__(self, pid: int, line: socket.socket) -> None:
-        self.pid = pid
-        self.line = line
-        self.ended = False
-
-    def runs(self, asked: Mapping[str, Any], streams: list[int]) -> bool:
-        """Have it run another program; gives whether it was there to be told."""
-        try:
-            send(self.line, asked, tuple(streams))
-        except OSError:
-            self.let_go()
-            return False
-        return True
-
-    def status(self) -> int:
-        """Wait for the end of its program; gives how that has ended."""
-        told = receive(self.line)
-        return self.let_go() if told is None else int(told[0]["status"])
-
-    def let_go(self) -> int:
-        """Nothing more is asked of it; gives how it has ended."""
-        self.line.close()
-        self.ended = True
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-
-class _Stay:
-    """A child, for itself: it would run another program when one has ended.
-
-    Args:
-        line: The socket to its twin.
-        beginning: What begins a session in it.
-        words: How many words of its command line are those of every program.
-    """
-
-    def __init__(self, line: socket.socket, beginning: ModuleType, words: int) -> None:
-        self._line = socket.socket(fileno=set_aside(line.detach()))
-        self._words = words
-        self._beginning = beginning
-        self._leaving = Leaving()
-        beginning.share(imports_installed)
-        self._ground: Ground | None = None
-
-    def began(self) -> None:
-        """See ``program.Stay``."""
-        with lanes.inside(None):
-            self._ground = Ground(self._leaving, self._beginning.written)
-
-    def may(self) -> bool:
-        """See ``program.Stay``."""
-        with lanes.inside(None):
-            return self._ground is not None and self._beginning.may_stay() and self._ground.is_as_found()
-
-    def go_on(self, status: int) -> None:
-        """See ``program.Stay``."""
-        bound.release()
-        self._beginning.withdraw()
-        if self._ground is not None:
-            self._ground.restore()
-        try:
-            send(self._line, {"status": status})
-        except OSError:
-            _gone()
-        received = receive(self._line)
-        if received is None:
-            _gone()
-        activate(_become(*received, self._words), "")
 
 
 def _twins(control: socket.socket, fork: Callable[[], int]) -> socket.socket:

@@ -111,34 +111,25 @@ class _Twin:
         pid: The twin's process; its number is its own for as long as the interpreter has not been asked how it ended.
         channel: The socket to it.
         lost: Whether it has ended with a program in it.
-        ran_in: The process that its last program has run in.
     """
 
     of: _Interpreter
     pid: int
     channel: socket.socket
     lost: bool = False
-    ran_in: int = 0
 
     def run(
-        self, arguments: Sequence[str], environment: Mapping[str, str], streams: tuple[int, int, int], *, shared: bool
+        self, arguments: Sequence[str], environment: Mapping[str, str], streams: tuple[int, int, int]
     ) -> int | None:
         """Run one program; gives its exit status, or that of this twin if it is lost with the program in it; None where
-        it is lost before. ``shared``: it may run where others have."""
-        asked = {
-            "arguments": list(arguments),
-            "environment": dict(environment),
-            "place": environment[VARIABLE],
-            "shared": shared,
-        }
+        it is lost before."""
+        asked = {"arguments": list(arguments), "environment": dict(environment), "place": environment[VARIABLE]}
         try:
             send(self.channel, asked, streams)
         except OSError:
             return None
-        begun = receive(self.channel)
-        if begun is None:
+        if receive(self.channel) is None:
             return None
-        self.ran_in = begun[0]["pid"]
         ended = receive(self.channel)
         if ended is None:
             self.lost = True
@@ -169,14 +160,8 @@ class Warmth:
         self._lock = threading.Lock()
         self._booted: dict[_Key, _Interpreter] = {}
         self._waiting: list[_Twin] = []
-        self._ran_in: set[int] = set()
         self.started = 0
         self.served = 0
-
-    @property
-    def processes(self) -> int:
-        """How many processes programs were run in: fewer than programs, where some shared one."""
-        return len(self._ran_in)
 
     def __call__(
         self,
@@ -184,7 +169,6 @@ class Warmth:
         environment: Mapping[str, str],
         *,
         cwd: str,
-        shared: bool = False,
         close_fds: bool = True,
         **streams: Any,
     ) -> int:
@@ -192,7 +176,6 @@ class Warmth:
 
         Args:
             argv, environment, cwd, close_fds, streams: See ``run_program``. A warm interpreter has inherited none.
-            shared: Whether it may run in a process in which others have run and, as far as can be seen, left nothing.
 
         Raises:
             UsageError: It cannot be started.
@@ -210,7 +193,7 @@ class Warmth:
             if twin is None:
                 return alone()
             try:
-                status = twin.run(argv[head:], environment, opened, shared=shared)
+                status = twin.run(argv[head:], environment, opened)
             except BaseException:
                 self._dropped(twin)
                 raise
@@ -222,10 +205,6 @@ class Warmth:
         else:
             self._back(twin)
         return status
-
-    def sharing(self, argv: Sequence[str], environment: Mapping[str, str], **options: Any) -> int:
-        """The same, in a process that programs share."""
-        return self(argv, environment, shared=True, **options)
 
     def _taken(self, head: tuple[str, ...], environment: Mapping[str, str], cwd: str) -> _Twin | None:
         """One that fits, no longer waiting; a new one where none does; None where its interpreter does not boot.
@@ -253,7 +232,6 @@ class Warmth:
         """It waits again; the one that has waited longest makes room."""
         with self._lock:
             self.served += 1
-            self._ran_in.add(twin.ran_in)
             self._waiting.append(twin)
             surplus = [self._waiting.pop(0)] if len(self._waiting) > self._limit else []
         for each in surplus:

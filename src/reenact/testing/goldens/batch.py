@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +15,6 @@ from reenact.seams.boot.warmth import Warmth
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import run_golden
 from reenact.testing.goldens.session import Misses
-from reenact.testing.goldens.sharing import Sharing
 from reenact.testing.goldens.shelf import Shelf
 from reenact.timetravel.forks.plan import Opening
 
@@ -33,7 +32,6 @@ class How:
         at_least: How many of these must pass.
         rev: Revision whose code runs; empty takes the files as they are.
         workers: How many are run at a time; 0 for one on each processor.
-        share: Whether one may run where another has: faster, and what that left may hide what this one lacks.
     """
 
     misses: Misses | None = None
@@ -42,14 +40,12 @@ class How:
     at_least: int = 1
     rev: str = ""
     workers: int = 0
-    share: bool = False
 
 
 def run_goldens(
     shelf: Shelf, names: Sequence[str], how: How, *, done: Callable[[Outcome], object] = lambda outcome: None
 ) -> list[Outcome]:
-    """Run goldens in processes of their own; those that do not depend on the hash seed from warm interpreters, and
-    in processes that they share if that is wanted.
+    """Run goldens in processes of their own; those that do not depend on the hash seed from warm interpreters.
 
     Args:
         shelf: Where they lie.
@@ -60,12 +56,9 @@ def run_goldens(
     Returns:
         What came of each, in the order of ``names``.
     """
-    doubted: set[Hashable] = set()
 
     def run(name: str, warmth: Warmth) -> Outcome:
-        sharing = Sharing(warmth.sharing, doubted) if how.share else None
-        each = partial(run_golden, shelf, name, misses=how.misses, live=how.live, rev=how.rev)
-        each = partial(each, start_it=warmth, sharing=sharing)
+        each = partial(run_golden, shelf, name, misses=how.misses, live=how.live, rev=how.rev, start_it=warmth)
         every = [each() for _ in range(how.repeat)]
         return every[0] if how.repeat == 1 else sampled(every, how.at_least)
 

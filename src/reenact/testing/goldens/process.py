@@ -16,7 +16,6 @@ from reenact.recording.opening import Opened
 from reenact.replaying import process as replaying
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.opening import redactor_of
-from reenact.replaying.process import may_stay, share, withdraw, written
 from reenact.replaying.reaching import Reaches
 from reenact.seams.boot.frame import FRAME
 from reenact.store import open_store
@@ -31,7 +30,7 @@ from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.process import ForkingProcess
 from reenact.timetravel.forks.report import ForkReport
 
-__all__ = ["GoldenProcess", "begin", "may_stay", "rehearse", "share", "withdraw", "written"]
+__all__ = ["GoldenProcess", "begin", "rehearse"]
 
 _ASKED: Final = "models may be asked"
 

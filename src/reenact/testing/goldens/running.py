@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
@@ -26,18 +26,15 @@ from reenact.testing.goldens.launch import PLACE, REFUSED, Asked, Told, launch
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Judged, Outcome, Status
 from reenact.testing.goldens.session import Misses
-from reenact.testing.goldens.sharing import Sharing
 from reenact.testing.goldens.shelf import Shelf
 from reenact.timetravel.forks.plan import Opening, Plan
 from reenact.timetravel.forks.report import ForkReport
-
-R = TypeVar("R")
 
 QUIET = Options(divert_output=True, as_is=True)
 """What the agent prints is not shown; a golden is about today's code, whichever its run had."""
 
 WARM_SEED = "1"
-"""The hash seed of processes that several goldens share: each of them was tried under it when it was added."""
+"""The hash seed of warm interpreters: each of them was tried under it when it was added."""
 
 UNTESTED: Final = "the agent's own code has crossed no boundary: nothing of it was tested"
 
@@ -82,7 +79,6 @@ class Manner:
         evidence: Whether today's run tells of its packages, sources and revision too.
         opens: Gives the golden of a file.
         start_it: Starts the process of one that does not depend on the hash seed; of any other, ``run_program`` does.
-        sharing: Runs such a one in a process that goldens share, where that will do; None: nobody does.
     """
 
     options: Options = QUIET
@@ -94,7 +90,6 @@ class Manner:
     evidence: bool = False
     opens: Callable[[Path], OpenGolden] = open_golden
     start_it: Starter = run_program
-    sharing: Sharing | None = None
 
     @property
     def asks(self) -> Asks:
@@ -104,14 +99,8 @@ class Manner:
     def of(self, opened: OpenGolden) -> Manner:
         """How this golden is run: where its process comes from, and so which hash seed it has."""
         if self.start_it is run_program or self.hash_seed or self.rev or not opened.golden.any_seed:
-            return replace(self, start_it=run_program, sharing=None)
-        closed = self.misses in (None, "stale") and self.live == "none" and not self.evidence
-        shares = closed and opened.golden.on_miss != "live-read" and fleeting() is not None
-        return replace(self, hash_seed=WARM_SEED, sharing=self.sharing if shares else None)
-
-    def ran(self, run: Run, by: Callable[[Starter], tuple[R, bool]]) -> R:
-        """What a golden of a run comes to. ``by``: see ``Sharing.ran``."""
-        return by(self.start_it)[0] if self.sharing is None else self.sharing.ran(run, by, self.start_it)
+            return replace(self, start_it=run_program)
+        return replace(self, hash_seed=WARM_SEED)
 
 
 def run_golden(
@@ -122,7 +111,6 @@ def run_golden(
     live: Opening = "none",
     rev: str = "",
     start_it: Starter = run_program,
-    sharing: Sharing | None = None,
 ) -> Outcome:
     """Run one golden in a process of its own. Never raises for what is wrong with the golden: that is its outcome.
 
@@ -132,11 +120,11 @@ def run_golden(
         misses: What becomes of a call that nobody has an answer for; by default what the golden says.
         live: What is asked anew although there is an answer: ``model``, or nothing.
         rev: Revision whose code runs; empty takes the files as they are.
-        start_it, sharing: See ``Manner``.
+        start_it: See ``Manner``.
 
     Cost: an interpreter and the agent's own imports and CPU.
     """
-    manner = Manner(replace(QUIET, rev=rev), misses, live, rev=rev, start_it=start_it, sharing=sharing)
+    manner = Manner(replace(QUIET, rev=rev), misses, live, rev=rev, start_it=start_it)
     with running(shelf, name, manner) as ran:
         return ran.outcome
 
@@ -231,16 +219,11 @@ def today_on(
     more = {"evidence": manner.evidence, "again": opened.again()}
     asked = Asked(str(opened.path), run, golden, overlays, misses, hash_seed=manner.hash_seed, plan=plan, more=more)
 
-    def by(start_it: Starter) -> tuple[Ran, bool]:
-        scratch = stack.enter_context(Folder(within=fleeting()))
-        into = f"{SCHEME}{Path(scratch).absolute() / 'today.json'}"
-        told = launch(asked, manner.options, into=into, project=str(shelf.root), start_it=start_it)
-        today = recording_of(into, told.run, told.exit_status)
-        outcome = outcome_of(shelf, opened, told, today, court)
-        ran = Ran(outcome, run, today, told.report, told.stale_call)
-        return ran, outcome.status == "passed" and not told.unused
-
-    return manner.ran(run, by)
+    scratch = stack.enter_context(Folder(within=fleeting()))
+    into = f"{SCHEME}{Path(scratch).absolute() / 'today.json'}"
+    told = launch(asked, manner.options, into=into, project=str(shelf.root), start_it=manner.start_it)
+    today = recording_of(into, told.run, told.exit_status)
+    return Ran(outcome_of(shelf, opened, told, today, court), run, today, told.report, told.stale_call)
 
 
 def outcome_of(
@@ -320,14 +303,9 @@ def re_enacted(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
     """
     run = opened.answering
     silent = manner.options.divert_output
-
-    def by(start_it: Starter) -> tuple[Report, bool]:
-        with Folder(within=fleeting()) as scratch:
-            starting = Starting(start_it, manner.hash_seed, silent, Path(scratch) / PLACE)
-            report = replay_run(str(opened.path), run.id, manner.options, project=str(shelf.root), starting=starting)
-            return report, not report.exit_code
-
-    report = manner.ran(run, by)
+    with Folder(within=fleeting()) as scratch:
+        starting = Starting(manner.start_it, manner.hash_seed, silent, Path(scratch) / PLACE)
+        report = replay_run(str(opened.path), run.id, manner.options, project=str(shelf.root), starting=starting)
     status = _BY_CODE.get(report.exit_code, "failed") if report.exit_code else "passed"
     crossed = report.matched + report.reordered + report.moved
     message = "" if status == "passed" else _lines(raised_by(report), report.last_line)

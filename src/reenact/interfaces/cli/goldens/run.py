@@ -64,7 +64,6 @@ from reenact.timetravel.preview import safe
     "--at-least", type=click.IntRange(1, 10_000), metavar="M", help="So many of them must pass. Default: all."
 )
 @click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="So many at a time.")
-@click.option("--share", is_flag=True, help="Let goldens share processes: faster, and one may hide what another lacks.")
 @click.option("--report", metavar="DIR", help="Write a Markdown summary, JUnit XML, and a page for each failure.")
 @click.pass_context
 def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: str | None, **how: Any) -> None:
@@ -76,10 +75,7 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     missing records what is missing, each once: tools stay frozen. --live model asks about each sample whoever
     judges it.
 
-    Each runs in a process of its own. With --share, goldens of one program that do not depend on the hash seed run one
-    after another in a process: an SDK is imported once for all of them. What one leaves in an installed module (a key,
-    a log level, a patch) the next one finds, and may pass for that alone: run without it before you trust a change.
-    One that does not pass there, or leaves a recorded call out, runs again by itself.
+    Each runs in a process of its own.
 
     --mark runs the code of a mark's revision (reenact mark TEXT --rev GITREV); each golden that passes keeps in its
     history that it was verified against that deploy, and golden ls says so until the golden changes.
@@ -190,7 +186,7 @@ def _reasons(mode: str, accept: tuple[str, ...], everything: str | None, names: 
     return reasons
 
 
-def _how(live: str | None, rev: str, repeat: int, at_least: int | None, workers: int | None, share: bool) -> How:
+def _how(live: str | None, rev: str, repeat: int, at_least: int | None, workers: int | None) -> How:
     if at_least is not None and at_least > repeat:
         raise UsageError(
             f"--at-least {at_least} of --repeat {repeat} cannot be",
@@ -203,7 +199,6 @@ def _how(live: str | None, rev: str, repeat: int, at_least: int | None, workers:
         at_least=repeat if at_least is None else at_least,
         rev=rev,
         workers=workers or 0,
-        share=share,
     )
 
 
