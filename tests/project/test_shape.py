@@ -24,7 +24,6 @@ LONG_MODULES: frozenset[str] = frozenset(
         "interop/messages.py",
         "recording/session.py",
         "replaying/order.py",
-        "replaying/process.py",
         "replaying/redirecting.py",
         "replaying/session.py",
         "seams/databases/sqlite.py",
