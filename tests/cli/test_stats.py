@@ -25,7 +25,7 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Run, Status, Totals
 from reenact.interfaces.cli import opening
-from reenact.interfaces.cli.commands.stats import days_between, encodes, sparkline
+from reenact.interfaces.cli.charts import days_between, encodes, sparkline
 from reenact.store.memory import MemoryStore
 from reenact.store.sqlite import SqliteStore
 from reenact.timetravel.cost import prices

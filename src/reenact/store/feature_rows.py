@@ -28,6 +28,7 @@ _TABLE = (
 )
 _COLUMNS = "r.id, r.run_id, r.agent, r.user, r.tenant, r.session, r.status, r.started_us, r.lane, r.amended"
 _PAGE = 5_000
+_ALIKE = 50_000
 
 
 class Featured(NamedTuple):
@@ -101,6 +102,7 @@ class FeatureRows:
         joined = "LEFT JOIN feature f ON f.run = r.id" if known else ""
         columns = "f.version, f.origin, f.body, f.crc" if known else "NULL, NULL, NULL, NULL"
         at = "{"
+        alike: dict[str, Features] = {}
         while True:
             rows = self._reading.rows(
                 f"SELECT {_COLUMNS}, {columns} FROM run r {joined} WHERE r.run_id < ?{where} "
@@ -108,7 +110,9 @@ class FeatureRows:
                 (at, *values, _PAGE),
             )
             for row in rows:
-                yield _featured(row)
+                yield _featured(row, alike)
+            if len(alike) > _ALIKE:
+                alike.clear()
             if len(rows) < _PAGE:
                 return
             at = rows[-1][1]
@@ -126,13 +130,14 @@ class FeatureRows:
                     put(connection, number, run, features)
 
 
-def _featured(row: tuple[Any, ...]) -> Featured:
+def _featured(row: tuple[Any, ...], alike: dict[str, Features]) -> Featured:
+    """A row; runs with the same features share them."""
     number, run_id, agent, user, tenant, session, status, started_us, lane, amended, version, origin, body, crc = row
     flag = load(amended)["flag"] if amended else None
     found = None
     if version == VERSION and sum_of(number & LOW, body) == crc:
         try:
-            found = Features.from_json(load(body))
+            found = alike.get(body) or alike.setdefault(body, Features.from_json(load(body)))
         except UNSOUND:
             found = None
     return Featured(

@@ -68,12 +68,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("golden", _TEST, "turn runs into regression tests"),
     Entry("experiment", _TEST, "every row on every candidate"),
     Entry("kit", _TEST, "what a replay needs, present and missing"),
-    Entry(
-        "triage",
-        _TEST,
-        "failures and cold cases by what they share",
-        "triage [--since 7d]: failures and cold cases grouped by what they share, a representative of each, counted.",
-    ),
+    Entry("triage", _TEST, "failures and cold cases by what they share"),
     Entry("pack", _SHARE, "one run as one file, redacted"),
     Entry("unpack", _SHARE, "a packed run into the store"),
     Entry("import", _SHARE, "recordings of other tools into the store"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, timedelta
 from typing import Any
 
 import click
@@ -13,6 +12,7 @@ import click
 from reenact.facts.call import Json
 from reenact.facts.marks import Periods
 from reenact.facts.phrases import counted
+from reenact.interfaces.cli.charts import bars_for, days_between, sparkline
 from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Working
@@ -22,9 +22,6 @@ from reenact.timetravel.cost import prices
 from reenact.timetravel.preview import amount, clip, safe, size
 from reenact.timetravel.spending import KEYS, Account, Sum, account_of
 
-_BARS = "▁▂▃▄▅▆▇█"
-_PLAIN = "_.:-=+*#"
-"""Bars where the terminal's encoding has no blocks."""
 _NAMED = 5
 """Models without a price that are named."""
 _NEXT = {"day": "reenact stats --by class", "mark": "reenact ls --since @"}
@@ -194,7 +191,7 @@ def _chart(account: Account) -> Iterator[str]:
     days = days_between(min(by_day), max(by_day), columns() - 40)
     if len(days) < 2:
         return
-    bars = _BARS if encodes(_BARS, getattr(sys.stdout, "encoding", None)) else _PLAIN
+    bars = bars_for(getattr(sys.stdout, "encoding", None))
     figures = {
         "runs": Counter({day: of.runs for day, of in by_day.items()}),
         "tokens": Counter({day: of.tokens_in + of.tokens_out for day, of in by_day.items()}),
@@ -202,25 +199,3 @@ def _chart(account: Account) -> Iterator[str]:
     for name, values in figures.items():
         if any(values.values()):
             yield f"{name:>6} a day  {sparkline([values[day] for day in days], bars)}  {days[0]} to {days[-1]}"
-
-
-def days_between(first: str, last: str, most: int) -> list[str]:
-    """Each day from one to another, those at the end if they are more than ``most``."""
-    end = date.fromisoformat(last)
-    count = min((end - date.fromisoformat(first)).days, max(most, 1) - 1)
-    return [(end - timedelta(days=n)).isoformat() for n in range(count, -1, -1)]
-
-
-def sparkline(values: Sequence[int], bars: str) -> str:
-    """Figures as one bar each, the largest as the highest; nothing as a blank."""
-    top = max(values, default=0)
-    return "".join(bars[-(-value * len(bars) // top) - 1] if value else " " for value in values)
-
-
-def encodes(text: str, encoding: str | None) -> bool:
-    """Whether an encoding has all characters of a text."""
-    try:
-        text.encode(encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True

@@ -1,0 +1,221 @@
+"""Groups of a triage on the command line: as lines for a person, as JSON Lines, and as Markdown."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from reenact.abc.sources import CLOCK
+from reenact.facts.call import Json
+from reenact.facts.ids import tail
+from reenact.facts.marks import Mark
+from reenact.facts.phrases import counted
+from reenact.interfaces.cli.charts import bars_for, days_between, sparkline
+from reenact.interfaces.cli.shell import Shell, columns, paint
+from reenact.timetravel.preview import ago, clip, safe
+from reenact.triage.cold import Reason
+from reenact.triage.groups import Group, Novelty
+from reenact.triage.sharing import LEAST, Share, Trait
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAYS = 40
+_SHOWN = 3
+_HUGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a triage came to.
+
+    Attributes:
+        groups: The groups, in order.
+        names: What each is called, by fingerprint.
+        shares: What the members of each share.
+        healthy: How many healthy runs there are to compare with.
+        representatives: Id of the run that stands for each group; empty where none is there any more.
+        reasons: Why a representative that is cold is so, by fingerprint.
+        mark: The last mark; None without one.
+        zone: In which times are told.
+    """
+
+    groups: Sequence[Group]
+    names: Mapping[str, str]
+    shares: Mapping[str, tuple[Share, ...]]
+    healthy: int
+    representatives: Mapping[str, str]
+    reasons: Mapping[str, tuple[Reason, ...]]
+    mark: Mark | None
+    zone: tzinfo
+
+    @property
+    def runs(self) -> int:
+        """How many runs are in the groups."""
+        return sum(len(group.members) for group in self.groups)
+
+
+def tell_groups(shell: Shell, told: Told, most: int) -> None:
+    """Print groups as lines for a person."""
+    shell.data(paint(_headline(told), bold=True))
+    for group in told.groups[:most]:
+        shell.data("")
+        shell.lines(_lines(group, told))
+    rest = told.groups[most:]
+    if rest:
+        runs = sum(len(group.members) for group in rest)
+        shell.data(f"\nand {counted(len(rest), 'smaller group')} of {counted(runs, 'run')}: -n {len(told.groups)}")
+
+
+def _headline(told: Told) -> str:
+    against = (
+        f"compared with {counted(told.healthy, 'healthy run')}" if told.healthy else "no healthy run to compare with"
+    )
+    return f"{counted(told.runs, 'run')} in {counted(len(told.groups), 'group')}, {against}"
+
+
+def _lines(group: Group, told: Told) -> Iterator[str]:
+    width = columns()
+    name = told.names[group.fingerprint]
+    new = _novelty(group, told.mark)
+    head = f"{name}  {counted(len(group.members), 'run')}  {safe(group.about)}"
+    yield paint(clip(f"{head}{f'  ({safe(new)})' if new else ''}", width), bold=True, fg="red")
+    yield f"  {_when(group, told.zone)}  {_curve(group, told.zone)}".rstrip()
+    for share in told.shares.get(group.fingerprint, ()):
+        yield clip(f"  shares: {_traits(share)}: {_figures(share)}", width)
+        if share.same:
+            yield clip(f"          the same runs: {', '.join(map(_trait, share.same[:_SHOWN]))}", width)
+    if len(group.members) < LEAST:
+        yield f"  fewer than {LEAST} runs: what they share is not compared"
+    elif told.healthy and not told.shares.get(group.fingerprint):
+        yield "  shares: nothing that healthy runs do not have as often"
+    run = told.representatives.get(group.fingerprint, "")
+    cold = f"; {group.cold} cannot be replayed" if group.cold else ""
+    yield f"  representative: {tail(run) if run else 'none is there any more'}{cold}"
+    for reason in told.reasons.get(group.fingerprint, ())[:_SHOWN]:
+        yield clip(f"  cold: {safe(reason.item)}: {safe(reason.about)}", width)
+        if reason.capture:
+            yield clip(f"        next time: {safe(reason.capture[0])}", width)
+
+
+def _novelty(group: Group, mark: Mark | None) -> str:
+    if mark is None or group.novelty is Novelty.NEITHER:
+        return ""
+    return f"{'new since' if group.novelty is Novelty.NEW else 'gone since'} {mark.name}"
+
+
+def _when(group: Group, zone: tzinfo) -> str:
+    first, last = (_moment(at, zone) for at in (group.first_us, group.last_us))
+    return f"{first} to {last} ({ago(CLOCK.wall_us() - group.last_us)})" if first != last else first
+
+
+def _moment(at_us: int, zone: tzinfo) -> str:
+    return f"{_at(at_us, zone):%Y-%m-%d %H:%M}"
+
+
+def _at(at_us: int, zone: tzinfo) -> datetime:
+    try:
+        return (_EPOCH + timedelta(microseconds=at_us)).astimezone(zone)
+    except OverflowError:
+        return _EPOCH
+
+
+def by_day(group: Group, zone: tzinfo) -> list[tuple[str, int]]:
+    """How many runs of a group began on each day, from the first to the last; the latest days of a long time."""
+    counts = Counter(_at(member.started_us, zone).date().isoformat() for member in group.members)
+    return [(day, counts[day]) for day in days_between(min(counts), max(counts), _DAYS)]
+
+
+def _curve(group: Group, zone: tzinfo) -> str:
+    days = by_day(group, zone)
+    if len(days) < 2:
+        return ""
+    return f"by day {sparkline([count for _, count in days], bars_for(getattr(sys.stdout, 'encoding', None)))}"
+
+
+def _trait(trait: Trait) -> str:
+    return f"{trait[0]} {safe(trait[1])}"
+
+
+def _traits(share: Share) -> str:
+    return " and ".join(map(_trait, share.traits))
+
+
+def _figures(share: Share) -> str:
+    found = share.found
+    low, high = found.interval
+    return (
+        f"{found.among} of {found.of}, healthy {found.healthy} of {found.healthy_of}, "
+        f"lift {_figure(found.lift)} (95 % {_figure(low)} to {_figure(high)})"
+    )
+
+
+def _figure(value: float) -> str:
+    return f"{value:.0f}" if value >= _HUGE else f"{value:.3g}"
+
+
+# --- for programs ----------------------------------------------------------------------------------------------------
+
+
+def tell_json(shell: Shell, told: Told, most: int | None) -> None:
+    """Print groups as JSON Lines: first what the triage came to, then a line a group."""
+    shell.line({
+        "type": "triage", "groups": len(told.groups), "runs": told.runs, "healthy": told.healthy,
+        "mark": told.mark.to_json() if told.mark else None,
+    })  # fmt: skip
+    for group in told.groups[:most]:
+        shell.line({"type": "group"} | group_data(group, told))
+
+
+def group_data(group: Group, told: Told) -> dict[str, Json]:
+    """A group as JSON-able data."""
+    fingerprint = group.fingerprint
+    first = group.members[0].features
+    return {
+        "group": told.names[fingerprint], "fingerprint": fingerprint, "case": group.case.value, "about": group.about,
+        "error": first.error, "template": first.template, "tool": first.tool, "steps": list(first.steps),
+        "suspicions": list(first.suspicions or ()),
+        "runs": len(group.members), "cold": group.cold, "first_us": group.first_us, "last_us": group.last_us,
+        "novelty": group.novelty.value, "representative": told.representatives.get(fingerprint) or None,
+        "reasons": [reason.to_json() for reason in told.reasons.get(fingerprint, ())],
+        "by_day": [[day, count] for day, count in by_day(group, told.zone)],
+        "shares": [share.to_json() for share in told.shares.get(fingerprint, ())],
+    }  # fmt: skip
+
+
+# --- for a ticket ----------------------------------------------------------------------------------------------------
+
+
+def markdown(told: Told, most: int) -> Iterator[str]:
+    """Groups as Markdown."""
+    yield "# Triage"
+    yield ""
+    yield f"{_headline(told)}."
+    for group in told.groups[:most]:
+        new = _novelty(group, told.mark)
+        yield ""
+        yield f"## `{told.names[group.fingerprint]}` {_escaped(group.about)}"
+        yield ""
+        yield f"- {counted(len(group.members), 'run')}, {_when(group, told.zone)}{f', {_escaped(new)}' if new else ''}"
+        run = told.representatives.get(group.fingerprint, "")
+        yield f"- representative: {f'`{tail(run)}`' if run else 'none is there any more'}"
+        if group.cold:
+            yield f"- {group.cold} cannot be replayed"
+        shares = told.shares.get(group.fingerprint, ())
+        if shares:
+            yield ""
+            yield "| shared | members | healthy | lift | 95 % |"
+            yield "|---|---|---|---|---|"
+        for share in shares:
+            low, high = share.found.interval
+            yield (
+                f"| {_escaped(_traits(share))} | {share.found.among} of {share.found.of} | {share.found.healthy} of "
+                f"{share.found.healthy_of} | {_figure(share.found.lift)} | {_figure(low)} to {_figure(high)} |"
+            )
+
+
+def _escaped(text: str) -> str:
+    """Recorded text that says nothing in Markdown."""
+    plain = safe(text).replace("\\", "\\\\")
+    return "".join(f"\\{letter}" if letter in "`*_{}[]()#+!|<>" else letter for letter in plain)

@@ -1,0 +1,143 @@
+"""Groups: runs that fail alike as one case each, with when they came and what is new since a mark. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from reenact.errors import UsageError
+from reenact.facts.features import Case
+from reenact.triage.seen import Seen
+
+SHORT: Final = 8
+"""Digits of a fingerprint that people are shown, at least."""
+
+_NAMED: Final = 5
+
+
+class Novelty(StrEnum):
+    """How a group stands to the last mark: all of its runs began since then, or all before."""
+
+    NEW = "new"
+    GONE = "gone"
+    NEITHER = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs with one fingerprint.
+
+    Attributes:
+        fingerprint: Its 32 digits.
+        case: Why they are looked into.
+        members: They, newest first.
+        novelty: How it stands to the last mark.
+    """
+
+    fingerprint: str
+    case: Case
+    members: tuple[Seen, ...]
+    novelty: Novelty = Novelty.NEITHER
+
+    @property
+    def first_us(self) -> int:
+        """When the first of them began, microseconds since the epoch."""
+        return min(each.started_us for each in self.members)
+
+    @property
+    def last_us(self) -> int:
+        """When the last of them began."""
+        return max(each.started_us for each in self.members)
+
+    @property
+    def cold(self) -> int:
+        """How many of them cannot be replayed."""
+        return sum(each.cold for each in self.members)
+
+    @property
+    def about(self) -> str:
+        """What went wrong, in a line: recorded text, not yet safe for a terminal."""
+        one = self.members[0]
+        if self.case is Case.COLD:
+            return f"cannot be replayed: {', '.join(one.features.cold or ())} missing"
+        found = one.features
+        said = ": ".join(filter(None, (found.error, found.template)))
+        if self.case is Case.FLAGGED:
+            said = f"flagged: {one.flag}" if one.flag else "flagged"
+        said = said or "failed without an error"
+        return f"{said} (in {found.tool})" if found.tool else said
+
+
+def grouped(
+    runs: Iterable[Seen], chosen: Iterable[Seen] | None = None, mark_us: int | None = None
+) -> tuple[Group, ...]:
+    """The groups of some runs, the largest first; of equal ones the one that came last.
+
+    Args:
+        runs: All runs of the store, newest first: they say whether a group is new.
+        chosen: Those that are meant; None for all.
+        mark_us: When what the last mark marks happened; None without a mark.
+    """
+    every = list(runs)
+    ends: dict[str, tuple[int, int]] = {}
+    for run in every:
+        if run.case is not None:
+            first, last = ends.get(run.fingerprint, (run.started_us, run.started_us))
+            ends[run.fingerprint] = (min(first, run.started_us), max(last, run.started_us))
+    members: dict[str, list[Seen]] = {}
+    for run in every if chosen is None else chosen:
+        if run.case is not None:
+            members.setdefault(run.fingerprint, []).append(run)
+    reached = mark_us is not None and any(run.started_us >= mark_us for run in every)
+    found = [
+        Group(name, of[0].case or Case.FAILED, tuple(of), _novelty(*ends[name], mark_us if reached else None))
+        for name, of in members.items()
+    ]
+    return tuple(sorted(found, key=lambda group: (-len(group.members), -group.last_us, group.fingerprint)))
+
+
+def _novelty(first_us: int, last_us: int, mark_us: int | None) -> Novelty:
+    if mark_us is None:
+        return Novelty.NEITHER
+    if first_us >= mark_us:
+        return Novelty.NEW
+    return Novelty.GONE if last_us < mark_us else Novelty.NEITHER
+
+
+def short_names(fingerprints: Iterable[str]) -> dict[str, str]:
+    """What each group is called: the beginning of its fingerprint, as long as it takes to tell it from all others."""
+    every = sorted(set(fingerprints))
+    names = {}
+    for at, name in enumerate(every):
+        near = [every[n] for n in (at - 1, at + 1) if 0 <= n < len(every)]
+        shared = max((_shared(name, each) for each in near), default=0)
+        names[name] = name[: max(SHORT, shared + 1)]
+    return names
+
+
+def group_called(groups: Sequence[Group], name: str) -> Group:
+    """The group that a prefix of its fingerprint names.
+
+    Raises:
+        UsageError: None begins so, or several do.
+    """
+    found = [group for group in groups if name and group.fingerprint.startswith(name.lower())]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UsageError(
+            f"no group matches {name!r}",
+            cause="no run that was chosen has such a fingerprint",
+            next_command="reenact triage",
+        )
+    raise UsageError(
+        f"{len(found)} groups match {name!r}",
+        cause=", ".join(group.fingerprint[: len(name) + SHORT] for group in found[:_NAMED]),
+        next_command="reenact triage",
+    )
+
+
+def _shared(left: str, right: str) -> int:
+    return next((n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))

@@ -1,0 +1,188 @@
+"""The runs of a store as a triage sees them: each with its features; what is missing of these is made once and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from reenact.abc.store import Store
+from reenact.errors import ReenactError, RunNotFound, StoreError
+from reenact.facts.features import Case, Features, case_of, fingerprint
+from reenact.facts.run import Run, Status
+from reenact.store.feature_rows import Featured
+from reenact.store.sqlite import SqliteStore
+from reenact.triage.featuring import features_of, looked_at
+
+HEALTHY: Final = 100
+"""Healthy runs of an agent whose kits are looked at, at least: what a group lacks more often is compared with them."""
+NEWEST: Final = 1_000
+"""They are among so many of the newest."""
+
+_OWN: Final = ("", "request")
+_AT_ONCE: Final = 256
+
+Told = Callable[[str, int, int], object]
+"""Is told what is being made, how much of it is, and how much there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One run that has ended.
+
+    Attributes:
+        id, agent, user, tenant, session, started_us: As the run has them.
+        features: Its features.
+        case: Why it is looked into; None for a healthy run.
+        fingerprint: Of its case; empty for a healthy run.
+        flag: A person's verdict; None without one.
+    """
+
+    id: str
+    agent: str
+    user: str | None
+    tenant: str | None
+    session: str | None
+    started_us: int
+    features: Features
+    case: Case | None
+    fingerprint: str
+    flag: str | None
+
+    @property
+    def cold(self) -> bool:
+        """Whether it cannot be replayed."""
+        return bool(self.features.cold)
+
+
+def seen(store: Store, told: Told = lambda what, done, total: None) -> list[Seen]:
+    """All runs of a store that were recorded by themselves and have ended, newest first.
+
+    Runs inside another run, forks and kept replays are no cases of their own. Features that are missing are made, and
+    kept in a store that can be written; a run that is damaged or goes meanwhile is left out.
+
+    Args:
+        store: The store. 100,000 runs in some 3 s once their features are there.
+        told: Is told how far it is.
+    """
+    rows = _ended(store, [row for row in _rows(store) if row.origin in _OWN and not row.inside])
+    rows = _filled(store, rows, told)
+    return [_seen(row) for row in _examined(store, rows, told)]
+
+
+def _seen(row: Featured) -> Seen:
+    features = row.features or Features()
+    case = case_of(row.status, row.flag is not None, features)
+    name = "" if case is None else fingerprint(case, features, row.flag or "")
+    return Seen(
+        row.id, row.agent, row.user, row.tenant, row.session, row.started_us, features, case, name, row.flag
+    )  # fmt: skip
+
+
+def _rows(store: Store) -> Iterator[Featured]:
+    if isinstance(store, SqliteStore):
+        yield from store.features().all()
+        return
+    for run in store.runs():
+        yield row_of(run, None)
+
+
+def row_of(run: Run, features: Features | None) -> Featured:
+    """A run as a row."""
+    flag = (run.flag or "") if run.flagged else None
+    return Featured(
+        run.id, run.agent, run.user, run.tenant, run.session, run.started_us, run.status, run.relation,
+        bool(run.lane), flag, features,
+    )  # fmt: skip
+
+
+def _ended(store: Store, rows: Iterable[Featured]) -> list[Featured]:
+    """Without those that are still recorded; those whose process died are interrupted."""
+    found = []
+    for row in rows:
+        if row.status is not Status.RECORDING:
+            found.append(row)
+            continue
+        with suppress(ReenactError):
+            run = store.run(row.id)
+            if run.status is not Status.RECORDING:
+                found.append(row_of(run, row.features))
+    return found
+
+
+def _filled(store: Store, rows: list[Featured], told: Told) -> list[Featured]:
+    """With the features that were not written when a run closed."""
+    lacking = [row for row in rows if row.features is None]
+    made = _made(store, lacking, lambda run, _: features_of(store.open(run)), "features", told)
+    known = [row if row.features is not None else made.get(row.id) for row in rows]
+    return [row for row in known if row is not None and (row.origin in _OWN and not row.inside)]
+
+
+def _examined(store: Store, rows: list[Featured], told: Told) -> list[Featured]:
+    """With what takes a look at the whole run: of cases, and of some healthy runs of each agent beside them."""
+    wanted: list[Featured] = []
+    healthy: dict[str, list[Featured]] = {}
+    for row in rows:
+        if _seen(row).case is None:
+            healthy.setdefault(row.agent, []).append(row)
+        elif _unexamined(row):
+            wanted.append(row)
+    for each in healthy.values():
+        newest = each[:NEWEST]
+        lacking = [row for row in newest if _unexamined(row)]
+        wanted += lacking[: max(0, HEALTHY - (len(newest) - len(lacking)))]
+    made = _made(store, wanted, lambda run, row: looked_at(store, run, row.features or Features()), "kits", told)
+    return [made.get(row.id, row) for row in rows]
+
+
+def _unexamined(row: Featured) -> bool:
+    return row.features is not None and row.features.lacks is None
+
+
+def _made(
+    store: Store, rows: list[Featured], make: Callable[[Run, Featured], Features], what: str, told: Told
+) -> dict[str, Featured]:
+    """Features made for some runs and kept, by run. What cannot be read is left out, what cannot be kept is not."""
+    found: dict[str, Featured] = {}
+    source, done = iter(rows), 0
+    while some := list(islice(source, _AT_ONCE)):
+        made: list[tuple[Run, Features]] = []
+        for row in some:
+            told(what, done, len(rows))
+            done += 1
+            with suppress(ReenactError):
+                run = store.run(row.id)
+                features = make(run, row)
+                made.append((run, features))
+                found[run.id] = row_of(run, features)
+        _keep(store, made)
+    return found
+
+
+def _keep(store: Store, made: list[tuple[Run, Features]]) -> None:
+    if isinstance(store, SqliteStore):
+        with suppress(
+            StoreError
+        ):  # it is of an older format, is read only, or is busy: the next triage makes them again
+            store.features().put(made)
+
+
+def representative(store: Store, members: Iterable[Seen]) -> Run | None:
+    """The newest of some runs that is still there, if possible one that can be replayed.
+
+    Args:
+        store: Where they are.
+        members: They, newest first.
+    """
+    every = list(members)
+    for one in (*(each for each in every if not each.cold), *(each for each in every if each.cold)):
+        with suppress(RunNotFound):
+            return store.run(one.id)
+    return None
+
+
+def restricted(runs: Iterable[Seen], since_us: int | None = None, ids: frozenset[str] | None = None) -> list[Seen]:
+    """Those of some runs that began since a time, and are among some ids."""
+    return [run for run in runs if (since_us is None or run.started_us >= since_us) and (ids is None or run.id in ids)]

@@ -1,0 +1,253 @@
+"""What the members of a group share more often than healthy runs of the same agents do. Pure.
+
+Traits of runs are compared one by one, then those that stand out two by two, as a cause may be one model at one hour.
+All comparisons of a triage are corrected together (``facts.association``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cache
+from itertools import combinations
+from typing import Final
+
+from reenact.facts.association import LEVEL, Association, corrected
+from reenact.facts.call import Json
+from reenact.facts.features import Case, Features
+from reenact.triage.groups import Group
+from reenact.triage.seen import Seen
+
+LEAST: Final = 5
+"""Members of a group that is compared."""
+MOST: Final = 6
+"""What a group is said to share, at most."""
+
+_WITH: Final = 3
+"""Members that must have a trait for it to be compared."""
+_PAIRED: Final = 6
+"""Traits that stand out and are compared two by two."""
+_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+Trait = tuple[str, str]
+"""What is compared, and its value: ``("tenant", "acme")``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What members of a group share.
+
+    Attributes:
+        traits: One trait, or two that come together.
+        found: How common it is.
+        q: Its p-value, corrected.
+        same: Traits that exactly as many members and healthy runs have.
+    """
+
+    traits: tuple[Trait, ...]
+    found: Association
+    q: float = 1.0
+    same: tuple[Trait, ...] = ()
+
+    def to_json(self) -> dict[str, Json]:
+        """As JSON-able data."""
+        low, high = self.found.interval
+        return {
+            "traits": [{"name": name, "value": value} for name, value in self.traits],
+            "same": [{"name": name, "value": value} for name, value in self.same],
+            "members": self.found.among, "of": self.found.of,
+            "healthy": self.found.healthy, "healthy_of": self.found.healthy_of,
+            "lift": self.found.lift, "interval": [low, high], "p": self.found.p, "q": self.q,
+        }  # fmt: skip
+
+
+class Traits:
+    """The traits of runs.
+
+    Args:
+        zone: In which hours and days of the week are told.
+    """
+
+    def __init__(self, zone: tzinfo = UTC) -> None:
+        self._zone = zone
+        self._moment = cache(self._at_hour)
+        self._kept: dict[int, tuple[Features, tuple[Trait, ...]]] = {}
+
+    def of(self, run: Seen) -> Iterator[Trait]:
+        """Every trait of a run. What a store has once for many runs is worked out once."""
+        kept = self._kept.get(id(run.features))
+        if kept is None:
+            kept = self._kept[id(run.features)] = (run.features, tuple(_of_features(run.features)))
+        yield from kept[1]
+        yield from self._moment(run.started_us // 3_600_000_000)
+        if run.tenant is not None:
+            yield "tenant", run.tenant
+        if run.user is not None:
+            yield "user", run.user
+
+    def _at_hour(self, hours: int) -> tuple[Trait, ...]:
+        try:
+            at = (_EPOCH + timedelta(hours=hours)).astimezone(self._zone)
+        except OverflowError:
+            return ()
+        return ("hour", f"{at:%H}:00"), ("weekday", _DAYS[at.weekday()])
+
+
+def _of_features(features: Features) -> Iterator[Trait]:
+    for name, values in (
+        ("model asked", features.asked),
+        ("model answered", features.answered),
+        ("tool", features.tools),
+        ("tool's answer", (shape for shape in features.shapes if not _tells_the_end(shape))),
+        ("prompt version", features.prompts),
+        ("tools offered", features.schemas),
+        ("missing", features.lacks or ()),
+        ("suspicion", features.suspicions or ()),
+        ("commit", (features.commit,)),
+        ("agent version", (features.version,)),
+    ):
+        yield from ((name, value) for value in values if value)
+
+
+def _tells_the_end(shape: str) -> bool:
+    """Whether the form of an answer is that a call failed: that is the case itself, not what it comes from."""
+    return " raises " in shape or " status " in shape
+
+
+_ORDER: Final = (
+    *("tenant", "model asked", "model answered", "hour", "weekday", "prompt version", "tools offered", "tool's answer"),
+    *("commit", "agent version", "missing", "user", "tool", "suspicion"),
+)
+
+
+def shared(groups: Sequence[Group], healthy: Iterable[Seen], zone: tzinfo = UTC) -> dict[str, tuple[Share, ...]]:
+    """What the members of each group share, the strongest evidence first, by fingerprint.
+
+    Args:
+        groups: The groups; those of fewer than five members are not compared.
+        healthy: Healthy runs.
+        zone: In which hours and days of the week are told.
+
+    Returns:
+        Only what is more common than among healthy runs of the same agents, with a corrected p-value below 5 %. Two
+        traits stand together where both do alone, and they say more together. Empty where there is no healthy run.
+    """
+    traits = Traits(zone)
+    large = [group for group in groups if len(group.members) >= LEAST]
+    agents = {group.fingerprint: _agents(group) for group in large}
+    among = {group.fingerprint: _counted(group.members, traits) for group in large}
+    wanted = {trait for counts in among.values() for trait, count in counts.items() if count >= _WITH}
+    having = _healthy(healthy, {agent for each in agents.values() for agent in each}, wanted, traits)
+    tried: dict[str, list[Share]] = {}
+    for group in large:
+        name = group.fingerprint
+        tried[name] = list(_singles(group, among[name], having, agents[name]))
+        tried[name] += _pairs(group, tried[name], having, agents[name], traits)
+    every = [share for each in tried.values() for share in each]
+    q = iter(corrected([share.found.p for share in every]))
+    return {name: _told([replace(share, q=next(q)) for share in each]) for name, each in tried.items()}
+
+
+class _Healthy:
+    """Healthy runs of one agent: how many there are, and the rows of those that have a trait that is asked for."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.examined = 0
+        self.rows: dict[Trait, set[int]] = {}
+
+
+def _healthy(runs: Iterable[Seen], agents: set[str], wanted: set[Trait], traits: Traits) -> Mapping[str, _Healthy]:
+    found: dict[str, _Healthy] = {}
+    for number, run in enumerate(runs):
+        if run.agent not in agents:
+            continue
+        one = found.setdefault(run.agent, _Healthy())
+        one.runs += 1
+        one.examined += run.features.lacks is not None
+        for trait in traits.of(run):
+            if trait in wanted:
+                one.rows.setdefault(trait, set()).add(number)
+    return found
+
+
+def _agents(group: Group) -> tuple[str, ...]:
+    return tuple(sorted({member.agent for member in group.members}))
+
+
+def _counted(members: Iterable[Seen], traits: Traits) -> Counter[Trait]:
+    return Counter(trait for member in members for trait in dict.fromkeys(traits.of(member)))
+
+
+def _of(kind: str, members: Iterable[Seen], healthy: Iterable[_Healthy]) -> tuple[int, int]:
+    """Of how many members and healthy runs it is known whether they have a trait of a kind."""
+    if kind in ("missing", "suspicion"):
+        return sum(one.features.lacks is not None for one in members), sum(each.examined for each in healthy)
+    return sum(1 for _ in members), sum(each.runs for each in healthy)
+
+
+def _singles(
+    group: Group, counts: Counter[Trait], having: Mapping[str, _Healthy], agents: Iterable[str]
+) -> Iterator[Share]:
+    healthy = [having[agent] for agent in agents if agent in having]
+    own = {("suspicion", kind) for kind in group.members[0].features.suspicions or ()}
+    if group.case is Case.COLD:
+        own |= {("missing", item) for item in group.members[0].features.cold or ()}
+    totals: dict[str, tuple[int, int]] = {}
+    for trait, count in counts.items():
+        if count < _WITH or trait in own:
+            continue
+        if trait[0] not in totals:
+            totals[trait[0]] = _of(trait[0], group.members, healthy)
+        of, healthy_of = totals[trait[0]]
+        if healthy_of:
+            others = sum(len(each.rows.get(trait, ())) for each in healthy)
+            yield Share((trait,), Association(count, of, others, healthy_of))
+
+
+def _pairs(
+    group: Group, singles: Sequence[Share], having: Mapping[str, _Healthy], agents: Iterable[str], traits: Traits
+) -> Iterator[Share]:
+    """The traits that stand out, two by two, where they say more together than each alone."""
+    healthy = [having[agent] for agent in agents if agent in having]
+    bound = LEVEL / max(len(singles), 1)
+    ahead = sorted((share for share in singles if share.found.p < bound), key=_strength)[:_PAIRED]
+    if len(ahead) < 2:
+        return
+    rows = [set(traits.of(member)) for member in group.members]
+    for one, two in combinations(ahead, 2):
+        both = (one.traits[0], two.traits[0])
+        if both[0][0] == both[1][0]:
+            continue
+        among = sum(both[0] in row and both[1] in row for row in rows)
+        others = sum(len(each.rows.get(both[0], set()) & each.rows.get(both[1], set())) for each in healthy)
+        of, healthy_of = min(one.found.of, two.found.of), min(one.found.healthy_of, two.found.healthy_of)
+        pair = Share(both, Association(among, of, others, healthy_of))
+        if (
+            among >= _WITH
+            and pair.found.p < min(one.found.p, two.found.p)
+            and others < min(one.found.healthy, two.found.healthy)
+        ):
+            yield pair
+
+
+def _strength(share: Share) -> tuple[float, float, int, tuple[Trait, ...]]:
+    """The strongest evidence first; of equal evidence the larger lift, then what is likelier to be a cause."""
+    return share.found.p, -share.found.lift, _ORDER.index(share.traits[0][0]), share.traits
+
+
+def _told(shares: list[Share]) -> tuple[Share, ...]:
+    """Those that stand out; of traits that exactly the same runs have, one is named and the others beside it."""
+    found: list[Share] = []
+    for share in sorted(shares, key=_strength):
+        if share.q >= LEVEL or share.found.interval[0] <= 1:
+            continue
+        twin = next((n for n, each in enumerate(found) if each.found == share.found and len(each.traits) == 1), None)
+        if twin is not None and len(share.traits) == 1:
+            found[twin] = replace(found[twin], same=(*found[twin].same, *share.traits))
+        else:
+            found.append(share)
+    return tuple(found[:MOST])
