@@ -39,7 +39,8 @@ class Features:
         error: Type of the error that it ended with; empty where none did.
         template: Template of its message (``facts.templates``).
         tool: The call that failed last: a tool, or an exchange by its name; empty where none did.
-        steps: Its last steps, or else its last calls, oldest first; a repeat counts once.
+        steps: Its last steps, or else its last calls, oldest first: a repeat counts once, and a call of any model is
+            ``model``.
         asked, answered: Models that were asked, and that answered.
         tools: Tools that it called.
         shapes: For each tool, the form of its last answer, as ``lookup_order {id, items[]}``.
@@ -114,6 +115,7 @@ def fingerprint(case: Case, features: Features, flag: str = "") -> str:
     """What runs that fail alike have in common, as 32 hexadecimal digits: the same in every process and store.
 
     It is a digest of parts, each behind its length, so that no text of a run can stand for another part or for two.
+    Kinds of suspicious events count where there is no error: beside one they come and go, and would part equal cases.
 
     Args:
         case: Why the run is looked into.
@@ -126,7 +128,7 @@ def fingerprint(case: Case, features: Features, flag: str = "") -> str:
     else:
         text = template(flag) if case is Case.FLAGGED else features.template
         parts += [features.error, text, features.tool, str(len(features.steps)), *features.steps]
-        parts += sorted(features.suspicions or ())
+        parts += [] if features.error else sorted(features.suspicions or ())
     digest = hashlib.blake2b(digest_size=16, person=b"reenact-triage")
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")

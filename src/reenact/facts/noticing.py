@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any, Final
 
 from reenact.facts.call import Call, EndKind, Failure, Json, Kind, Outcome, Value, calls_a_tool
@@ -39,6 +40,8 @@ LARGEST_REQUEST: Final = 128 << 10
 """Bytes of a model request whose system prompt is looked at."""
 
 _FAILING: Final = 400
+_KEPT: Final = 32
+_MODEL: Final = "model"
 _KEYS: Final = 10
 _DIGEST: Final = 16
 _ENDED: Final = 64
@@ -51,8 +54,8 @@ class _Part:
     """What was noticed of one run: the log's own, or one inside of it."""
 
     def __init__(self) -> None:
-        self.steps: deque[str] = deque(maxlen=STEPS)
-        self.calls: deque[str] = deque(maxlen=STEPS)
+        self.steps: deque[str] = deque(maxlen=_KEPT)
+        self.calls: deque[str] = deque(maxlen=_KEPT)
         self.failing = ""
         self.tools: dict[str, None] = {}
         self.answers: dict[str, bytes | str] = {}
@@ -62,7 +65,7 @@ class _Part:
         self.prompts: dict[str, None] = {}
         self.requests: dict[int, Call] = {}
         self.endpoints: set[str] = set()
-        """Names of exchanges that are calls of a model: the form of their answers says nothing."""
+        """Names of calls that are calls of a model: which one is told apart, and what it said has no form."""
         self.models = 0
         self.untold = 0
         self.commit = ""
@@ -136,7 +139,7 @@ class Noticing:
             error=kind,
             template=message,
             tool=part.failing,
-            steps=tuple(part.steps or part.calls),
+            steps=_last(part.steps) if part.steps else _last(_plain(part.calls, part.endpoints)),
             asked=some(part.asked),
             answered=some(part.answered),
             version=clipped(run.version),
@@ -178,6 +181,8 @@ class Noticing:
                 _add(part.calls, name)
             if tool and len(part.tools) < MOST:
                 part.tools[name] = None
+            if kind is Kind.MODEL:
+                part.endpoints.add(name)
             if kind is Kind.MODEL and not is_traced_model(call):
                 part.asked[name] = None
             elif len(part.requests) < STEPS and _may_ask(call):
@@ -306,6 +311,16 @@ def _add(last: deque[str], name: str) -> None:
     """One more step; how often one was repeated makes no other failure."""
     if not last or last[-1] != name:
         last.append(name)
+
+
+def _plain(calls: Iterable[str], models: Container[str]) -> Iterator[str]:
+    """Calls by what they are called; that another model was asked makes no other failure."""
+    return (_MODEL if name in models else name for name in calls)
+
+
+def _last(names: Iterable[str]) -> tuple[str, ...]:
+    """The last of some names, repeats left out."""
+    return tuple(name for name, _ in groupby(names))[-STEPS:]
 
 
 def _may_ask(call: Call) -> bool:

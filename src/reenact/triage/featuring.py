@@ -14,8 +14,12 @@ from reenact.facts.event import Event, Payload
 from reenact.facts.features import Features
 from reenact.facts.noticing import LARGEST, LARGEST_REQUEST, Noticing
 from reenact.facts.run import Run
+from reenact.facts.suspicions import RULES, suspicions
+from reenact.store.courses import course_of
 from reenact.triage.cold import stops
 from reenact.triage.kit import kit_of
+
+_FAILURE = "failure"
 
 
 def features_of(recording: Recording) -> Features:
@@ -45,7 +49,10 @@ def features_of(recording: Recording) -> Features:
 
 
 def looked_at(store: Store, run: Run, features: Features) -> Features:
-    """Features with what needs a look at the whole run: what its kit lacks. Costs as much as its kit.
+    """Features with what needs a look at the whole run: what its kit lacks, and kinds of suspicious events in it.
+
+    The rules are those of this package, whatever a project sets: a group has one name everywhere. Hints are left out,
+    and that a call failed. Costs as much as the kit and the course of the run.
 
     Args:
         store: Where the run is.
@@ -58,7 +65,13 @@ def looked_at(store: Store, run: Run, features: Features) -> Features:
     kit = kit_of(store, run)
     lacks = tuple(sorted({item.name for item in kit.lacking if not item.name.startswith("gap: ")}))
     cold = tuple(item.name for item in kit.items if stops(item))
-    return replace(features, lacks=lacks, cold=cold)
+    kinds = () if cold else _suspicions(store.open(run))
+    return replace(features, lacks=lacks, cold=cold, suspicions=kinds)
+
+
+def _suspicions(recording: Recording) -> tuple[str, ...]:
+    rules = [rule for rule in RULES if rule.on and not rule.hint and rule.name != _FAILURE]
+    return tuple(sorted({each.rule for each in suspicions(course_of(recording), rules)}))
 
 
 def _moments(recording: Recording, event: Event, noticing: Noticing) -> Iterator[tuple[int, partial[None]]]:
