@@ -7,6 +7,7 @@ import json
 import threading
 from typing import Any
 
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests.http.server import HANG_UP, Request, Server, Wait, answer, as_json
@@ -104,6 +105,9 @@ class Receiver:
         self.got: list[ExportTraceServiceRequest] = []
         self.arrived = threading.Event()
         self.server.routes["/v1/traces"] = self._take
+        self.measured: list[ExportMetricsServiceRequest] = []
+        self.metrics_status = "200 OK"
+        self.server.routes["/v1/metrics"] = self._measure
 
     def _take(self, request: Request) -> Any:
         if self.hold is not None:
@@ -112,6 +116,13 @@ class Receiver:
         self.got.append(ExportTraceServiceRequest.FromString(body))
         self.arrived.set()
         return answer(b"", self.status, [("Content-Type", "application/x-protobuf")])
+
+    def _measure(self, request: Request) -> Any:
+        if self.hold is not None:
+            return [Wait(self.hold), HANG_UP]
+        body = gzip.decompress(request.body) if request.header("content-encoding") == "gzip" else request.body
+        self.measured.append(ExportMetricsServiceRequest.FromString(body))
+        return answer(b"", self.metrics_status, [("Content-Type", "application/x-protobuf")])
 
     @property
     def spans(self) -> list[Any]:

@@ -35,6 +35,9 @@ OTEL_CONTENTS = ("reference", "inline")
 OTEL_DIALECTS = ("otel", "otel-before", "openinference")
 """Whose names the attributes of spans have: OpenTelemetry's of today and before, OpenInference's."""
 
+OTEL_METRICS = ("released", "next", "off")
+"""Names of metrics: of the conventions' last release, of the next one, or no metrics."""
+
 LARGEST_VALUE_MB = 100.0
 """Longest value that is kept, where nothing else is said."""
 
@@ -80,6 +83,8 @@ class Policy:
             set up, in place of an endpoint.
         otel_content: What spans say of content: ``reference`` (where it is found in the store) or ``inline``.
         otel_dialect: Names of attributes in spans: ``otel``, ``otel-before`` or ``openinference``.
+        otel_metrics: Names of the metrics that are sent beside the spans: ``released`` (``gen_ai.client.token.usage``),
+            ``next`` (``gen_ai.client.inference.usage.input_tokens``), or ``off``: none is.
         otel_propagate: Hosts (``api.example.com``, ``localhost:8080``, ``*.example.com``) to which the agent's requests
             carry its trace on, where spans are sent: ``traceparent`` is added to them below the key.
         check_changes: Look for what a tool changed in its arguments and surroundings. Without it such changes are not
@@ -112,6 +117,7 @@ class Policy:
     otel_provider: str = ""
     otel_content: str = "reference"
     otel_dialect: str = "otel"
+    otel_metrics: str = "released"
     otel_propagate: tuple[str, ...] = ()
     check_changes: bool = True
 
@@ -159,7 +165,12 @@ class Policy:
                 )
 
 
-_WORDS = {"otel_provider": OTEL_PROVIDERS, "otel_content": OTEL_CONTENTS, "otel_dialect": OTEL_DIALECTS}
+_WORDS = {
+    "otel_provider": OTEL_PROVIDERS,
+    "otel_content": OTEL_CONTENTS,
+    "otel_dialect": OTEL_DIALECTS,
+    "otel_metrics": OTEL_METRICS,
+}
 _CHECKED: tuple[tuple[str, Callable[[Any], object], str], ...] = (
     ("sampling", shares, "it gives agents and routes a share"),
     ("server_ignore", unrecorded, "it names requests by their path"),

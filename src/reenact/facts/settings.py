@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.late import late
-from reenact.facts.policy import LARGEST_VALUE_MB, OTEL_CONTENTS, OTEL_DIALECTS, OTEL_PROVIDERS, UNSAMPLED, Policy
+from reenact.facts.policy import (
+    LARGEST_VALUE_MB,
+    OTEL_CONTENTS,
+    OTEL_DIALECTS,
+    OTEL_METRICS,
+    OTEL_PROVIDERS,
+    UNSAMPLED,
+    Policy,
+)
 from reenact.facts.retention import AT
 
 if TYPE_CHECKING:
@@ -350,6 +358,12 @@ SETTINGS: tuple[Setting, ...] = (
         "otel",
         "names of attributes in spans: otel, otel-before (1.28 to 1.36) or openinference",
         _of(OTEL_DIALECTS),
+    ),
+    Setting(
+        "otel.metrics",
+        "released",
+        "names of metrics: released (gen_ai.client.token.usage), next (gen_ai.client.inference.usage.…), off: none",
+        _of(OTEL_METRICS),
     ),
     Setting(
         "otel.propagate",

@@ -11,13 +11,15 @@ import atexit
 import collections
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Final
 
 from reenact.abc.sources import CLOCK
 from reenact.facts.call import Json
 from reenact.facts.policy import Policy
+from reenact.interop.otlp.measures import Measurement
+from reenact.interop.otlp.metering import Meter, OfProgram, Summed
 from reenact.interop.otlp.programs import through_provider
 from reenact.interop.otlp.sending import Unsent, send, target
 from reenact.interop.otlp.sent import Batch, SentSpan
@@ -41,10 +43,14 @@ class Exporter:
 
     Args:
         deliver: Does it, in our thread; raises ``Unsent`` where they were not taken.
+        meter: Where measurements go; None: none are made.
     """
 
-    def __init__(self, deliver: Deliver) -> None:
+    def __init__(self, deliver: Deliver, meter: Meter | None = None) -> None:
         self._deliver = deliver
+        self._meter = meter
+        self._metering = False
+        self._unmeasured = ""
         self._queue: collections.deque[tuple[Mapping[str, Json], SentSpan]] = collections.deque()
         self._bell = _thread.allocate_lock()
         self._bell.acquire()
@@ -65,21 +71,46 @@ class Exporter:
             self.why = self.why or "more spans came than could be sent"
             return
         self._queue.append((resource, span))
+        self._begin()
+        if self._waiting or len(self._queue) >= AT_ONCE:
+            self._ring()
+
+    def measure(self, resource: Mapping[str, Json], measurements: Iterable[Measurement]) -> None:
+        """Hand over measurements. Never waits."""
+        meter = self._meter
+        if meter is None:
+            return
+        idle = meter.due_s() is None
+        meter.take(resource, measurements)
+        self._begin()
+        if idle and self._waiting:  # our thread waits without an end
+            self._ring()
+
+    def _begin(self) -> None:
         if not self._begun:
             self._begun = True
             background.start(self._run)
-        if self._waiting or len(self._queue) >= AT_ONCE:
-            self._ring()
 
     def leave(self, timeout_s: float = LAST_S) -> None:
         """The program ends: wait until all is handed on, for so long at most, and say once what was lost."""
         self._leaving = True
-        if self._queue or self._under_way:
+        self._unmeasured = ""
+        if self._owes():
             self._door.acquire(blocking=False)
             self._ring()
             until = CLOCK.mono_us() + int(timeout_s * 1e6)
-            while (self._queue or self._under_way) and (left := (until - CLOCK.mono_us()) / 1e6) > 0:
+            while self._owes() and (left := (until - CLOCK.mono_us()) / 1e6) > 0:
                 self._door.acquire(timeout=left)
+        self._say_spans()
+        self._say_metrics()
+
+    def _owes(self) -> bool:
+        """Whether anything has not been handed on yet."""
+        if self._queue or self._under_way or self._metering:
+            return True
+        return self._meter is not None and not self._unmeasured and self._meter.due_s() is not None
+
+    def _say_spans(self) -> None:
         missing = self.lost + len(self._queue) + self._under_way
         self._queue.clear()
         self.lost = 0
@@ -88,6 +119,12 @@ class Exporter:
             why = self.why or "they were not taken in time"
             noun = "span was" if missing == 1 else "spans were"
             print(f"reenact: {missing} {noun} lost: {why}", file=sys.stderr)
+
+    def _say_metrics(self) -> None:
+        if self._meter is None or (self._meter.due_s() is None and not self._unmeasured and not self._metering):
+            return
+        print(f"reenact: metrics were lost: {self._unmeasured or 'they were not taken in time'}", file=sys.stderr)
+        self._meter = None
 
     def _ring(self) -> None:
         try:
@@ -100,12 +137,36 @@ class Exporter:
         while True:
             if not self._queue:
                 self._waiting = True
-                if not self._queue:
-                    self._bell.acquire()
+                due = self._due_s()
+                if not self._queue and due != 0:
+                    self._bell.acquire(timeout=due)
                 self._waiting = False
             if not self._leaving:
                 self._bell.acquire(timeout=GATHER_S)
-            self._hand_on()
+            if self._queue:
+                self._hand_on()
+            if self._due_s() == 0:
+                self._hand_on_metrics()
+
+    def _due_s(self) -> float:
+        """In how many seconds metrics are to be handed on; -1: they are not."""
+        due = None if self._meter is None else self._meter.due_s()
+        if due is None or (self._leaving and self._unmeasured):
+            return -1
+        return 0.0 if self._leaving else due
+
+    def _hand_on_metrics(self) -> None:
+        meter = self._meter
+        self._metering = True
+        self._unmeasured = ""
+        try:
+            if meter is not None:
+                meter.hand_on()
+        except Exception as error:  # an instrument of the program's own, too
+            self._unmeasured = str(error) if isinstance(error, Unsent) else f"{type(error).__name__}: {error}"
+        finally:
+            self._metering = False
+            self._open_door()
 
     def _hand_on(self) -> None:
         """Deliver what has gathered; what fails for now is offered again, unless the program ends."""
@@ -127,10 +188,13 @@ class Exporter:
             self.lost += self._under_way  # nothing, where the end of the program has counted them
         finally:
             self._under_way = 0
-            try:
-                self._door.release()
-            except RuntimeError:  # nobody waits
-                pass
+            self._open_door()
+
+    def _open_door(self) -> None:
+        try:
+            self._door.release()
+        except RuntimeError:  # nobody waits
+            pass
 
     def _batches(self, taken: Sequence[tuple[Mapping[str, Json], SentSpan]]) -> list[Batch]:
         groups: dict[int, tuple[Mapping[str, Json], list[SentSpan]]] = {}
@@ -151,16 +215,16 @@ def exporter_for(policy: Policy) -> Exporter:
     key = policy.otel_provider, policy.otel_endpoint
     found = _exporters.get(key)
     if found is None:
-        found = _exporters[key] = Exporter(_deliverer(policy))
+        found = _exporters[key] = Exporter(*_ways(policy))
         atexit.register(found.leave)
     return found
 
 
-def _deliverer(policy: Policy) -> Deliver:
+def _ways(policy: Policy) -> tuple[Deliver, Meter]:
     if policy.otel_provider:
-        return through_provider
+        return through_provider, OfProgram()
     to = target(policy.otel_endpoint)
-    return lambda batches: send(to, batches)
+    return lambda batches: send(to, batches), Summed(to)
 
 
 def _forked() -> None:

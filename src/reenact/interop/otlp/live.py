@@ -1,4 +1,4 @@
-"""The spans of a run while it is recorded: made of cleaned records, in the writer's thread.
+"""The spans and measurements of a run while it is recorded: made of cleaned records, in the writer's thread.
 
 A tap sees what the gate has let through, and nothing earlier. A finished span goes to the exporter of the process
 (``exporters``), which never makes a writer wait.
@@ -6,6 +6,7 @@ A tap sees what the gate has let through, and nothing earlier. A finished span g
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -34,9 +35,11 @@ from reenact.facts.values import jsonable
 from reenact.interop.messages import conversation
 from reenact.interop.otlp.course import Course, resource
 from reenact.interop.otlp.exporters import Exporter, exporter_for
-from reenact.interop.otlp.recounting import Seen, is_spanned
+from reenact.interop.otlp.measures import of_call, of_run
+from reenact.interop.otlp.recounting import Seen, is_spanned, recounted
 from reenact.interop.otlp.sent import SentSpan
 from reenact.interop.otlp.spelling import as_text
+from reenact.interop.traces import Sort
 from reenact.timetravel.contents import arguments_of, decoded_body, parsed
 
 LARGEST: Final = 4 << 20
@@ -77,9 +80,12 @@ class Tap:
         hosts = policy.otel_propagate
         self.propagation = Propagation(run.id, named_hosts(hosts), caller) if hosts else None
         self._inline = policy.otel_content == "inline"
+        self._metrics = "" if policy.otel_metrics == "off" else policy.otel_metrics
+        self._counts: Counter[Sort] = Counter()
+        self._sender = resource(run, version("reenact"))
         self._course = Course(run, run.started_us, policy.otel_dialect, caller)
         self._exporter = exporter
-        self._resource = resource(run, version("reenact"))
+        self._resource = self._sender
         self._lanes: dict[int, str] = {}
         self._open: dict[int, _Call] = {}
         self._unread: dict[int, _Call] = {}
@@ -88,8 +94,6 @@ class Tap:
 
     def __call__(self, records: Sequence[Record]) -> None:
         """See what the gate has let through. A fault of ours costs the run's further spans, which are counted."""
-        if not self._sampled:
-            return
         for record in records:
             see = _SEEN_BY.get(type(record))
             if see is not None:
@@ -178,6 +182,9 @@ class Tap:
         self._unread.clear()
         self._open.clear()
         self._send(self._course.closed(record.run, self._ends.get(Kind.INPUT), self._ends.get(Kind.OUTPUT)))
+        if self._metrics:
+            counts = self._counts
+            self._exporter.measure(self._sender, of_run(record.run, counts[Sort.MODEL], counts[Sort.TOOL]))
 
     def _tell(self, held: _Call) -> None:
         event = held.event
@@ -191,6 +198,9 @@ class Tap:
         seen = Seen(event, held.reading, sizes=(asked or None, answered), sign=held.sign, inline=self._inline)
         if self._inline or event.call.kind is Kind.FLAG:
             seen = _with_content(seen, held)
+        if self._metrics and is_spanned(event):
+            self._counts[recounted(seen).sort] += 1
+            self._exporter.measure(self._sender, of_call(seen, self._metrics))
         self._send(self._course.ended(seen))
 
     def _end(self, held: _Call) -> None:
@@ -204,7 +214,7 @@ class Tap:
             self._ends[kind] = jsonable(data or held.body)
 
     def _send(self, span: SentSpan | None) -> None:
-        if span is not None:
+        if span is not None and self._sampled:
             self._exporter.offer(self._resource, span)
 
 

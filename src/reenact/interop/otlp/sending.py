@@ -1,4 +1,4 @@
-"""Spans over the wire: one request of OTLP over HTTP or gRPC, with what the server says of it; no retry."""
+"""Spans and metrics over the wire: one request of OTLP over HTTP or gRPC, with what the server says of it; no retry."""
 
 from __future__ import annotations
 
@@ -19,21 +19,37 @@ TIMEOUT_S: Final = 10.0
 """What OpenTelemetry's own exporters wait for a request."""
 _SCHEMES: Final = {"http": (False, False), "https": (True, False), "grpc": (False, True), "grpcs": (True, True)}
 """Of an endpoint: whether it is TLS, and whether it is gRPC."""
-_EXPORT: Final = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 _BUSY: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "CANCELLED"})
 _GZIP_FROM: Final = 1024
 _MEDIA: Final = "application/x-protobuf"
-_PATH: Final = "/v1/traces"
+_UNKNOWN: Final = frozenset({404, 405, 501, "UNIMPLEMENTED"})
+"""What a receiver answers that does not take a signal at all."""
 _MOST_SAID: Final = 200
 _HEADERS: Final = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
 
 
 class Unsent(Exception):
-    """Spans were not taken; the text says why, and ``again`` whether they may be offered once more."""
+    """Something was not taken; the text says why.
 
-    def __init__(self, why: str, *, again: bool = False) -> None:
+    ``again``: it may be offered once more. ``unknown``: the receiver takes nothing of that sort."""
+
+    def __init__(self, why: str, *, again: bool = False, unknown: bool = False) -> None:
         super().__init__(why)
         self.again = again
+        self.unknown = unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """What is sent: its path over HTTP, its method of gRPC, and what it is called."""
+
+    path: str
+    method: str
+    name: str
+
+
+SPANS: Final = Signal("/v1/traces", "/opentelemetry.proto.collector.trace.v1.TraceService/Export", "spans")
+METRICS: Final = Signal("/v1/metrics", "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", "metrics")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +58,9 @@ class Target:
 
     Attributes:
         secure: Over TLS.
-        host, port, path: The address.
+        host, port: The address.
+        path: Where the paths of signals begin.
+        query: What follows them; with its question mark.
         headers: Further headers, credentials among them.
         rpc: Over gRPC, which has no path.
     """
@@ -53,6 +71,7 @@ class Target:
     path: str
     headers: Mapping[str, str]
     rpc: bool = False
+    query: str = ""
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -79,15 +98,16 @@ def target(endpoint: str, environ: Mapping[str, str] | None = None) -> Target:
             cause="it is http://HOST:4318 or https://HOST for HTTP, grpc://HOST:4317 or grpcs://HOST for gRPC",
             next_command="reenact config",
         )
-    path = parts.path.rstrip("/")
+    path = parts.path.rstrip("/").removesuffix(SPANS.path)
     secure, rpc = _SCHEMES[parts.scheme]
     return Target(
         secure,
         parts.hostname,
         port or (443 if secure else 80),
-        (path if path.endswith(_PATH) else path + _PATH) + (f"?{parts.query}" if parts.query else ""),
+        path,
         headers_in(os.environ if environ is None else environ),
         rpc,
+        f"?{parts.query}" if parts.query else "",
     )
 
 
@@ -104,9 +124,23 @@ def send(to: Target, batches: Iterable[Batch], timeout_s: float = TIMEOUT_S) -> 
     Raises:
         Unsent: Nobody took them, or not all of them.
     """
-    body = as_protobuf(batches)
+    send_signal(to, SPANS, as_protobuf(batches), timeout_s)
+
+
+def send_signal(to: Target, signal: Signal, body: bytes, timeout_s: float = TIMEOUT_S) -> None:
+    """Send a request, and wait until it is taken.
+
+    Args:
+        to: Where.
+        signal: What it holds.
+        body: Its protobuf.
+        timeout_s: How long to wait for the answer.
+
+    Raises:
+        Unsent: Nobody took it, or not all of it.
+    """
     if to.rpc:
-        _called(to, body, timeout_s)
+        _called(to, signal, body, timeout_s)
         return
     headers = {**to.headers, "Content-Type": _MEDIA, "User-Agent": "reenact"}
     if len(body) >= _GZIP_FROM:
@@ -120,7 +154,7 @@ def send(to: Target, batches: Iterable[Batch], timeout_s: float = TIMEOUT_S) -> 
         else:
             connection = http.client.HTTPConnection(to.host, to.port, timeout=timeout_s)
         try:
-            connection.request("POST", to.path, body, headers)
+            connection.request("POST", to.path + signal.path + to.query, body, headers)
             answer = connection.getresponse()
             said = answer.read(1 << 16)
         finally:
@@ -130,14 +164,19 @@ def send(to: Target, batches: Iterable[Batch], timeout_s: float = TIMEOUT_S) -> 
     if answer.status >= 300:
         text = said[:_MOST_SAID].decode("utf-8", "replace").strip()
         again = answer.status in (429, 502, 503, 504)
-        raise Unsent(f"{to} answered {answer.status} {answer.reason} {text}".rstrip(), again=again)
-    rejected, why = _rejected(said, answer.getheader("Content-Type") or "")
+        unknown = answer.status in _UNKNOWN
+        raise Unsent(f"{to} answered {answer.status} {answer.reason} {text}".rstrip(), again=again, unknown=unknown)
+    _check(to, signal, said, answer.getheader("Content-Type") or "")
+
+
+def _check(to: Target, signal: Signal, said: bytes, media: str) -> None:
+    rejected, why = _rejected(said, media)
     if rejected:
-        raise Unsent(f"{to} refused {rejected} spans: {why or 'it does not say why'}")
+        raise Unsent(f"{to} refused {rejected} {signal.name}: {why or 'it does not say why'}")
 
 
-def _called(to: Target, body: bytes, timeout_s: float) -> None:
-    """Send spans over gRPC."""
+def _called(to: Target, signal: Signal, body: bytes, timeout_s: float) -> None:
+    """Send a request over gRPC."""
     try:
         grpc = import_module("grpc")
     except ImportError:
@@ -147,19 +186,18 @@ def _called(to: Target, body: bytes, timeout_s: float) -> None:
     )
     try:
         metadata = [(name.lower(), value) for name, value in to.headers.items()]
-        said: bytes = channel.unary_unary(_EXPORT)(body, timeout=timeout_s, metadata=metadata)
+        said: bytes = channel.unary_unary(signal.method)(body, timeout=timeout_s, metadata=metadata)
     except grpc.RpcError as error:
         code = error.code().name
-        raise Unsent(f"{to} answered {code}: {error.details()}"[:_MOST_SAID], again=code in _BUSY) from None
+        why = f"{to} answered {code}: {error.details()}"[:_MOST_SAID]
+        raise Unsent(why, again=code in _BUSY, unknown=code in _UNKNOWN) from None
     finally:
         channel.close()
-    rejected, why = _rejected(said, _MEDIA)
-    if rejected:
-        raise Unsent(f"{to} refused {rejected} spans: {why or 'it does not say why'}")
+    _check(to, signal, said, _MEDIA)
 
 
 def _rejected(said: bytes, media: str) -> tuple[int, str]:
-    """How many spans a server says it has refused, and why: ``ExportTraceServiceResponse.partial_success``."""
+    """How much a server says it has refused, and why: the ``partial_success`` of its response."""
     if media.split(";", maxsplit=1)[0].strip() != _MEDIA or not said:
         return 0, ""
     partial = dict(_fields(said)).get(1, b"")

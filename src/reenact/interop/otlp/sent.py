@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
 
 from reenact.facts.call import Json
-
-LARGEST_INTEGER: Final = 1 << 63
+from reenact.interop.otlp.protobuf import LARGEST_INTEGER, attributes, fixed, message, number, text
 
 
 class SpanKind(IntEnum):
@@ -130,72 +128,23 @@ def _value(value: Json) -> dict[str, Any]:
 
 def as_protobuf(batches: Iterable[Batch]) -> bytes:
     """An ``ExportTraceServiceRequest``."""
-    return b"".join(_message(1, _resource(each)) for each in batches)
+    return b"".join(message(1, _resource(each)) for each in batches)
 
 
 def _resource(batch: Batch) -> bytes:
-    scope = _message(1, _text(1, SCOPE) + _text(2, batch.version))
-    spans = b"".join(_message(2, _span(each)) for each in batch.spans)
-    return _message(1, _attributes(1, batch.resource)) + _message(2, scope + spans)
+    scope = message(1, text(1, SCOPE) + text(2, batch.version))
+    spans = b"".join(message(2, _span(each)) for each in batch.spans)
+    return message(1, attributes(1, batch.resource)) + message(2, scope + spans)
 
 
 def _span(span: SentSpan) -> bytes:
-    parts = [_message(1, bytes.fromhex(span.trace)), _message(2, bytes.fromhex(span.id))]
+    parts = [message(1, bytes.fromhex(span.trace)), message(2, bytes.fromhex(span.id))]
     if span.parent:
-        parts.append(_message(4, bytes.fromhex(span.parent)))
-    parts += [_text(5, span.name), _number(6, span.kind), _fixed(7, span.start_ns), _fixed(8, span.end_ns)]
-    parts.append(_attributes(9, span.attributes))
+        parts.append(message(4, bytes.fromhex(span.parent)))
+    parts += [text(5, span.name), number(6, span.kind), fixed(7, span.start_ns), fixed(8, span.end_ns)]
+    parts.append(attributes(9, span.attributes))
     for each in span.events:
-        parts.append(_message(11, _fixed(1, each.at_ns) + _text(2, each.name) + _attributes(3, each.attributes)))
+        parts.append(message(11, fixed(1, each.at_ns) + text(2, each.name) + attributes(3, each.attributes)))
     if span.error is not None:
-        parts.append(_message(15, _text(2, span.error) + _number(3, _FAILED)))
+        parts.append(message(15, text(2, span.error) + number(3, _FAILED)))
     return b"".join(parts)
-
-
-def _attributes(field_number: int, found: Mapping[str, Json]) -> bytes:
-    return b"".join(_message(field_number, _text(1, name) + _message(2, _any(value))) for name, value in found.items())
-
-
-def _any(value: Json) -> bytes:
-    if isinstance(value, bool):
-        return _key(2, 0) + _varint(int(value))
-    if isinstance(value, int) and -LARGEST_INTEGER <= value < LARGEST_INTEGER:
-        return _key(3, 0) + _varint(value & 0xFFFF_FFFF_FFFF_FFFF)
-    if isinstance(value, float) and value - value == 0:
-        return _key(4, 1) + struct.pack("<d", value)
-    if isinstance(value, (list, tuple)):
-        return _message(5, b"".join(_message(1, _any(each)) for each in value))
-    if isinstance(value, Mapping):
-        return _message(6, _attributes(1, value))
-    return _message(1, ("" if value is None else str(value)).encode("utf-8", "replace"))
-
-
-def _text(field_number: int, text: str) -> bytes:
-    return _message(field_number, text.encode("utf-8", "replace")) if text else b""
-
-
-def _number(field_number: int, value: int) -> bytes:
-    return _key(field_number, 0) + _varint(value)
-
-
-def _fixed(field_number: int, value: int) -> bytes:
-    return _key(field_number, 1) + struct.pack("<Q", max(0, value))
-
-
-def _message(field_number: int, data: bytes) -> bytes:
-    return _key(field_number, 2) + _varint(len(data)) + data
-
-
-def _key(field_number: int, wire: int) -> bytes:
-    return _varint(field_number << 3 | wire)
-
-
-def _varint(value: int) -> bytes:
-    if value < 0x80:
-        return bytes((value,))
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)

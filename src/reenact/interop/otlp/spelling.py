@@ -98,7 +98,7 @@ def _otel(told: Recounted, *, before: bool) -> dict[str, Json]:
         put(word, value)
     reading = told.reading
     if reading is not None:
-        put("provider", _provider(reading, before=before))
+        put("provider", provider_of(reading, before=before))
         put("model_asked", reading.model_asked or told.subject)
         put("model_answered", reading.model_answered)
         put("response_id", reading.response_id)
@@ -131,8 +131,9 @@ _PROVIDERS_BEFORE: Final = {"azure": "az.ai.openai", "google": "gemini", "vertex
 """Providers as readings call them, and as the conventions do, today and before."""
 
 
-def _provider(reading: Reading, *, before: bool) -> str:
-    """Who answered: by the host where it is a known one, else by whose protocol it is."""
+def provider_of(reading: Reading, *, before: bool = False) -> str:
+    """Who answered: by the host where it is a known one, else by whose protocol it is; ``before``: as the conventions
+    called it from 1.28 to 1.36."""
     name = reading.provider
     if not name or "." in name or ":" in name or name == "localhost":
         name = reading.dialect.partition(".")[0]
@@ -233,7 +234,7 @@ def _model(reading: Reading, subject: str, *, vectors: bool) -> dict[str, Json]:
     name = reading.model_asked or subject
     found: dict[str, Json] = {
         "embedding.model_name" if vectors else "llm.model_name": name,
-        _named("provider", OPENINFERENCE): _provider(reading, before=False),
+        _named("provider", OPENINFERENCE): provider_of(reading),
         _named("model_answered", OPENINFERENCE): reading.model_answered,
         _named("finish", OPENINFERENCE): reading.finish,
     }
