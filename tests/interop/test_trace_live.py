@@ -68,6 +68,7 @@ def test_what_is_sent_as_it_happens_is_what_is_exported_later(
         assert span.status.message == other["status"].get("message", "")
         times = str(span.start_time_unix_nano), str(span.end_time_unix_nano)
         assert times == (other["startTimeUnixNano"], other["endTimeUnixNano"])
+        other["said"].pop("reenact.suspicions", None)  # they are known when the run has ended
         assert said(span) == other["said"], span.name
 
 
