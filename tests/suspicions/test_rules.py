@@ -80,6 +80,8 @@ def test_a_loop_is_marked_where_it_begins_again() -> None:
     assert not [each for each in marks(*pair[:4]) if each[1] == "loop"]
     quiet = [Act(n, Sort.OTHER, "clock", "time", key="k", quiet=True) for n in range(5)]
     assert marks(*quiet) == []
+    refused = [tool(n, args=1, status=429) for n in range(5)]
+    assert not [each for each in marks(*refused) if each[1] == "loop"], "retries"
 
 
 @pytest.mark.parametrize("failed", [{"error": "RuntimeError: no"}, {"result": "Error: no such order"}, {"status": 500}])
@@ -121,6 +123,7 @@ def test_what_is_cut_off_or_no_json_is_marked() -> None:
     assert marks(model(1, "", ("refund", '{"order": "W'))) == [(1, "cut-off")]
     assert marks(tool(1, result="<html>", json=True)) == [(1, "cut-off")]
     assert marks(tool(1, result={"a": 1}, json=True)) == []
+    assert marks(tool(1, result='{"a": 1}\n{"a": 2}\n', json=True)) == [], "lines of JSON"
     assert marks(tool(1, missing=12)) == [(1, "cut-off")]
     assert is_cut('{"a": [1, 2') and is_cut('[{"a": "b')
     assert not is_cut('{"a": 1}') and not is_cut("[1] is a footnote") and not is_cut("{braces}")

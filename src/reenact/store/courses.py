@@ -95,6 +95,7 @@ class _Reader:
         head = stream.head if stream is not None else {}
         reads = sort is Sort.TOOL
         status = head.get("status")
+        result = self._answer(event) if reads else UNREAD
         return Act(
             event.number,
             sort,
@@ -107,13 +108,13 @@ class _Reader:
             quiet=bool(group_of(event)),
             observed=event.call.observed,
             args=self._asked(event) if reads else UNREAD,
-            result=self._answer(event) if reads else UNREAD,
+            result=result,
             error=f"{outcome.error.type}: {outcome.error.text}" if isinstance(outcome, Failure) else "",
             ending="" if stream is None else _ending(event, stream),
             answered=outcome is not None,
             status=status if isinstance(status, int) else None,
-            json="json" in header(head, "content-type").lower().partition(";")[0] and "lines" not in str(head),
-            missing=0 if stream is None else _missing(event, stream),
+            json="json" in header(head, "content-type").lower().partition(";")[0],
+            missing=0 if stream is None else _missing(event, stream, result),
             at_us=self._base + event.issued_us if self._base else 0,
             said=said,
         )
@@ -193,7 +194,7 @@ class _Reader:
             text=str(data.get("text") or ""),
             calls=tuple((str(call.get("name") or ""), data_of(call.get("arguments"))) for call in calls),
             finish=str(data.get("finish") or ""),
-            partial=data.get("partial") is True,
+            partial=data.get("partial") is True and _is_over(event),
             promised_json=_promises_json(params) if isinstance(params, Mapping) else False,
             prompt=reading.system if reading is not None else "",
             heard=tuple(_heard(reading, new)) if reading is not None else (),
@@ -252,13 +253,24 @@ def _ending(event: Event, stream: Stream) -> str:
     return f"stream {end.kind.value}" if broken and not closed else ""
 
 
-def _missing(event: Event, stream: Stream) -> int:
-    """Bytes of the declared length that did not arrive, of a stream that seemed to end well."""
-    if stream.end is None or stream.end.kind is not EndKind.EOF or stream.head.get("framing") == "wire":
+def _is_over(event: Event) -> bool:
+    """Whether an answer came to its own end: one that its reader has closed is rightly in part."""
+    end = event.outcome.end if isinstance(event.outcome, Stream) else None
+    return not isinstance(event.outcome, Stream) or (end is not None and end.kind is EndKind.EOF)
+
+
+def _missing(event: Event, stream: Stream, result: Json) -> int:
+    """Bytes of the declared length that did not arrive, of a stream that seemed to end well. Where the connection's own
+    bytes were recorded, that is known of bodies that were read as text."""
+    if stream.end is None or stream.end.kind is not EndKind.EOF:
         return 0
-    declared = header(stream.head, "content-length")
+    declared, size = header(stream.head, "content-length"), stream.size
+    if stream.head.get("framing") == "wire":
+        if not isinstance(result, str) or header(stream.head, "content-encoding"):
+            return 0
+        size = len(result.encode())
     bodiless = event.call.head.get("method") == "HEAD" or stream.head.get("status") in (204, 304)
-    return max(int(declared) - stream.size, 0) if declared.isdigit() and not bodiless else 0
+    return max(int(declared) - size, 0) if declared.isdigit() and not bodiless else 0
 
 
 def _decoded(head: Mapping[str, Json], raw: bytes) -> bytes:

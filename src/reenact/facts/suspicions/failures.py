@@ -69,7 +69,7 @@ def _body_cut(act: Act) -> str:
         return f"cut off: {act.missing} bytes missing"
     if not act.answered or act.ending or act.error or not isinstance(act.result, str):
         return ""
-    if act.json and act.result.strip():
+    if act.json and act.result.strip() and not all(is_json(line) for line in act.result.splitlines() if line.strip()):
         return "not JSON, as its header says"
     return "cut off: JSON that does not end" if is_cut(act.result) else ""
 

@@ -11,6 +11,8 @@ from reenact.facts.rounds import FEWEST_ROUNDS, rounds_at
 from reenact.facts.suspicions.course import UNREAD, Act, Course, Sort, Suspicion
 from reenact.facts.suspicions.failures import tool_failed
 
+_TOO_MANY: Final = 429
+_BROKEN: Final = 500
 _NOTHING: Final = frozenset(
     {"", "[]", "{}", "null", "none", "no results", "no results found", "no matches found", "not found", "no data"}
 )
@@ -62,7 +64,10 @@ def loop(course: Course) -> Iterator[Suspicion]:
 
 
 def signature(act: Act) -> tuple[str, ...]:
-    """What makes two acts the same in a loop: for a model its decision, since the conversation grows meanwhile."""
+    """What makes two acts the same in a loop: for a model its decision, since the conversation grows meanwhile. A call
+    that was refused for the moment is like no other."""
+    if act.status == _TOO_MANY or (act.status or 0) >= _BROKEN or act.ending:
+        return (act.kind, act.name, f"#{act.event}")  # what follows is a retry
     said = act.said
     if said is not None and (said.calls or said.text):
         decision = json.dumps([said.calls, said.text], default=str)
