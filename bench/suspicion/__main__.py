@@ -4,8 +4,8 @@
     python -m bench.suspicion --rounds 1                     fewer of them
     python -m bench.suspicion --recorded FOLDER              take those that an earlier --keep FOLDER recorded
 
-Trajectories of other people are looked for in ``REENACT_SHARED`` (its ``data/trajectories``), else in ``../shared``; what
-is not there is left out, and the output says so.
+Trajectories of other people are looked for in ``REENACT_SHARED`` (its ``data/trajectories``), else in ``../shared``;
+what is not there is left out, and the output says so.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import reenact
+from bench.suspicion.attribution import report
 from bench.suspicion.healthy import record_corpus, record_fresh
 from bench.suspicion.rates import Tally, rate
 from bench.suspicion.trajectories import Absent, tau_bench
@@ -45,6 +46,10 @@ def main() -> None:
         except Absent as reason:
             print(f"left out: {reason}\n")
         print(table(columns))
+        try:
+            print("\n" + report())
+        except Absent as reason:
+            print(f"\nleft out: {reason}")
 
 
 def record(folder: Path, rounds: int) -> None:

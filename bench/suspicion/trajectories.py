@@ -75,12 +75,14 @@ class Failed:
         name: Name of its file.
         course: As rules see it: agents are models, terminals are tools, events are steps by their number.
         step: The decisive step, as people have labelled it.
+        messages: How many messages it has.
     """
 
     group: str
     name: str
     course: Course
     step: int
+    messages: int
 
 
 GROUPS = ("Algorithm-Generated", "Hand-Crafted")
@@ -99,7 +101,7 @@ def who_and_when(group: str, names: Iterable[str] | None = None) -> list[Failed]
         row = json.loads((folder / name).read_text())
         acts = tuple(act for at, one in enumerate(row["history"]) if (act := _step(at, one)) is not None)
         course = Course(acts, {"input": row["question"]}, failed=True)
-        found.append(Failed(group, name, course, int(row["mistake_step"])))
+        found.append(Failed(group, name, course, int(row["mistake_step"]), len(row["history"])))
     return found
 
 
