@@ -19,7 +19,7 @@ import reenact
 from bench.suspicion.attribution import report
 from bench.suspicion.healthy import record_corpus, record_fresh
 from bench.suspicion.rates import Tally, rate
-from bench.suspicion.trajectories import Absent, tau_bench
+from bench.suspicion.trajectories import GROUPS, Absent, tau_bench, who_and_when
 from reenact.facts.run import Status
 from reenact.facts.suspicions import RULES, suspicions
 from reenact.store.courses import course_of
@@ -42,7 +42,7 @@ def main() -> None:
         print(f"{healthy.runs} healthy runs of {agents} agents\n")
         columns = {"healthy": healthy}
         try:
-            columns |= measure_tau(place)
+            columns |= measure_tau(place) | measure_failures()
         except Absent as reason:
             print(f"left out: {reason}\n")
         print(table(columns))
@@ -83,6 +83,15 @@ def measure_tau(folder: Path) -> dict[str, Tally]:
     for trial in tau_bench(folder):
         name = f"tau-bench, {'passed' if trial.passed else 'failed'}"
         tallies[name].add(each.rule for each in suspicions(trial.course))
+    return tallies
+
+
+def measure_failures() -> dict[str, Tally]:
+    """The same of the failures of Who&When, set by set."""
+    tallies = {f"Who&When, {group}": Tally() for group in GROUPS}
+    for group in GROUPS:
+        for each in who_and_when(group):
+            tallies[f"Who&When, {group}"].add(found.rule for found in suspicions(each.course))
     return tallies
 
 

@@ -15,7 +15,7 @@ from reenact.facts.event import Event, Payload, strand_of
 from reenact.facts.framing import header, unframed
 from reenact.facts.quiet import group_of, is_housekeeping
 from reenact.facts.reading import Reading
-from reenact.facts.run import Run
+from reenact.facts.run import Run, run_failed
 from reenact.facts.suspicions import UNREAD, Act, Course, Said, Sort
 from reenact.facts.values import jsonable
 from reenact.store.checkpoints import conversation_at
@@ -76,8 +76,8 @@ class _Reader:
                 found = self._answer(event) if found is None else found
                 given["input"] = None if found is UNREAD else found
             acts += self._acts(event)
-        failed = self._recording.run.status.value in ("failed", "timeout", "interrupted")
-        return Course(tuple(acts), given, failed, self._whole)
+        run = self._recording.run
+        return Course(tuple(acts), given, run_failed(run), run.error, self._whole)
 
     def _acts(self, event: Event) -> Iterator[Act]:
         if is_decision(event):

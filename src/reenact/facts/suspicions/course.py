@@ -116,12 +116,14 @@ class Course:
         acts: What happened, in order of events; a told call stands behind the decision for it.
         given: What the run was given beside its conversation: arguments, body, ``user``, ``tenant``, ``session``.
         failed: Whether the run failed.
+        error: The exception that ended it, as text; empty for none.
         whole: Whether every content was read: rules that conclude from what is absent need that.
     """
 
     acts: tuple[Act, ...] = ()
     given: Mapping[str, Json] = field(default_factory=dict)
     failed: bool = False
+    error: str = ""
     whole: bool = True
 
 

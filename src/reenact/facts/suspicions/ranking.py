@@ -17,6 +17,9 @@ from reenact.facts.suspicions.failures import tool_failed
 from reenact.facts.suspicions.healthy import Profile, unheard_of
 from reenact.facts.suspicions.repeats import is_empty
 
+_PLACE: Final = "model step"
+"""How a reason begins that is only the place of a step."""
+_FIRST: Final = 3
 _EARLY: Final = 0.6
 """What the first step that acts is worth; the n-th has an n-th of it."""
 _WEIGHTS: Final[Mapping[str, float]] = {
@@ -34,6 +37,8 @@ _WEIGHTS: Final[Mapping[str, float]] = {
 _OWN_RULE: Final = 0.5
 _FATAL: Final = 0.6
 _STRANGE: Final = 0.6
+_EXIT: Final = "exit status"
+"""How the error of a program begins that ended by itself, with a status."""
 _HEAD: Final = 200
 _BAD_STATUS: Final = 400
 _FRUITLESS: Final = 0.15
@@ -68,6 +73,13 @@ class Suspect:
     event: int
     score: float
     reasons: tuple[str, ...]
+    evident: bool = True
+    """Whether more than its place speaks for it."""
+
+
+def steps_of(course: Course) -> list[Act]:
+    """The steps of a run: what models said and decided, and the tools that were called."""
+    return [act for act in course.acts if act.sort is not Sort.OTHER and not act.quiet and not act.observed]
 
 
 def ranked(course: Course, found: Iterable[Suspicion] = (), healthy: Sequence[Profile] = ()) -> list[Suspect]:
@@ -78,7 +90,7 @@ def ranked(course: Course, found: Iterable[Suspicion] = (), healthy: Sequence[Pr
         found: What rules mark in it.
         healthy: Profiles of healthy runs of the same agent; none: nothing is compared.
     """
-    steps = [act for act in course.acts if act.sort is not Sort.OTHER and not act.quiet and not act.observed]
+    steps = steps_of(course)
     weighed: dict[int, list[tuple[float, str]]] = {}
     for event, weight, reason in (
         *_marked(found, steps),
@@ -92,7 +104,9 @@ def ranked(course: Course, found: Iterable[Suspicion] = (), healthy: Sequence[Pr
     suspects = []
     for event, reasons in weighed.items():
         reasons.sort(key=lambda each: -each[0])
-        suspects.append(Suspect(event, sum(weight for weight, _ in reasons), tuple(why for _, why in reasons)))
+        words = tuple(why for _, why in reasons)
+        evident = any(not why.startswith(_PLACE) for why in words)
+        suspects.append(Suspect(event, sum(weight for weight, _ in reasons), words, evident))
     return sorted(suspects, key=lambda each: (-each.score, each.event))
 
 
@@ -112,7 +126,7 @@ def _marked(found: Iterable[Suspicion], steps: Sequence[Act]) -> Weighed:
 def _places(steps: Sequence[Act]) -> Weighed:
     """How early a step acts."""
     for place, act in enumerate((act for act in steps if _decides(act)), 1):
-        ordinal = "the first step that acts" if place == 1 else f"step {place} of those that act"
+        ordinal = f"{_PLACE} {place}" + (", early" if place <= _FIRST else "")
         yield act.event, _EARLY / place, ordinal
 
 
@@ -151,6 +165,8 @@ def _ends(course: Course, steps: Sequence[Act]) -> Weighed:
         return
     if tool_failed(last) or last.error or last.ending or (last.status or 0) >= _BAD_STATUS:
         yield last.event, _FATAL, "the run ended with it"
+    elif course.error and not course.error.startswith(_EXIT):
+        yield last.event, _FATAL, "the last step before the exception"
     elif last.said is not None and _TRACE.search(last.said.text):
         yield last.event, _BROKE, "the run broke down there"
 

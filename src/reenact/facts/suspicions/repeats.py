@@ -66,7 +66,8 @@ def loop(course: Course) -> Iterator[Suspicion]:
 def signature(act: Act) -> tuple[str, ...]:
     """What makes two acts the same in a loop: for a model its decision, since the conversation grows meanwhile. A call
     that was refused for the moment is like no other."""
-    if act.status == _TOO_MANY or (act.status or 0) >= _BROKEN or act.ending:
+    unreached = act.error and act.kind in ("http", "model")
+    if unreached or act.ending or act.status == _TOO_MANY or (act.status or 0) >= _BROKEN:
         return (act.kind, act.name, f"#{act.event}")  # what follows is a retry
     said = act.said
     if said is not None and (said.calls or said.text):

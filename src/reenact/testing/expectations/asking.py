@@ -16,7 +16,7 @@ from typing import Any, Final
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 
-__all__ = ["address_of", "ask", "protocol_of", "request_body"]
+__all__ = ["address_of", "ask", "body_of", "protocol_of", "request_body", "sent"]
 
 _TIMEOUT_S: Final = 60.0
 _LONGEST: Final = 1024
@@ -56,13 +56,18 @@ def address_of(model: str) -> str:
 
 def request_body(claim: str, answer: str, asked: str, model: str) -> bytes:
     """What is sent to a model that judges, in its protocol; see ``ask``."""
-    protocol, name = protocol_of(model)
     told = json.dumps({"claim": claim, "asked": asked, "answer": answer}, ensure_ascii=False, sort_keys=True)
+    return body_of(_SYSTEM, told, model)
+
+
+def body_of(system: str, told: str, model: str) -> bytes:
+    """A request with a system prompt and one message of the user, in the protocol of a model."""
+    protocol, name = protocol_of(model)
     said: list[Json] = [{"role": "user", "content": told}]
     if protocol == "anthropic":
-        body: dict[str, Json] = {"model": name, "max_tokens": _LONGEST, "system": _SYSTEM, "messages": said}
+        body: dict[str, Json] = {"model": name, "max_tokens": _LONGEST, "system": system, "messages": said}
     else:
-        body = {"model": name, "messages": [{"role": "system", "content": _SYSTEM}, *said]}
+        body = {"model": name, "messages": [{"role": "system", "content": system}, *said]}
     return json.dumps(body).encode()
 
 
@@ -82,17 +87,25 @@ def ask(claim: str, answer: str, asked: str, model: str, address: str) -> dict[s
     Raises:
         UsageError: It could not be asked.
     """
+    return {"text": sent(request_body(claim, answer, asked, model), model, address)}
+
+
+def sent(body: bytes, model: str, address: str) -> str:
+    """What a model replies to a request. One HTTP request.
+
+    Raises:
+        UsageError: It could not be asked.
+    """
     protocol = protocol_of(model)[0]
     key = os.environ.get(_PROTOCOLS[protocol][3], "")
     if protocol == "anthropic":
         headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
     else:
         headers = {"Authorization": f"Bearer {key}"}
-    body = request_body(claim, answer, asked, model)
     request = urllib.request.Request(address, body, {"Content-Type": "application/json", **headers}, method="POST")
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:
-            return {"text": _text(protocol, json.loads(response.read()))}
+            return _text(protocol, json.loads(response.read()))
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise UsageError(
             f"the judge {model} could not be asked: {type(error).__name__}: {error}",

@@ -25,6 +25,7 @@ from reenact.interfaces.cli.goldens.history import history_lines
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.outcome import outcome
 from reenact.interfaces.cli.shell import Command, Shell, columns, current, paint, wrapped
+from reenact.interfaces.cli.wrong import hint_data, hint_lines, pointed, pointed_data, pointed_lines
 from reenact.store.bundles import BundleStore
 from reenact.testing.goldens.golden import Golden
 from reenact.timetravel import preview
@@ -45,12 +46,14 @@ _NARROW = 40
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """What of a run is shown: everything or folded, states, one line only, child runs."""
+    """What of a run is shown: everything or folded, states, one line only, child runs, the word of a model."""
 
     everything: bool
     state: bool
     oneline: bool
     tree: bool
+    judge: str
+    live: bool
 
 
 @click.command(
@@ -68,22 +71,34 @@ class _View:
 @click.option("--state", is_flag=True, help="The steps, with the state each was given and left.")
 @click.option("--oneline", is_flag=True, help="One line for the whole run.")
 @click.option("--tree", is_flag=True, help="As a graph: the lineage of the run, forks, kept replays and child runs.")
+@click.option("--judge", metavar="MODEL", default="", help="Also ask a model which step decided a failure.")
+@click.option("--live", is_flag=True, help="With --judge: ask it, if no answer is kept. Its price is told first.")
 @click.pass_context
-def command(ctx: click.Context, ref: str, everything: bool, state: bool, oneline: bool, tree: bool) -> None:
+def command(ctx: click.Context, /, ref: str, judge: str, live: bool, **shown: bool) -> None:
     """Show REF (default: @, the last run) as a story: one line an event.
 
-    Ambient events and repeats are folded; what deserves a look is marked with <-. REF:12 or REF:search_docs#2 shows
-    one event in detail, REF:4..9 a stretch.
+    Ambient events and repeats are folded; suspicious events are marked with <-. REF:12 or REF:search_docs#2 shows one
+    event in detail, REF:4..9 a stretch.
+
+    Behind a run that failed stands a hint: the steps that most likely decided it. --judge MODEL (openai/NAME,
+    anthropic/NAME) shows the opinion of a model beside it; with --live it is asked where no opinion is kept, after what
+    is sent, where and for how much was told. The exchange is kept as a run of the agent judge.
     """
     shell = current(ctx)
     wanted = reference(ref)
+    if live and not judge:
+        raise UsageError(
+            "--live has nothing to ask",
+            cause="show asks a model only with --judge",
+            next_command=f"reenact show {ref} --judge openai/gpt-4o-mini",
+        )
     if wanted.field:
         raise UsageError(f"{ref} names a field", cause="show prints events and runs", next_command=f"reenact cat {ref}")
     with opened(shell, ref) as store:
         if wanted.event:
             _event(shell, store, wanted)
         else:
-            _run(shell, store, wanted, _View(everything, state, oneline, tree))
+            _run(shell, store, wanted, _View(**shown, judge=judge, live=live))
 
 
 def _event(shell: Shell, store: Store, wanted: Reference) -> None:
@@ -104,19 +119,27 @@ def _event(shell: Shell, store: Store, wanted: Reference) -> None:
 def _run(shell: Shell, store: Store, wanted: Reference, view: _View) -> None:
     run = store.run(wanted.run)
     recording = store.open(run)
+    whole = not (view.oneline or view.state or wanted.stretch)
+    said = pointed(shell, store, recording, view.judge, view.live) if view.judge and whole else None
     if view.tree:
         _tree(shell, store, run)
     elif shell.json:
         _json(shell, recording, wanted.stretch, view, Expiring(store).data(run))
-        said = _said(store)
-        if said is not None and not view.oneline:
-            shell.line({"type": "golden"} | said.to_json())
+        hint = hint_data(store, recording) if whole else None
+        for line in (hint, None if said is None else pointed_data(said, view.judge)):
+            if line is not None:
+                shell.line(line)
+        golden = _said(store)
+        if golden is not None and not view.oneline:
+            shell.line({"type": "golden"} | golden.to_json())
     elif view.oneline:
         shell.data(headline(run, width=columns()))
     else:
         shell.lines(
             chain(
                 _text(recording, wanted.stretch, view),
+                hint_lines(store, recording) if whole else (),
+                pointed_lines(said, view.judge) if said is not None else (),
                 _thinned(run),
                 _expires(store, run, wanted, view),
                 _golden(store),

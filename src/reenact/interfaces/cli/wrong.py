@@ -1,0 +1,108 @@
+"""Where a failed run went wrong, for ``show``: the ranked steps, and the answer of a model, asked with consent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from reenact.abc.store import Recording, Store
+from reenact.abc.suspecting import rules_in_force
+from reenact.errors import UsageError
+from reenact.facts.call import Json
+from reenact.facts.ids import tail
+from reenact.facts.late import late
+from reenact.interfaces.cli.shell import Shell, columns, paint
+from reenact.store.bundles import BundleStore
+from reenact.timetravel import preview
+from reenact.timetravel.cost import prices, reading_cost
+from reenact.timetravel.decisive import decisive_steps, is_asked_for
+
+if TYPE_CHECKING:
+    from reenact.testing.expectations.asking import protocol_of
+    from reenact.testing.pointing import Inquiry, Pointed, asked, inquiry, kept
+else:
+    protocol_of = late("reenact.testing.expectations.asking", "protocol_of")
+    Inquiry = late("reenact.testing.pointing", "Inquiry")
+    Pointed = late("reenact.testing.pointing", "Pointed")
+    asked = late("reenact.testing.pointing", "asked")
+    inquiry = late("reenact.testing.pointing", "inquiry")
+    kept = late("reenact.testing.pointing", "kept")
+
+_REASONS = 2
+"""Reasons that are told of a step."""
+_REPLY = 150
+"""Tokens of a reply, for its price."""
+
+
+def hint_lines(store: Store, recording: Recording) -> Iterator[str]:
+    """The steps to look at first, where a run failed or was flagged."""
+    if not is_asked_for(recording.run):
+        return
+    for place, step in enumerate(decisive_steps(store, recording, rules_in_force())):
+        where = f"  hint      look at #{step.event} first" if place == 0 else f"            then at #{step.event}"
+        reasons = preview.safe("; ".join(step.reasons[:_REASONS]))
+        yield paint(preview.clip(f"{where}: {reasons}", columns()), fg="yellow")
+
+
+def hint_data(store: Store, recording: Recording) -> dict[str, Json] | None:
+    """The same as data; None for a run that did not fail."""
+    if not is_asked_for(recording.run):
+        return None
+    steps = decisive_steps(store, recording, rules_in_force())
+    rows = [{"event": each.event, "score": round(each.score, 3), "reasons": list(each.reasons)} for each in steps]
+    return {"type": "hint", "steps": rows}
+
+
+def pointed(shell: Shell, store: Store, recording: Recording, model: str, live: bool) -> Pointed | None:
+    """What a model says about a run: the kept answer, else a new one where that is consented to.
+
+    Args:
+        shell: Where the price and the address are told before anything is sent.
+        store: Keeps the exchange.
+        recording: The run.
+        model: The model.
+        live: Whether it may be asked.
+
+    Raises:
+        UsageError: It could not be asked, or a bundle cannot keep the answer.
+    """
+    about = inquiry(recording, model)
+    known = kept(store, about)
+    if known is not None:
+        return known
+    told = f"about {about.tokens} tokens to {model} at {about.address}{_price(about)}"
+    if not live:
+        shell.talk(f"reenact: --judge sends {told}; nothing was sent, add --live to ask")
+        return None
+    if isinstance(store, BundleStore):
+        raise UsageError(
+            "a bundle cannot keep what a model answers",
+            cause="it is one run as one file, and is only read",
+            next_command="reenact unpack FILE.reenact",
+        )
+    shell.talk(f"reenact: --judge sends {told}")
+    return asked(store, about)
+
+
+def pointed_lines(found: Pointed, model: str) -> Iterator[str]:
+    """What a model said, as text."""
+    named = ", ".join(f"#{number}" for number in found.steps) or "names no step"
+    source = f" (run {tail(found.run)})" if found.run else ""
+    text = f"  judge     {preview.safe(model)}: {named}{source}: {preview.safe(found.reason)}"
+    yield paint(preview.clip(text, columns()), fg="yellow")
+
+
+def pointed_data(found: Pointed, model: str) -> dict[str, Json]:
+    """The same as data."""
+    return {"type": "judge", "model": model, "steps": list(found.steps), "reason": found.reason, "run": found.run}
+
+
+def _price(about: Inquiry) -> str:
+    """What the question costs, in words; that it is not known where it is not."""
+    protocol, name = protocol_of(about.model)
+    usage = {"tokens_in": about.tokens, "tokens_out": _REPLY}
+    priced = prices()
+    reading = {"provider": protocol, "model_asked": name, "usage": usage}
+    cost = None if priced is None else reading_cost(reading, time.time_ns() // 1000, priced)
+    return ", price unknown" if cost is None else f", about ${preview.amount(cost)}"

@@ -1,0 +1,52 @@
+"""The steps of a failed run that most likely decided it, compared with healthy runs of the same agent in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from reenact.abc.store import Recording, Store
+from reenact.facts.run import Run, Status, run_failed
+from reenact.facts.suspicions import RULES, Rule, suspicions
+from reenact.facts.suspicions.healthy import Profile, profile
+from reenact.facts.suspicions.ranking import Suspect, ranked, steps_of
+from reenact.store.courses import LONGEST, course_of
+
+MOST: Final = 3
+"""Steps that are shown; how often the decisive one is among them is measured for so many."""
+_COMPARED: Final = 8
+_LONG: Final = 2_000
+
+
+def is_asked_for(run: Run) -> bool:
+    """Whether it is asked where a run went wrong: it failed, or a person has flagged it."""
+    return (run_failed(run) or run.flagged) and run.totals.events <= LONGEST
+
+
+def decisive_steps(store: Store, recording: Recording, rules: Iterable[Rule] | None = None) -> list[Suspect]:
+    """The likeliest steps of a failed run, at most three, the likeliest first.
+
+    Args:
+        store: Where healthy runs of the same agent are looked for: the newest eight, of up to 2,000 events.
+        recording: The run.
+        rules: The rules of suspicion in force; None for all of this package.
+
+    Returns:
+        The steps; a hint, no proof. None where nothing but their places speaks for them, nor of a run with so few
+        steps that all would be named. Costs one reading of the run and of each run that it is compared with.
+    """
+    course = course_of(recording)
+    if len(steps_of(course)) <= MOST:
+        return []
+    found = suspicions(course, RULES if rules is None else rules)
+    steps = ranked(course, found, list(_healthy(store, recording.run)))[:MOST]
+    return steps if any(step.evident for step in steps) else []
+
+
+def _healthy(store: Store, run: Run) -> Iterator[Profile]:
+    """Profiles of the newest healthy runs of a run's agent."""
+    if not run.agent:
+        return
+    for each in store.runs(agent=run.agent, status=Status.OK.value, limit=_COMPARED):
+        if each.id != run.id and not each.flagged and each.totals.events <= _LONG:
+            yield profile(course_of(store.open(each)))
