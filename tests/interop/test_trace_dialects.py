@@ -193,6 +193,15 @@ def test_the_layer_of_workflows_around_is_told_as_steps_and_tools(bring: Bring, 
     assert json.loads(store.open(run).body(tool.answer)) == "lost"
 
 
+def test_the_declaration_of_a_tool_is_not_taken_for_its_arguments(bring: Bring, store: Store) -> None:
+    schema = '{"type": "object", "properties": {"order": {}}, "required": ["order"]}'
+    says = {"openinference.span.kind": "TOOL", "tool.name": "find_order", "tool.parameters": schema}
+    spans = span(1, "find_order", says={**says, "input.value": '{"order": 7}'}), span(2, "find_order", says=says)
+    (run,) = bring("otlp", text(*spans, span(3, "find_order", says={**says, "tool.parameters": '{"order": 8}'})))
+    asked = [store.open(run).body(event.request) for event in store.open(run).events() if event.kind == "tool"]
+    assert [json.loads(each) if each else None for each in asked] == [{"order": 7}, None, {"order": 8}]
+
+
 VENDORS: dict[str, dict[str, Any]] = {
     "vercel.ai": {
         "ai.operationId": "ai.generateText.doGenerate",

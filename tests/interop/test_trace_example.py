@@ -1,17 +1,20 @@
-"""The example of an agent whose runs are traces does what it says."""
+"""The examples of agents whose runs are traces do what they say."""
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.interop.conftest import Tried
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "traced_agent"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def test_the_spans_have_their_parents_and_lead_back_to_the_run(desk: Tried) -> None:
-    shutil.copytree(EXAMPLE, desk.folder / "traced_agent")
+    shutil.copytree(EXAMPLES / "traced_agent", desk.folder / "traced_agent")
     done = desk.run("python", "traced_agent/traced.py")
     assert done.code == 0, done.err.decode()
     lines = done.out.decode().splitlines()
@@ -27,3 +30,25 @@ def test_the_spans_have_their_parents_and_lead_back_to_the_run(desk: Tried) -> N
     assert lines[-1] == "in the store: refund the bank does not answer"
     replayed = desk.reenact("replay", "@")
     assert replayed.code == 0 and b"same" in replayed.err, replayed.err.decode()
+
+
+def test_an_agent_of_another_package_is_received_and_leads_back_to_its_recording(desk: Tried) -> None:
+    pytest.importorskip("openinference.instrumentation.openai", reason="OpenInference is not installed")
+    shutil.copytree(EXAMPLES / "instrumented_agent", desk.folder / "instrumented_agent")
+    done = desk.run("python", "instrumented_agent/tour.py")
+    assert done.code == 0, done.err.decode()
+    lines = done.out.decode().splitlines()
+    assert lines[:8] == [
+        "Done: order 7 is paid back.",
+        "step answer",
+        "  model gpt-5-2025-08-07",
+        "  step settle",
+        "    tool refund  failed: ConnectionError: the bank does not answer",
+        "    tool refund  failed: ConnectionError: the bank does not answer",
+        "    tool refund",
+        "  model gpt-5-2025-08-07",
+    ]
+    assert re.fullmatch("the agent's span names the recording [0-9a-z]{18}", lines[8])
+    assert lines[9] == lines[0] and b"verdict: same (exact)" in done.err and b"live calls made: 0" in done.err
+    received = desk.reenact("kit", "@")
+    assert b"messages" in received.out, received.out.decode()

@@ -71,7 +71,7 @@ OPENINFERENCE: Final = Table(
         "usage.reasoning": ("llm.token_count.completion_details.reasoning",),
         "tool_name": ("tool.name",),
         "tool_id": ("tool.id", "tool_call.id"),
-        "tool_arguments": ("tool.parameters",),
+        "tool_parameters": ("tool.parameters",),
         "tool_description": ("tool.description",),
         "session": ("session.id",),
         "user": ("user.id",),

@@ -265,6 +265,8 @@ def _tool(item: Item, found: Gathered, remarks: list[str]) -> Item:
     for lead in _LEADS:
         name = name.removeprefix(lead)
     asked = opened(_either(found, "tool_arguments", "input"))
+    if asked is None and not _is_schema(told_of := opened(found.said.get("tool_parameters"))):
+        asked = told_of
     answered = opened(_either(found, "tool_result", "output"))
     if any(is_cut(found.said.get(each)) for each in ("tool_arguments", "tool_result", "input", "output")):
         remarks.append(CUT)
@@ -275,6 +277,11 @@ def _tool(item: Item, found: Gathered, remarks: list[str]) -> Item:
     }
     call = found.text("tool_id")
     return replace(item, name=name, asked=_arguments(asked), answered=answered, call_id=call, grades=grades)
+
+
+def _is_schema(value: Json) -> bool:
+    """Whether the parameters of a tool are its declaration, as OpenInference has them, and no arguments."""
+    return isinstance(value, Mapping) and isinstance(value.get("properties"), Mapping)
 
 
 def _either(found: Gathered, first: str, second: str) -> Json:
