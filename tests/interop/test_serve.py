@@ -21,7 +21,14 @@ from typing import Any
 
 import pytest
 
+from reenact.abc.sources import ENTROPY
+from reenact.abc.store import Store
+from reenact.errors import StoreError
+from reenact.facts.policy import Policy
+from reenact.facts.traced import trace_of
+from reenact.interop.otlp import receiving
 from reenact.interop.otlp.intake import LARGEST
+from reenact.interop.otlp.receiving import Receiver
 
 from .conftest import Tried
 
@@ -329,3 +336,129 @@ def test_what_it_cannot_do_is_a_usage_error(desk: Tried, words: tuple[str, ...],
 def test_a_port_that_is_taken_is_said(desk: Tried, served: Served) -> None:
     refused = desk.reenact("serve", "--bind", f"127.0.0.1:{served.port}")
     assert refused.code == 2 and b"nothing can listen on" in refused.err
+
+
+# --- long traces ---------------------------------------------------------------------------------------------------
+
+
+class Watch:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.us = 10**15
+
+    def wall_us(self) -> int:
+        """Microseconds since the epoch."""
+        return self.us
+
+    mono_us = wall_us
+
+
+@pytest.fixture
+def watch() -> Watch:
+    """A clock."""
+    return Watch()
+
+
+@pytest.fixture
+def receiver(store: Store, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> Receiver:
+    """A receiver for which ten spans are many."""
+    monkeypatch.setattr(receiving, "MOST", 10)
+    return Receiver(store, Policy(), watch, ENTROPY)
+
+
+def piece(first: int, last: int, **attributes: str) -> bytes:
+    """A request with some steps of one trace below its first one."""
+    spans = (span(number, parent=int(number > 1), **attributes) for number in range(first, last))
+    return request(*spans).encode()
+
+
+def sizes(store: Store) -> list[int]:
+    """How many spans each run has, the first run first."""
+    return [trace_of(run)["spans"] for run in sorted(store.runs(), key=lambda run: run.id)]
+
+
+def test_a_long_trace_in_pieces_is_one_run_when_it_is_quiet(store: Store, watch: Watch, receiver: Receiver) -> None:
+    (first, _), *_ = receiver.take(piece(1, 13)).runs
+    store.amend(first, tags={**first.tags, "keep": "always"})
+    watch.us += 1000
+    receiver.take(piece(13, 17))
+    receiver.take(piece(17, 21))
+    assert sizes(store) == [12, 8] and receiver.join_due() == 0
+    watch.us += 5_000_000
+    assert receiver.join_due() == 20 and receiver.join_due() == 0
+    (run,) = store.runs()
+    assert (run.id, run.tags["keep"], sizes(store)) == (first.id, "always", [20])
+    events = [event for event in store.open(run).events() if event.kind == "step"]
+    assert [event.name for event in events] == [f"step {number}" for number in range(1, 21)]
+    assert {event.parent for event in events[1:]} == {0}
+    receiver.take(piece(21, 22))  # a late one
+    receiver.take(piece(3, 5, late="1"))
+    assert sizes(store) == [20, 3]
+    watch.us += 5_000_000
+    assert receiver.join_due() == 23 and sizes(store) == [23]
+    receiver.take(piece(21, 22, again="no") + b"\n")
+    assert receiver.join_due(every=True) == 24
+
+
+def test_parts_are_joined_when_they_are_as_many_as_the_first(store: Store, watch: Watch, receiver: Receiver) -> None:
+    receiver.take(piece(1, 13))
+    for first in range(13, 100):
+        watch.us += 1000
+        receiver.take(piece(first, first + 1))
+        while receiver.join_due():
+            pass
+        assert len(sizes(store)) <= 6 and sum(sizes(store)) == first
+    receiver.join_due(every=True)
+    assert sizes(store) == [99]
+
+
+def test_spans_that_come_while_parts_are_joined_are_kept(
+    store: Store, watch: Watch, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver.take(piece(1, 13))
+    watch.us += 1000
+    receiver.take(piece(13, 15))
+    joined = receiver._joined
+
+    def meanwhile(*words: Any) -> Any:
+        watch.us += 1000
+        receiver.take(piece(15, 17))
+        return joined(*words)
+
+    monkeypatch.setattr(receiver, "_joined", meanwhile)
+    assert receiver.join_due(every=True) == 14 and sizes(store) == [14, 2]
+    monkeypatch.undo()
+    monkeypatch.setattr(receiving, "MOST", 10)
+    assert receiver.join_due(every=True) == 16 and sizes(store) == [16]
+
+
+def test_a_part_that_cannot_be_joined_stays(
+    store: Store, watch: Watch, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver.take(piece(1, 13))
+    watch.us += 1000
+    receiver.take(piece(13, 15))
+
+    def broken(*words: Any) -> Any:
+        raise StoreError("the disk is full", cause="", next_command="reenact stats")
+
+    monkeypatch.setattr(receiver, "_joined", broken)
+    with pytest.raises(StoreError):
+        receiver.join_due(every=True)
+    assert sizes(store) == [12, 2]
+    monkeypatch.undo()
+    again = Receiver(store, Policy(), watch, ENTROPY)  # one that is started later
+    monkeypatch.setattr(receiving, "MOST", 10)
+    again.take(piece(15, 16))
+    assert again.join_due(every=True) == 15 and sizes(store) == [15]
+
+
+def test_a_receiver_that_ends_joins_what_it_has(desk: Tried, served: Served) -> None:
+    assert served.post(request(*(span(number, parent=int(number > 1)) for number in range(1, 2101))))[0] == 200
+    for number in range(2101, 2104):
+        assert served.post(request(span(number, parent=1)))[0] == 200
+    served.end()
+    listed = desk.reenact("--json", "ls").out.splitlines()
+    assert len(listed) == 1, listed
+    assert json.loads(listed[0])["capture"]["import"]["trace"]["spans"] == 2103

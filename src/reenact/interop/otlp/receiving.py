@@ -2,7 +2,8 @@
 
 A trace comes in pieces, and late. Each piece is laid to what its run was made of, and the run is made anew under the
 id that it has; what people have set on it stays. So the cost of a piece grows with its trace: from ``MOST`` spans on
-the next piece becomes a run of its own.
+the next piece becomes a run of its own for a while. These parts are joined to one run again when they are as many spans
+as the first, or nothing more comes (``join_due``): a trace costs a few times its spans, in whatever pieces it comes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Final
 
 from reenact.abc.sources import Clock, Entropy
@@ -24,7 +27,7 @@ from reenact.facts.run import Run
 from reenact.facts.thinned import why_thinned
 from reenact.facts.traced import ORIGINAL, trace_of
 from reenact.interop.landing import TAG, Landing
-from reenact.interop.originals import Original
+from reenact.interop.originals import Original, original
 from reenact.interop.otlp import reader
 from reenact.interop.traces import Trace
 from reenact.recording.opening import Who
@@ -33,6 +36,8 @@ FILE: Final = "received over OTLP"
 """What a run that came in so has in the place of its file's name."""
 MOST: Final = 2_000
 """Spans of a run, at most, to which a further piece of its trace is laid."""
+QUIET_S: Final = 5.0
+"""After how long without a further piece a trace counts as ended: its parts are joined."""
 
 _REMEMBERED: Final = 4096
 
@@ -66,6 +71,11 @@ class Receiver:
         self._landing = Landing(store, FILE, "", Who(), policy, clock, entropy)
         self._lock = threading.Lock()
         self._seen: OrderedDict[bytes, None] = OrderedDict()
+        self._clock = clock
+        self._parted: dict[str, int] = {}
+        """Traces of several runs, and when the last piece of each came."""
+        self._joining: set[str] = set()
+        """Runs that are being joined: no further piece is laid to them."""
 
     def take(self, lines: bytes) -> Received:
         """Keep what a request holds; when this returns it is in the store.
@@ -103,6 +113,8 @@ class Receiver:
         if known is not None:
             return known
         before = self._open(piece.id)
+        if others and len(self._parts(piece.id)) + (before is None) > 1:
+            self._parted[piece.id] = self._clock.mono_us()
         if before is None:
             return self._landing.land(replace(piece, left=()), 0, earlier=others)
         lines = b"".join((*_original(self._store, before), *piece.original))
@@ -111,6 +123,71 @@ class Receiver:
             return before
         made = self._landing.land(whole, 0, earlier=False)
         return self._replaced(before, made)
+
+    def join_due(self, *, every: bool = False) -> int:
+        """Make one run again of a trace that came in parts, where it is due. Spans are taken meanwhile.
+
+        Args:
+            every: Of each such trace, whether or not more may come: the receiver ends.
+
+        Returns:
+            How many spans were joined; 0: nothing was due.
+
+        Raises:
+            StoreError: It could not be written; the parts stay.
+        """
+        with self._lock:
+            found, parts = "", list[Run]()
+            for trace in list(self._parted):
+                parts = self._parts(trace)
+                if len(parts) < 2:
+                    del self._parted[trace]
+                elif self._due(trace, parts, every):
+                    found = trace
+                    break
+            self._joining = {run.id for run in parts} if found else set()
+        if not found:
+            return 0
+        try:
+            made = self._joined(found, parts)
+            with self._lock:
+                first, *rest = parts
+                tags: dict[str, str] = {}
+                for each in reversed(parts):
+                    tags |= each.tags
+                self._replaced(replace(first, tags=tags), made)
+                for each in rest:
+                    self._store.delete(each.id)
+                if len(self._parts(found)) < 2:
+                    self._parted.pop(found, None)
+        finally:
+            self._joining = set()
+        return int(trace_of(made)["spans"])
+
+    def _parts(self, trace: str) -> list[Run]:
+        """The runs of a trace that came in here, the first one first."""
+        try:
+            runs = [run for run in self._store.runs(tag={TAG: trace}) if _is_open(run)]
+        except RunNotFound:
+            return []
+        return sorted(runs, key=lambda run: run.id)
+
+    def _due(self, trace: str, parts: list[Run], every: bool) -> bool:
+        if every or self._clock.mono_us() - self._parted[trace] >= QUIET_S * 1e6:
+            return True
+        first, *rest = (int(trace_of(run)["spans"]) for run in parts)
+        return sum(rest) >= first
+
+    def _joined(self, trace: str, parts: list[Run]) -> Run:
+        """A run of all that some runs were made of."""
+        with NamedTemporaryFile(prefix="reenact-", suffix=".jsonl") as file:
+            for run in parts:
+                for document in _original(self._store, run):
+                    file.write(document if document.endswith(b"\n") else document + b"\n")
+            file.flush()
+            came = replace(original(Path(file.name)), name=FILE)
+            whole = next(each for each in reader.read(came) if each.id == trace)
+            return self._landing.land(whole, 0, earlier=False)
 
     def _replaced(self, before: Run, made: Run) -> Run:
         """The new run under the id of the one before, which goes."""
@@ -123,12 +200,16 @@ class Receiver:
         """The newest run of a trace that further pieces may be laid to."""
         try:
             for run in self._store.runs(tag={TAG: trace}):
-                came = (run.capture.get(NOTE) or {}).get("file") == FILE
-                if came and trace_of(run)["spans"] < MOST and not why_thinned(run):
+                if run.id not in self._joining and _is_open(run) and trace_of(run)["spans"] < MOST:
                     return run
         except RunNotFound:
             pass
         return None
+
+
+def _is_open(run: Run) -> bool:
+    """Whether further pieces may be laid to a run: it came in here, and what it was made of is there."""
+    return (run.capture.get(NOTE) or {}).get("file") == FILE and not why_thinned(run)
 
 
 def _original(store: Store, run: Run) -> Iterator[bytes]:

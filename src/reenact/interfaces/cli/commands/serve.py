@@ -11,7 +11,7 @@ import click
 
 from reenact.abc.settings import load_settings
 from reenact.abc.sources import CLOCK, ENTROPY
-from reenact.errors import UsageError
+from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.phrases import counted
 from reenact.facts.settings import policy_of
@@ -59,6 +59,7 @@ def command(ctx: click.Context, bind: str, grpc: str | None, token_env: str | No
     with ExitStack() as closing:
         store = closing.enter_context(opened(shell))
         receiver = Receiver(store, policy_of(load_settings()), CLOCK, ENTROPY)
+        closing.callback(_join, shell, receiver, every=True)  # when nothing listens any more
         told = _Told(shell)
         listening = [listen(web, receiver, token, told)]
         closing.callback(listening[0].close)
@@ -75,10 +76,19 @@ def command(ctx: click.Context, bind: str, grpc: str | None, token_env: str | No
         _ends(over)
         _begun(shell, listening, why)
         while not over.wait(_WAKE_S):
-            pass
+            _join(shell, receiver)
     shell.talk(f"reenact: {counted(told.spans, 'span')} of {counted(len(told.runs), 'trace')} received")
     if told.runs:
         shell.next("reenact ls")
+
+
+def _join(shell: Shell, receiver: Receiver, *, every: bool = False) -> None:
+    """Join the parts of long traces. A fault leaves them as they are: nothing is lost."""
+    try:
+        while receiver.join_due(every=every):
+            pass
+    except ReenactError as error:
+        shell.talk(f"reenact: the parts of a trace could not be joined: {error.message}")
 
 
 class _Told:
