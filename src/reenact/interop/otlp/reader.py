@@ -52,6 +52,8 @@ class _File:
     unread: int = 0
     parsed: dict[int, list[Span | str]] = field(default_factory=dict)
     """The spans of a small file, by document: it is parsed once."""
+    items: dict[int, Item] = field(default_factory=dict)
+    """What the spans of a small file tell, by their number: each is told once."""
     recent: OrderedDict[int, list[Span | str]] = field(default_factory=OrderedDict)
     """The spans of the documents that were read last: traces that began together stand in the same ones."""
     recent_raw: OrderedDict[int, list[Any]] = field(default_factory=OrderedDict)
@@ -131,7 +133,10 @@ def _saw(found: _File, nth: int, span: Span) -> None:
     if trace is None:
         trace = found.traces[span.trace] = Found(span.trace)
     times = span.start_ns, span.end_ns
-    trace.spans.append(found.columns.add(nth, tells, (span.id, span.parent), times, content))
+    number = found.columns.add(nth, tells, (span.id, span.parent), times, content)
+    trace.spans.append(number)
+    if found.original.size <= _SMALL:
+        found.items[number] = tells.item
     trace.facts = _more(tells.facts, trace.facts) if not span.parent else _more(trace.facts, tells.facts)
     for remark in tells.remarks:
         trace.remark(remark)
@@ -283,8 +288,9 @@ class _Items:
         span = spans.span(number)
         if span is None:
             return None
-        records = (spans.at(*place) for place in self.trace.logs.get(short(span.id), ()))
-        item = told(span, [each for each in records if each is not None]).item
+        records = [spans.at(*place) for place in self.trace.logs.get(short(span.id), ())]
+        item = None if records else self.found.items.get(number)
+        item = item or told(span, [each for each in records if each is not None]).item
         timed = span.start_ns is not None and span.end_ns is not None
         return replace(
             item,
