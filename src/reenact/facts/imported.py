@@ -38,3 +38,15 @@ def remarks(run: Run) -> tuple[str, ...]:
 def times_known(run: Run) -> bool:
     """Whether a run's times are those of what happened: a file of another tool may not have kept them."""
     return not is_imported(run) or bool((run.capture.get(NOTE) or {}).get("times"))
+
+
+PARSED: Final = "the body was kept parsed: it has the same content, not the same bytes"
+RESENT: Final = "a form is kept as parameters: it has the same content, not the same bytes"
+PAIRED: Final = "request and response were kept parsed: the same content, not the same bytes"
+MADE_UP: Final = "the answer's frame (id, model, finish reason) is made up: the file holds its message alone"
+"""Remarks on exchanges whose request is not, byte for byte, what was sent."""
+
+
+def is_asked_anew(remark: str) -> bool:
+    """Whether a remark on an exchange says that its request has other bytes than those that were sent."""
+    return remark in (PARSED, RESENT, PAIRED, MADE_UP)

@@ -10,6 +10,9 @@ from typing import Any, Self
 from reenact.facts import doors
 from reenact.facts.call import Fidelity, Json
 
+RESEND = "resend"
+"""``Run.relation`` of a model call that was sent again, and the key in ``environment`` of what its run says of that."""
+
 INNER = frozenset({"child", "attempt"})
 """Relations of runs that ``@`` does not mean: those inside another, and attempts at continuing one."""
 

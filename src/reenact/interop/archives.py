@@ -13,12 +13,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from reenact.facts.imported import RESENT
 from reenact.interop.assembling import exchange
 from reenact.interop.documents import read_json
 from reenact.interop.exchanges import Exchange, Found
 from reenact.interop.refusing import refused
-
-RESENT = "a form is kept as parameters: it has the same content, not the same bytes"
 
 _BEFORE_ANSWER: Final = ("blocked", "dns", "connect", "send", "wait")
 _BODILESS: Final = frozenset({204, 304})

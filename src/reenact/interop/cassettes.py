@@ -15,12 +15,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from reenact.errors import InteropError
+from reenact.facts.imported import PARSED
 from reenact.interop.assembling import date_us, exchange
 from reenact.interop.documents import read_document
 from reenact.interop.exchanges import Exchange, Found
 from reenact.interop.refusing import refused
-
-PARSED = "the body was kept parsed: it has the same content, not the same bytes"
 
 _PORTS: Final = {"http": 80, "https": 443}
 

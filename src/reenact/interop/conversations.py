@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from reenact.errors import UsageError
+from reenact.facts.imported import MADE_UP, PAIRED
 from reenact.interop.assembling import exchange
 from reenact.interop.documents import lines
 from reenact.interop.exchanges import Exchange, Found
 from reenact.interop.refusing import refused
-
-MADE_UP = "the answer's frame (id, model, finish reason) is made up: the file holds its message alone"
 
 OPENAI: Final = "https://api.openai.com/v1/chat/completions"
 RESPONSES: Final = "https://api.openai.com/v1/responses"
@@ -132,7 +131,7 @@ def _pair(where: str, line: Mapping[str, Any], known: Known) -> Exchange:
         status,
         headers=_JSON,
         answer=_text(reply),
-        remarks=("request and response were kept parsed: the same content, not the same bytes",),
+        remarks=(PAIRED,),
     )
     return exchange(where, raw, decoded=False)
 

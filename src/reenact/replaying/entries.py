@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
-from reenact.facts.run import Run
+from reenact.facts.run import RESEND, Run
 from reenact.facts.serving import REQUEST
 from reenact.replaying.installed import server_of_project
 from reenact.replaying.interpreter import SAFE_PATH, interpreter_options
@@ -95,6 +95,13 @@ def start_of(run: Run, options: Options, project: str, instead: str = "") -> Sta
             f"run {tail(run.id)} was imported ({entry.target}), and its file knows no program",
             cause="what is to be replayed against it has to be named, with --cmd or --entry",
             next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
+            missing=("entry",),
+        )
+    if run.relation == RESEND:
+        raise UnreplayableRun(
+            f"run {tail(run.id)} is one model call that was sent again: no program made it",
+            cause="it is compared with the call that it is of, and can be sent once more",
+            next_command=f"reenact resend {entry.target}",
             missing=("entry",),
         )
     raise UnreplayableRun(

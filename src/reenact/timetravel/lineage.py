@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from reenact.errors import RunNotFound
 from reenact.facts.ids import tail
+from reenact.facts.run import RESEND
 
 if TYPE_CHECKING:
     from reenact.abc.store import Store
@@ -101,4 +102,5 @@ def origin(run: Run, *, drawn: bool = False) -> str:
     words = run.relation or "child"
     if not drawn:
         words += f" of {tail(run.parent)}"
-    return words if run.fork_event is None else f"{words} at #{run.fork_event}"
+    at = run.fork_event if run.relation != RESEND else (run.environment.get(RESEND) or {}).get("event")
+    return words if at is None else f"{words} at #{at}"

@@ -59,12 +59,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("resume", _REPLAY, "continue an interrupted or failed run"),
     Entry("fork", _REPLAY, "run on from an event with one thing changed"),
     Entry("diff", _REPLAY, "where two runs part, and how they differ"),
-    Entry(
-        "resend",
-        _REPLAY,
-        "send one model call again",
-        "resend REF:EVENT: one recorded model call sent again.",
-    ),
+    Entry("resend", _REPLAY, "send one model call again"),
     Entry("golden", _TEST, "turn runs into regression tests"),
     Entry("experiment", _TEST, "every row on every candidate"),
     Entry("kit", _TEST, "what a replay needs, present and missing"),

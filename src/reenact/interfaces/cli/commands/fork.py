@@ -141,7 +141,7 @@ def plan_of(how: dict[str, Any], at: int, number: Callable[[str], int]) -> Plan:
         says={number(name): text for name, text in pairs(how["say"], "--say EVENT=TEXT")},
         errors={number(name): text for name, text in pairs(how["error"], "--error EVENT=TYPE:TEXT")},
         state={name: value(text) for name, text in pairs(how["state"], "--set PATH=JSON")},
-        prompt=None if prompt is None else _text(prompt),
+        prompt=None if prompt is None else text_of(prompt),
         model=how["model"],
         params={name: value(text) for name, text in pairs(how["param"], "--param K=V")},
         input=None if how["input_"] is None else value(how["input_"]),
@@ -174,14 +174,19 @@ def pairs(texts: Iterable[str], form: str) -> Iterable[tuple[str, str]]:
 
 def value(text: str) -> Json:
     """JSON; what is none is a string. ``@FILE`` is what the file holds."""
-    text = _text(text)
+    text = text_of(text)
     try:
         return json.loads(text)
     except ValueError:
         return text
 
 
-def _text(text: str) -> str:
+def text_of(text: str) -> str:
+    """A text, or what the file behind ``@`` holds.
+
+    Raises:
+        UsageError: The file cannot be read.
+    """
     if not text.startswith("@"):
         return text
     try:

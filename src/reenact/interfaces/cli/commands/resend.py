@@ -1,0 +1,287 @@
+"""``reenact resend``: one recorded model call sent again, as it was or with something changed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from itertools import zip_longest
+from typing import Any
+
+import click
+
+from reenact.abc.sources import CLOCK
+from reenact.abc.store import Recording
+from reenact.errors import EffectRefused, ReenactError, UnreplayableRun, UsageError
+from reenact.facts.call import Json, Stream
+from reenact.facts.dialects.recognition import read
+from reenact.facts.event import Event
+from reenact.facts.ids import tail
+from reenact.facts.reading import Reading
+from reenact.facts.run import Run
+from reenact.facts.traced import is_traced_model, reading_in
+from reenact.interfaces.cli.arguments import reference
+from reenact.interfaces.cli.commands.fork import pairs, text_of, value
+from reenact.interfaces.cli.opening import opened, stored
+from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.shell import Command, Shell, columns, current
+from reenact.seams import trust
+from reenact.seams.setting import variables_now
+from reenact.timetravel.cost import prices, reading_cost
+from reenact.timetravel.preview import amount, clip, duration, safe
+from reenact.timetravel.resending.comparing import distance, facts_of, tokens_of
+from reenact.timetravel.resending.destination import Configured, Destination, destination
+from reenact.timetravel.resending.request import Request, changed, request_of, require_stateless
+from reenact.timetravel.resending.sending import Sent, send
+
+_NO_PRICES = 'no price list is installed (pip install "reenact[cost]")'
+
+
+@click.command(
+    cls=Command,
+    name="resend",
+    short_help="send one model call again",
+    example="""
+    reenact resend @failed:4 --check
+    reenact resend 7f3c:gpt-5.4#2 --n 5
+    reenact resend @:4 --model gpt-5.4-mini --param temperature=0
+    reenact resend @:4 --to http://127.0.0.1:11434/v1
+    """,
+)
+@click.argument("ref")
+@click.option("--model", metavar="NAME", help="Another model of the same protocol.")
+@click.option("--prompt", metavar="TEXT|@FILE", help="Another system prompt.")
+@click.option("--param", metavar="K=V", multiple=True, help="A parameter to set, by the protocol's own name.")
+@click.option("--n", "times", type=click.IntRange(1, 100), default=1, metavar="N", help="Send it N times.")
+@click.option("--to", metavar="URL", default="", help="Send it there, without a key.")
+@click.option("--key-env", metavar="NAME", default="", help="The variable that holds the key.")
+@click.option(
+    "--check", is_flag=True, help="Compare the body with the recorded one first; if it differs, send nothing."
+)
+@click.option("--dry-run", is_flag=True, help="Print target, cost and body, and send nothing.")
+@click.pass_context
+def command(ctx: click.Context, /, ref: str, times: int, check: bool, dry_run: bool, **how: Any) -> None:
+    """Send the model call REF:EVENT again, as it was or changed, and show the answers side by side.
+
+    It goes to the host of today's configuration (OPENAI_BASE_URL, ANTHROPIC_BASE_URL …, else the provider's own
+    address) with today's key; with --to to another one, without a key unless --key-env names one. Never to a host that
+    only the recording names. Target and cost are printed before anything is sent. What is stored at the provider or
+    lets it act is refused, as in a fork. Each answer is kept as a run, a child of REF's.
+
+    Exit codes: 0 answered, 1 an answer failed. With --check: 0 the body is the recorded one, 1 it differs, 3 the
+    recording does not have the exact body.
+    """
+    shell = current(ctx)
+    named = reference(ref)
+    if not named.event:
+        raise UsageError(
+            f"{ref} names a run, and one model call of it is sent again",
+            cause="the number or the name of the event follows a colon",
+            next_command=f"reenact show {named.run}",
+        )
+    ref = ref if dry_run else stored(shell, ref)
+    with opened(shell, ref) as store:
+        named = reference(ref)
+        run = store.run(named.run)
+        event = store.event(f"{run.id}:{named.event}")
+        recording = store.open(run)
+        place = f"{tail(run.id)}:{event.number}"
+        was = request_of(recording, event)
+        params = {name: value(text) for name, text in pairs(how["param"], "--param K=V")}
+        prompt = None if how["prompt"] is None else text_of(how["prompt"])
+        now = changed(was, prompt, how["model"], params)
+        wanted = {"prompt": prompt, "model": how["model"], "params": params}
+        said = {name: found for name, found in wanted.items() if found}
+        if was.inexact:
+            _rebuilt(shell, was, check=check, ref=place)
+            said["rebuilt"] = was.inexact
+        if check and not _checked(shell, recording, event, now):
+            ctx.exit(1)
+        before = _recorded(recording, event)
+        try:
+            require_stateless(now, place)
+            to = _target(run, now, how)
+        except (EffectRefused, UnreplayableRun) as error:
+            if not check:
+                raise
+            shell.talk(f"reenact: not sent: {safe(error.message)}")
+            ctx.exit(0)
+        _announce(shell, now, to, times, before, how["model"])
+        if dry_run:
+            shell.next(f"reenact resend {place}")
+            return
+        today = dict(variables_now())
+        answers = []
+        for n in range(times):
+            with Working(f"waiting for answer {n + 1} of {times}"):
+                answers.append(send(store, recording, event.number, now, to, said, today))
+    _tell(shell, before, answers, place)
+    ctx.exit(0 if check or all(each.answered for each in answers) else 1)
+
+
+def _rebuilt(shell: Shell, request: Request, *, check: bool, ref: str) -> None:
+    """Say first that what is sent is not what was sent; what is to be compared with it is refused.
+
+    Raises:
+        UnreplayableRun: The recording has no exact body, and it is to be checked.
+    """
+    if check:
+        raise UnreplayableRun(
+            f"the recording does not have the exact body of {ref}: {request.inexact}",
+            cause="--check compares with the bytes that were sent",
+            next_command=f"reenact resend {ref} --dry-run",
+        )
+    shell.talk(f"reenact: rebuilt: {safe(request.inexact)}")
+
+
+def _checked(shell: Shell, recording: Recording, event: Event, request: Request) -> bool:
+    """Compare the body that goes out with the recorded one, by digest; tell, and give whether it is the same."""
+    body = request.call.body
+    same = event.request is not None and recording.holds(event.request, body)
+    now, then = (hashlib.sha256(each).hexdigest() for each in (body, recording.body(event.request)))
+    if shell.json:
+        shell.line({"type": "check", "equal": same, "bytes": len(body), "sha256": now, "recorded_sha256": then})
+    else:
+        how = "equal to the recorded body" if same else f"differs from the recorded body, sha256 {then}"
+        shell.data(f"check: {len(body)} bytes, sha256 {now}: {how}" + ("" if same else "; nothing was sent"))
+    return same
+
+
+def _target(run: Run, request: Request, how: Mapping[str, Any]) -> Destination:
+    """Where it goes."""
+    known = Configured(
+        dict(variables_now()),
+        {str(name): str(text) for name, text in (run.environment.get("env") or {}).items()},
+        tuple(map(str, run.environment.get("env_secret") or ())),
+        trust.is_ours(run),
+    )
+    return destination(request, known, how["to"], how["key_env"])
+
+
+def _announce(
+    shell: Shell, request: Request, to: Destination, times: int, before: Reading | None, model: str | None
+) -> None:
+    """Target and cost, before anything is sent."""
+    signed = f"signed for {to.region}" if to.region else f"with {to.key}" if to.key else "without a key"
+    cost = _estimate(before, model)
+    told = "unknown" if cost is None else f"about ${amount(cost * times)}"
+    each = f" ({times} times ${amount(cost)})" if cost is not None and times > 1 else ""
+    if cost is None:
+        told += f": {_NO_PRICES}" if prices() is None else ": no price, or no count of tokens"
+    if shell.json:
+        shell.line({
+            "type": "target", "url": to.url, "why": to.why, "key": to.key or None, "region": to.region or None,
+            "bytes": len(request.call.body), "times": times, "cost": None if cost is None else float(cost * times),
+        })  # fmt: skip
+    else:
+        shell.talk(f"reenact: target: POST {safe(to.url)} ({safe(to.why)}), {signed}, {len(request.call.body)} bytes")
+        shell.talk(f"reenact: cost: {told}{each}")
+
+
+def _estimate(before: Reading | None, model: str | None) -> Decimal | None:
+    """What one more answer costs, if it has as many tokens as the recorded one."""
+    priced = prices()
+    if before is None or priced is None:
+        return None
+    data = before.to_json(brief=True)
+    if model is not None:
+        data |= {"model_asked": model, "model_answered": model}
+    data.pop("error", None)
+    return reading_cost(data, CLOCK.wall_us(), priced)
+
+
+def _recorded(recording: Recording, event: Event) -> Reading | None:
+    """What was answered when it was recorded; None where that is not known."""
+    try:
+        body = recording.body(event.request)
+        if is_traced_model(event.call):
+            return reading_in(body, recording.body(event.answer))
+        if not isinstance(event.outcome, Stream):
+            return None
+        data = b"".join(part for _, _, part in recording.parts(event.number))
+        return read(event.call.head, body, event.outcome.head, data)
+    except ReenactError:
+        return None
+
+
+# --- the answers ---------------------------------------------------------------------------------------------------
+
+
+def _tell(shell: Shell, before: Reading | None, answers: Sequence[Sent], ref: str) -> None:
+    priced = prices()
+    then = tokens_of(before) if before is not None else []
+    rows: list[dict[str, Json]] = []
+    for each in answers:
+        found = each.reading
+        cost = None if found is None or priced is None else reading_cost(found.to_json(), CLOCK.wall_us(), priced)
+        far = distance(then, tokens_of(found)) if found is not None and before is not None and each.answered else None
+        rows.append(facts_of(found) | {
+            "cost": None if cost is None else float(cost), "duration_us": each.duration_us, "distance": far,
+            "run": each.run, "status": each.status, "error": _error(each),
+        })  # fmt: skip
+    if shell.json:
+        shell.line({"type": "recorded"} | facts_of(before) | _said(before))
+        for row, each in zip(rows, answers, strict=True):
+            shell.line({"type": "answer"} | row | _said(each.reading))
+        return
+    shell.lines(_lines(before, rows, answers))
+    shell.next(f"reenact show {tail(answers[0].run)}")
+
+
+def _error(sent: Sent) -> str:
+    if sent.reading is not None and sent.reading.error is not None:
+        return f"status {sent.status}: {sent.reading.error.get('message') or sent.reading.error.get('type') or ''}"
+    return sent.error
+
+
+def _said(reading: Reading | None) -> dict[str, Json]:
+    return {} if reading is None else {"text": reading.text, "tool_calls": list(reading.tool_calls)}
+
+
+def _lines(before: Reading | None, rows: Sequence[Mapping[str, Json]], answers: Sequence[Sent]) -> list[str]:
+    """The facts as a table, then what was said, then and now side by side where there is one answer."""
+    head = ("", "RUN", "MODEL", "SEED", "FINGERPRINT", "FINISH", "TOKENS", "DISTANCE", "COST $", "TIME")
+    table = [head, ("then", "", *_cells(facts_of(before)), "", "", "")]
+    for n, row in enumerate(rows, 1):
+        cost, far = row["cost"], row["distance"]
+        table.append((
+            f"now {n}", tail(str(row["run"])), *_cells(row), "-" if far is None else str(far),
+            "-" if cost is None else amount(Decimal(f"{cost:.6g}")), duration(row["duration_us"]),
+        ))  # fmt: skip
+    widths = [max(len(line[at]) for line in table) for at in range(len(head))]
+    padded = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in table)
+    out = [safe(line.rstrip()) for line in padded]
+    texts = [("then", _words(before))]
+    texts += [(f"now {n}", _words(each.reading) or _error(each)) for n, each in enumerate(answers, 1)]
+    width = columns()
+    if len(texts) == 2:
+        half = (width - 3) // 2
+        left, right = (_wrapped(safe(text), half) for _, text in texts)
+        return [*out, "", *(f"{a:<{half}} | {b}".rstrip() for a, b in zip_longest(left, right, fillvalue=""))]
+    for name, text in texts:
+        out += ["", f"{name}:", *(f"  {line}" for line in _wrapped(safe(text), width - 2))]
+    return out
+
+
+def _cells(facts: Mapping[str, Json]) -> tuple[str, ...]:
+    counts = [facts.get("tokens_in"), facts.get("tokens_out")]
+    tokens = "-" if counts == [None, None] else " > ".join("?" if each is None else str(each) for each in counts)
+    named = [facts.get(name) for name in ("model", "seed", "fingerprint", "finish")]
+    return (*("-" if each in (None, "") else clip(str(each), 28) for each in named), tokens)
+
+
+def _words(reading: Reading | None) -> str:
+    """What a model said, with the tools that it calls."""
+    if reading is None:
+        return ""
+    calls = [call for call in reading.tool_calls if isinstance(call, Mapping)]
+    told = (f"-> {call.get('name')}({call.get('arguments')})" for call in calls)
+    return "\n".join(part for part in (reading.text, *told) if part)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of a text, none longer than so many columns."""
+    out: list[str] = []
+    for line in text.splitlines() or [""]:
+        out += [line[at : at + width] for at in range(0, len(line), width)] or [""]
+    return out

@@ -1,0 +1,1 @@
+"""One recorded model call sent again: what is sent, where to and with which key, and how the answers differ."""

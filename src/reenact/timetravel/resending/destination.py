@@ -1,0 +1,287 @@
+"""Where a request is sent again, and with which key: to the host of today's configuration, never to one that only a
+file names, and with a key of today's environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from reenact.errors import EffectRefused, UnreplayableRun, UsageError
+from reenact.facts.credentials import STANDIN
+from reenact.facts.dialects.hosts import provider_of, region_of
+from reenact.timetravel.forks.keys import Names, keys_named_in
+from reenact.timetravel.resending.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class _Provider:
+    """What today's configuration says of a provider: variables of its address, its own address, variables of its key,
+    the header that the key goes in."""
+
+    bases: tuple[str, ...]
+    own: str
+    keys: tuple[str, ...]
+    header: str = "authorization"
+
+
+_PROVIDERS: Final[Mapping[str, _Provider]] = {
+    "openai": _Provider(("OPENAI_BASE_URL",), "https://api.openai.com/v1", ("OPENAI_API_KEY",)),
+    "anthropic": _Provider(("ANTHROPIC_BASE_URL",), "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "x-api-key"),
+    "google": _Provider(
+        ("GOOGLE_GEMINI_BASE_URL",), "https://generativelanguage.googleapis.com", ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        "x-goog-api-key",
+    ),
+    "mistral": _Provider((), "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
+    "ollama": _Provider(("OLLAMA_HOST",), "http://127.0.0.1:11434", ()),
+    "bedrock": _Provider(("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"), "", ("AWS_BEARER_TOKEN_BEDROCK",)),
+    "azure": _Provider(("AZURE_OPENAI_ENDPOINT",), "", ("AZURE_OPENAI_API_KEY",), "api-key"),
+    "cohere": _Provider(("CO_API_URL",), "https://api.cohere.com", ("CO_API_KEY",)),
+    "groq": _Provider(("GROQ_BASE_URL",), "https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
+    "openrouter": _Provider((), "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+    "deepseek": _Provider((), "https://api.deepseek.com", ("DEEPSEEK_API_KEY",)),
+    "together": _Provider((), "https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
+    "fireworks": _Provider((), "https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",)),
+    "xai": _Provider((), "https://api.x.ai/v1", ("XAI_API_KEY",)),
+}  # fmt: skip
+_BASES: Final = frozenset(name for provider in _PROVIDERS.values() for name in provider.bases)
+"""Variables that may say where a run of somebody else's was asked: any other one could be named by its file."""
+_BY_DIALECT: Final = {
+    "openai": "openai", "anthropic": "anthropic", "google": "google", "bedrock": "bedrock", "ollama": "ollama",
+    "cohere": "cohere",
+}  # fmt: skip
+_ENDPOINTS: Final[Mapping[str, re.Pattern[str]]] = {
+    "openai": re.compile(r"/(?:chat/completions|responses|completions|embeddings)/?$"),
+    "anthropic": re.compile(r"/v1/messages/?$"),
+    "google": re.compile(r"/v1(?:beta|alpha)?\d*/models/[^/]+$"),
+    "bedrock": re.compile(r"/model/[^/]+/[a-z-]+$"),
+    "ollama": re.compile(r"/api/[a-z]+$"),
+    "cohere": re.compile(r"/v\d/[a-z]+$"),
+}
+"""The end of an address that belongs to each protocol; what stands before it is its base."""
+_BEDROCK: Final = re.compile(r"bedrock-runtime\.[a-z0-9-]+\.amazonaws\.com")
+_LOOPBACK: Final = re.compile(r"localhost|127(\.\d+){3}|::1")
+_KEYED: Final = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """What today's configuration is read from.
+
+    Attributes:
+        today: The environment of today.
+        recorded: Variables of the recording, by name.
+        secrets: Names of the variables of the recording that hold credentials.
+        ours: Whether this user recorded the run here.
+    """
+
+    today: Mapping[str, str]
+    recorded: Mapping[str, str]
+    secrets: tuple[str, ...]
+    ours: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where a request goes.
+
+    Attributes:
+        url: The address.
+        why: What says so, in words.
+        key: Variable of today's environment that holds the key; empty for none.
+        header: Header that the key goes in.
+        region: Of Bedrock, for which the request is signed; empty for every other provider.
+    """
+
+    url: str
+    why: str
+    key: str = ""
+    header: str = ""
+    region: str = ""
+
+
+def destination(request: Request, known: Configured, to: str = "", key_env: str = "") -> Destination:
+    """Where a request goes today.
+
+    Args:
+        request: It.
+        known: Today's configuration.
+        to: An address that a person gives; empty for the configured one.
+        key_env: The variable whose value is the key; empty for the provider's own, and with ``to`` for none.
+
+    Raises:
+        UsageError: ``to`` is no web address.
+        EffectRefused: Only the recording names the host.
+        UnreplayableRun: The key is not set.
+    """
+    protocol = request.dialect.partition(".")[0]
+    url, why = _given(request, protocol, to) if to else _configured(request, protocol, known)
+    who = _provider(request, url, protocol)
+    if protocol == "bedrock" and not to and not key_env and not _key_of(who, known.today):
+        region = region_of(request.url) or known.today.get("AWS_REGION") or known.today.get("AWS_DEFAULT_REGION") or ""
+        if not region:
+            raise _unset("AWS_REGION", "Bedrock has an address in each region, and the recording names none")
+        return Destination(url, why, region=region)
+    wanted = key_env or ("" if to else _key(request, who, url, known))
+    if wanted and not known.today.get(wanted):
+        raise _unset(wanted, "a recording holds no key: what is sent again needs that of today's environment")
+    return Destination(url, why, wanted, _header(request, who) if wanted else "")
+
+
+def _unset(name: str, cause: str) -> UnreplayableRun:
+    return UnreplayableRun(f"{name} is not set", cause=cause, next_command=f"export {name}=…", missing=(name,))
+
+
+# --- the address -------------------------------------------------------------------------------------------------
+
+
+def _given(request: Request, protocol: str, to: str) -> tuple[str, str]:
+    """A host alone keeps the recorded path; a base gets the protocol's endpoint; a whole address stays."""
+    parts = urlsplit(to)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
+        raise UsageError(
+            f"--to {to} is no web address",
+            cause="it is a base such as http://127.0.0.1:11434/v1, without a user or a password in it",
+            next_command="reenact resend --help",
+        )
+    path = _plain(request.url)
+    if _ENDPOINTS[protocol].search(parts.path):
+        return to, "given with --to"
+    if parts.path in ("", "/"):
+        return urlunsplit((parts.scheme, parts.netloc, *urlsplit(path)[2:])), "given with --to"
+    return to.rstrip("/") + _endpoint(path, protocol), "given with --to"
+
+
+def _configured(request: Request, protocol: str, known: Configured) -> tuple[str, str]:
+    """The address of today's configuration."""
+    url = _plain(request.url)
+    parts = urlsplit(url)
+    if not parts.hostname:
+        return _of_protocol(url, request.provider or protocol, protocol, known, "")
+    bases = {name: base for name, base in known.recorded.items() if known.ours or name in _BASES}
+    lender = max((name for name in bases if _is_under(url, bases[name])), key=lambda name: len(bases[name]), default="")
+    if lender and known.today.get(lender):
+        base = known.recorded[lender].rstrip("/")
+        return _based(known.today[lender]) + url[len(base) :], f"by {lender}"
+    who = provider_of(parts.hostname)
+    if (
+        not lender
+        and (_own_host(who, parts.hostname) or _BEDROCK.fullmatch(parts.hostname))
+        and parts.scheme == "https"
+    ):
+        return _of_protocol(url, who, protocol, known, url)
+    if Names(tuple(known.today.values())).vouch(url):
+        return url, "today's environment names the host"
+    if known.ours and not lender:
+        return url, "as you recorded it here"
+    return _of_protocol(url, protocol, protocol, known, "", lender)
+
+
+def _of_protocol(
+    url: str, who: str, protocol: str, known: Configured, recorded: str, lender: str = ""
+) -> tuple[str, str]:
+    """The address of a provider: by its variable, else its own; where it has none, only one that is not a file's."""
+    provider = _PROVIDERS.get(who) or _PROVIDERS[_BY_DIALECT[protocol]]
+    variable = next((name for name in provider.bases if known.today.get(name)), "")
+    endpoint = _endpoint(url, protocol)
+    if variable:
+        return _based(known.today[variable]) + endpoint, f"by {variable}"
+    if recorded:
+        return recorded, "the provider's own address"
+    host = urlsplit(url).hostname
+    if not host and who == "bedrock":
+        region = known.today.get("AWS_REGION") or known.today.get("AWS_DEFAULT_REGION")
+        if not region:
+            raise _unset("AWS_REGION", "Bedrock has an address in each region, and a trace names none")
+        return f"https://bedrock-runtime.{region}.amazonaws.com{endpoint}", "by AWS_REGION"
+    if provider.own and (not host or (protocol == "ollama" and _is_own_ollama(url))):
+        return provider.own + endpoint, "the provider's own address"
+    name = lender or next(iter(provider.bases), "")
+    raise EffectRefused(
+        f"nothing is sent to {urlsplit(url).netloc or who}: only the recording names this host",
+        cause="a recording or an imported file may name any host: let today's environment name it, or give --to",
+        next_command=f"export {name}={_base_of(url, protocol)}" if name else "reenact resend --help",
+    )
+
+
+def _is_own_ollama(url: str) -> bool:
+    parts = urlsplit(url)
+    return bool(_LOOPBACK.fullmatch(parts.hostname or "")) and parts.port == 11434
+
+
+def _own_host(who: str, host: str) -> bool:
+    provider = _PROVIDERS.get(who)
+    return provider is not None and bool(provider.own) and urlsplit(provider.own).hostname == host
+
+
+def _is_under(url: str, base: str) -> bool:
+    base = base.rstrip("/")
+    rest = url[len(base) :]
+    return base.startswith(("http://", "https://")) and url.startswith(base) and (not rest or rest[0] in "/?#")
+
+
+def _based(base: str) -> str:
+    """A base as it stands in a variable: that of Ollama may have no scheme, and name every interface."""
+    base = base.rstrip("/")
+    base = base if "://" in base else f"http://{base}"
+    return base.replace("://0.0.0.0", "://127.0.0.1")
+
+
+def _endpoint(url: str, protocol: str) -> str:
+    """The end of an address that belongs to the protocol, with its query."""
+    parts = urlsplit(url)
+    found = _ENDPOINTS[protocol].search(parts.path)
+    path = found[0] if found else parts.path
+    return path + (f"?{parts.query}" if parts.query else "")
+
+
+def _base_of(url: str, protocol: str) -> str:
+    parts = urlsplit(url)
+    found = _ENDPOINTS[protocol].search(parts.path)
+    return f"{parts.scheme}://{parts.netloc}{parts.path[: found.start()] if found else ''}"
+
+
+def _plain(url: str) -> str:
+    """An address without the parameters that held a credential."""
+    parts = urlsplit(url)
+    if "~" not in parts.query and "%7E" not in parts.query.upper():
+        return url
+    kept = [(name, value) for name, value in parse_qsl(parts.query) if not STANDIN.search(value.encode())]
+    return urlunsplit(parts._replace(query=urlencode(kept)))
+
+
+# --- the key -----------------------------------------------------------------------------------------------------
+
+
+def _provider(request: Request, url: str, protocol: str) -> _Provider:
+    """Whose key it is: of the provider that was asked, else of the protocol's."""
+    hosts = (urlsplit(request.url).hostname or "", urlsplit(url).hostname or "")
+    named = next((who for who in (request.provider, *map(provider_of, hosts)) if who in _PROVIDERS), "")
+    return _PROVIDERS[named or _BY_DIALECT[protocol]]
+
+
+def _key(request: Request, who: _Provider, url: str, known: Configured) -> str:
+    """The variable of the key: the one that the recorded request carried, else the provider's. What this user recorded
+    without a key is sent without one; what another tool wrote down may have lost it."""
+    carried = any(name.lower() in _KEYED for name, _ in request.call.head.get("headers") or ())
+    if known.ours and not carried:
+        return ""
+    named = [name for name in keys_named_in(request.call, known.secrets) if name in known.secrets]
+    named = [name for name in named if known.ours or name in who.keys]
+    wanted = [*named, *who.keys]
+    found = next((name for name in wanted if known.today.get(name)), "")
+    needed = carried or not _LOOPBACK.fullmatch(urlsplit(url).hostname or "")
+    return found or (next(iter(wanted), "") if needed else "")
+
+
+def _key_of(who: _Provider, today: Mapping[str, str]) -> str:
+    return next((name for name in who.keys if today.get(name)), "")
+
+
+def _header(request: Request, who: _Provider) -> str:
+    """The header that the recorded request carried its key in, else the provider's."""
+    given = [str(name).lower() for name, _ in request.call.head.get("headers") or ()]
+    unsigned = request.dialect.partition(".")[0] != "bedrock"
+    return next((name for name in given if unsigned and name in _KEYED), who.header)

@@ -1,0 +1,137 @@
+"""The request of a recorded model call as it can be sent again: its bytes where they were kept, else rebuilt from what
+is known of it, which is said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from reenact.abc.store import Recording
+from reenact.errors import EffectRefused, UsageError
+from reenact.facts.call import Call, Fidelity, Json, Kind
+from reenact.facts.credentials import STANDIN
+from reenact.facts.dialects import recognise, stateless_model_request
+from reenact.facts.dialects.rewriting import NotRewritten, rewritten
+from reenact.facts.event import Event
+from reenact.facts.framing import header
+from reenact.facts.ids import tail
+from reenact.facts.imported import NOTE, is_asked_anew
+from reenact.facts.traced import is_traced_model, reading_in
+from reenact.timetravel.forks.models import is_model
+from reenact.timetravel.forks.permits import only_kept
+from reenact.timetravel.resending.rebuilding import rebuilt
+
+_WITHHELD: Final = (Fidelity.WITHHELD, Fidelity.SEALED)
+_ENCODING: Final = "content-encoding"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A model call as it can be sent.
+
+    Attributes:
+        call: It, with its body; its headers without what a client computes anew or holds a credential.
+        dialect: Its protocol.
+        inexact: Why its body is not, byte for byte, what was sent; empty where it is.
+        provider: Whom a trace says that it asked; empty where its address says so.
+    """
+
+    call: Call
+    dialect: str
+    inexact: str = ""
+    provider: str = ""
+
+    @property
+    def url(self) -> str:
+        """Where it went."""
+        return str(self.call.head.get("url") or "")
+
+
+def request_of(recording: Recording, event: Event) -> Request:
+    """The request of an event.
+
+    Raises:
+        UsageError: The event asks no model over HTTP, or what it asked is not known.
+        BlobMissing: Its body is gone.
+    """
+    body = recording.body(event.request)
+    if is_traced_model(event.call):
+        answer = recording.body(event.answer) if event.answer else b""
+        return _of_trace(event, body, answer)
+    call = replace(event.call, body=body)
+    dialect = recognise(call.head, body) if call.kind is Kind.HTTP else None
+    if dialect is None:
+        what = "a model of the program itself" if is_model(call) else f"a {event.kind}"
+        raise UsageError(
+            f"event {event.number} ({event.name}) is {what}, and no request to a provider",
+            cause="only a model call that went over HTTP, or that a trace tells, can be sent again",
+            next_command=f"reenact show {tail(event.run)}",
+        )
+    return Request(call, dialect, _inexact(event, body))
+
+
+def _inexact(event: Event, body: bytes) -> str:
+    """Why the stored body is not what went over the wire; empty where it is."""
+    if event.fidelity in _WITHHELD:
+        return f"its body is {event.fidelity.value}: {event.fidelity_note}"
+    if b"~" in body and STANDIN.search(body):
+        return "redaction has replaced a credential in its body"
+    remarks = event.attributes.get(NOTE)
+    said = next((str(each) for each in remarks if is_asked_anew(str(each))), "") if isinstance(remarks, list) else ""
+    return f"imported: {said}" if said else ""
+
+
+def _of_trace(event: Event, asked: bytes, answered: bytes) -> Request:
+    reading = reading_in(asked, answered)
+    dialect, path, body, lost = rebuilt(reading, event.number, tail(event.run))
+    head: dict[str, Json] = {"method": "POST", "url": path, "headers": [["content-type", "application/json"]]}
+    call = replace(event.call, kind=Kind.HTTP, head=head, body=body)
+    told = f"; it has no {', '.join(lost)}" if lost else ""
+    return Request(call, dialect, f"a trace keeps what was said, not the bytes{told}", reading.provider)
+
+
+def changed(request: Request, prompt: str | None, model: str | None, params: dict[str, Json]) -> Request:
+    """A request with something changed; itself where nothing is.
+
+    Raises:
+        UsageError: The protocol, or this request, has no place for it.
+    """
+    if prompt is None and model is None and not params:
+        return request
+    call, body = request.call, request.call.body
+    if header(call.head, _ENCODING):
+        raise UsageError(
+            f"{call.name} went out compressed, and cannot be changed",
+            cause="a compressed request can only be sent as it was",
+            next_command="reenact resend --help",
+        )
+    try:
+        url, body = rewritten(request.dialect, request.url, body, prompt=prompt, model=model, params=params)
+    except NotRewritten as error:
+        raise UsageError(
+            f"{call.name} cannot be changed so: {error}",
+            cause="a request keeps its protocol; only its prompt, model and parameters change",
+            next_command="reenact resend --help",
+        ) from None
+    return replace(request, call=replace(call, head={**call.head, "url": url}, body=body))
+
+
+def require_stateless(request: Request, ref: str) -> None:
+    """Refuse what would change something at the provider, as a fork does.
+
+    Args:
+        request: As it would be sent.
+        ref: The event, as a person named it.
+
+    Raises:
+        EffectRefused: It is stored there, goes on from something there, or lets it act.
+    """
+    call = request.call
+    if stateless_model_request("POST", request.url, call.body):
+        return
+    kept = only_kept(call)
+    raise EffectRefused(
+        f"{call.name} {'is stored at its provider' if kept else 'may change the world'}: it is not sent again",
+        cause="store, a conversation, background work, uploads and hosted tools make a model call a write",
+        next_command=f"reenact resend {ref} --param store=false" if kept else f"reenact show {ref}",
+    )
