@@ -16,6 +16,7 @@ replay: run --events --through=tool --live=tool --order= --on-divergence=stop|ob
 resume: run --settle=done|retry| --result= --cmd= --entry= --store= --json --no-pager --help -h
 fork: run --set= --result= --say= --error= --input= --prompt= --model= --param= --flag= --at-time= --rev= --live=reads|all|model|none| --allow-write=tool --settle=done|retry| --dry-run --cmd= --entry= --store= --json --no-pager --help -h
 diff: run* --stat --state --text --store= --json --no-pager --help -h
+resend: run --model= --prompt= --param= --n= --to= --key-env= --check --dry-run --store= --json --no-pager --help -h
 golden: --store= --json --no-pager --help -h
 golden add: run --as= --about= --expected= --expect= --holds= --fixed=run --on-miss=fail|live-read|scripted| --answer= --no-test --force --store= --json --no-pager --help -h
 golden ls: golden* --history --store= --json --no-pager --help -h

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from reenact.errors import EffectRefused, UnreplayableRun, UsageError
 from reenact.facts.credentials import STANDIN
 from reenact.facts.dialects.hosts import provider_of, region_of
-from reenact.timetravel.forks.keys import Names, keys_named_in
+from reenact.timetravel.forks.keys import keys_named_in
 from reenact.timetravel.resending.request import Request
 
 
@@ -62,7 +62,9 @@ _ENDPOINTS: Final[Mapping[str, re.Pattern[str]]] = {
 }
 """The end of an address that belongs to each protocol; what stands before it is its base."""
 _BEDROCK: Final = re.compile(r"bedrock-runtime\.[a-z0-9-]+\.amazonaws\.com")
+_REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _LOOPBACK: Final = re.compile(r"localhost|127(\.\d+){3}|::1")
+_ADDRESS: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+(?:/[^\s?#]*)?")
 _KEYED: Final = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 
@@ -120,7 +122,8 @@ def destination(request: Request, known: Configured, to: str = "", key_env: str 
     url, why = _given(request, protocol, to) if to else _configured(request, protocol, known)
     who = _provider(request, url, protocol)
     if protocol == "bedrock" and not to and not key_env and not _key_of(who, known.today):
-        region = region_of(request.url) or known.today.get("AWS_REGION") or known.today.get("AWS_DEFAULT_REGION") or ""
+        named = (each.get(name) for each in (known.recorded, known.today) for name in _REGIONS)
+        region = region_of(request.url) or next(filter(None, named), "")
         if not region:
             raise _unset("AWS_REGION", "Bedrock has an address in each region, and the recording names none")
         return Destination(url, why, region=region)
@@ -161,7 +164,9 @@ def _configured(request: Request, protocol: str, known: Configured) -> tuple[str
     if not parts.hostname:
         return _of_protocol(url, request.provider or protocol, protocol, known, "")
     bases = {name: base for name, base in known.recorded.items() if known.ours or name in _BASES}
-    lender = max((name for name in bases if _is_under(url, bases[name])), key=lambda name: len(bases[name]), default="")
+    own = _PROVIDERS[_BY_DIALECT[protocol]].bases
+    under = [name for name in bases if _is_under(url, bases[name])]
+    lender = max(under, key=lambda name: (name in own, len(bases[name])), default="")
     if lender and known.today.get(lender):
         base = known.recorded[lender].rstrip("/")
         return _based(known.today[lender]) + url[len(base) :], f"by {lender}"
@@ -172,8 +177,9 @@ def _configured(request: Request, protocol: str, known: Configured) -> tuple[str
         and parts.scheme == "https"
     ):
         return _of_protocol(url, who, protocol, known, url)
-    if Names(tuple(known.today.values())).vouch(url):
-        return url, "today's environment names the host"
+    namer = _namer(url, known.today)
+    if namer:
+        return url, f"{namer} names the host"
     if known.ours and not lender:
         return url, "as you recorded it here"
     return _of_protocol(url, protocol, protocol, known, "", lender)
@@ -192,7 +198,7 @@ def _of_protocol(
         return recorded, "the provider's own address"
     host = urlsplit(url).hostname
     if not host and who == "bedrock":
-        region = known.today.get("AWS_REGION") or known.today.get("AWS_DEFAULT_REGION")
+        region = next((known.today[name] for name in _REGIONS if known.today.get(name)), "")
         if not region:
             raise _unset("AWS_REGION", "Bedrock has an address in each region, and a trace names none")
         return f"https://bedrock-runtime.{region}.amazonaws.com{endpoint}", "by AWS_REGION"
@@ -204,6 +210,23 @@ def _of_protocol(
         cause="a recording or an imported file may name any host: let today's environment name it, or give --to",
         next_command=f"export {name}={_base_of(url, protocol)}" if name else "reenact resend --help",
     )
+
+
+def _namer(url: str, today: Mapping[str, str]) -> str:
+    """The variable of today that holds an address of the same host (on this machine, of the same port); empty for none.
+    A host within other text is not named by it."""
+    wanted = urlsplit(url)
+    local = bool(_LOOPBACK.fullmatch(wanted.hostname or ""))
+    for name, text in today.items():
+        if name.lower().endswith("_proxy") or not _ADDRESS.fullmatch(text):
+            continue
+        try:
+            found = urlsplit(text if "://" in text else f"//{text}")
+            if found.hostname == wanted.hostname and (found.port == wanted.port or not local):
+                return name
+        except ValueError:
+            continue
+    return ""
 
 
 def _is_own_ollama(url: str) -> bool:
@@ -257,9 +280,13 @@ def _plain(url: str) -> str:
 
 def _provider(request: Request, url: str, protocol: str) -> _Provider:
     """Whose key it is: of the provider that was asked, else of the protocol's."""
-    hosts = (urlsplit(request.url).hostname or "", urlsplit(url).hostname or "")
-    named = next((who for who in (request.provider, *map(provider_of, hosts)) if who in _PROVIDERS), "")
-    return _PROVIDERS[named or _BY_DIALECT[protocol]]
+    if request.provider in _PROVIDERS:
+        return _PROVIDERS[request.provider]
+    for host in (urlsplit(request.url).hostname or "", urlsplit(url).hostname or ""):
+        who = provider_of(host)
+        if _own_host(who, host) or who == "azure":
+            return _PROVIDERS[who]
+    return _PROVIDERS[_BY_DIALECT[protocol]]
 
 
 def _key(request: Request, who: _Provider, url: str, known: Configured) -> str:

@@ -62,7 +62,8 @@ class Sent:
     @property
     def answered(self) -> bool:
         """Whether the model answered."""
-        return self.reading is not None and self.reading.error is None and not self.error
+        refused = self.reading is None or self.reading.error is not None
+        return not (refused or self.error) and self.status // 100 == 2
 
 
 def headers_for(request: Request, to: Destination, today: Mapping[str, str]) -> dict[str, str]:
@@ -125,7 +126,7 @@ def send(
     finally:
         block.leave(error, None)
     took_us = CLOCK.mono_us() - began_us
-    why = "" if error is None else f"{type(error).__name__}: {error}"
+    why = "" if error is None else str(getattr(error, "reason", "") or error)
     return _read(store, run, took_us, f"{urlsplit(to.url).netloc} did not answer: {why}" if why else "")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import textwrap
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import zip_longest
@@ -229,9 +230,11 @@ def _tell(shell: Shell, before: Reading | None, answers: Sequence[Sent], ref: st
 
 
 def _error(sent: Sent) -> str:
-    if sent.reading is not None and sent.reading.error is not None:
-        return f"status {sent.status}: {sent.reading.error.get('message') or sent.reading.error.get('type') or ''}"
-    return sent.error
+    """Why there is no answer; empty where there is one."""
+    if sent.answered or sent.error:
+        return sent.error
+    told = (sent.reading.error if sent.reading is not None else None) or {}
+    return f"status {sent.status}: {told.get('message') or told.get('type') or 'no answer of a model'}"
 
 
 def _said(reading: Reading | None) -> dict[str, Json]:
@@ -281,7 +284,4 @@ def _words(reading: Reading | None) -> str:
 
 def _wrapped(text: str, width: int) -> list[str]:
     """Lines of a text, none longer than so many columns."""
-    out: list[str] = []
-    for line in text.splitlines() or [""]:
-        out += [line[at : at + width] for at in range(0, len(line), width)] or [""]
-    return out
+    return [part for line in text.splitlines() or [""] for part in textwrap.wrap(line, width) or [""]]
