@@ -89,6 +89,8 @@ def replay_run(
     except ProgramGone as error:
         with open_store(store_url) as store:
             raise naming_the_option(error, store, run, url) from None
+    if project and (options.command or options.entry):  # a golden's own program, which lies in the project
+        start = replace(start, cwd=project)
     given = "".join(f"{turn}\n" for turn in turns)
     how = partial(_replayed, url, run, options, project=around, starting=starting, given=given)
     if not options.rev:

@@ -40,7 +40,7 @@ from reenact.replaying.report import Difference
 from reenact.replaying.requests import Player, Preamble, Stage, never_served
 from reenact.replaying.results import Output, Printed, files, learn, outputs_differ
 from reenact.replaying.revision import Tree
-from reenact.replaying.saving import save
+from reenact.replaying.saving import Said, save
 from reenact.replaying.session import ReplaySession
 from reenact.replaying.speech import Echo
 from reenact.replaying.temporaries import Made
@@ -317,7 +317,8 @@ class ReplayingProcess:
         if report.exit_code and not self.session.divergences:  # a divergence names them itself
             report = replace(report, remarks=(*report.remarks, *self.session.amiss()))
         if self.options.save:
-            kept = save(self._store, self.session, self._kept_output, report.exit_code != 0, CLOCK, ENTROPY)
+            said = Said(self._kept_output, self.output)
+            kept = save(self._store, self.session, said, report.exit_code != 0, CLOCK, ENTROPY)
             report = replace(report, saved=kept.id, remarks=(*report.remarks, f"kept as run {tail(kept.id)}"))
         self._leave_result(self.session.hidden(report).to_json())
 

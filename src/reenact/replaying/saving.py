@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from reenact.abc.bodies import body_or_size
 from reenact.abc.sources import Clock, Entropy
 from reenact.abc.store import Log, Recording, Store
 from reenact.facts.before import NOTE as BEFORE
-from reenact.facts.call import Failure, Kind, Stream, Value
+from reenact.facts.call import RETURN, Call, Effect, Failure, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import make_run_id
+from reenact.facts.imported import is_imported
 from reenact.facts.insides import RAN, holds_unseen, summed
 from reenact.facts.known import Known
 from reenact.facts.order import Delivery, call_around, event_tag, signal_tag
@@ -44,10 +45,22 @@ from reenact.store.records import contents_of, state_of
 _BATCH = 256
 
 
+class Said(NamedTuple):
+    """What an agent said in a replay.
+
+    Attributes:
+        printed: Stream and bytes, in order.
+        returned: What its entry point gave back, as encoded text; None where it has none.
+    """
+
+    printed: Iterable[tuple[int, bytes]]
+    returned: str | None = None
+
+
 def save(
     store: Store,
     session: ReplaySession,
-    printed: Iterable[tuple[int, bytes]],
+    said: Said,
     failed: bool,
     clock: Clock,
     entropy: Entropy,
@@ -57,7 +70,7 @@ def save(
     Args:
         store: Where the recorded run is, too.
         session: The closed session.
-        printed: What the agent printed in this replay: stream and bytes.
+        said: What the agent printed and gave back in this replay.
         failed: Whether the replay differed from the recording.
         clock, entropy: For the new run's own identity.
 
@@ -89,7 +102,9 @@ def save(
         copy.evidence()
         copy.reads(session.ambience.kept or {})
         copy.order(session.gate.granted)
-        copy.output(printed, known_values(session.run, variables_now()))
+        if said.returned is not None and is_imported(recorded):  # of any other run it is among the events
+            copy.returned(said.returned, known_values(session.run, variables_now()))
+        copy.output(said.printed, known_values(session.run, variables_now()))
         copy.files()
         copy.flush()
         ended = replace(
@@ -215,6 +230,16 @@ class _Copy:
                 self._put(record)
         for record in redactor.flush():
             self._put(record)
+
+    def returned(self, text: str, known: Known) -> None:
+        """Add what the entry point gave back, cleaned as in any recording."""
+        redactor = make_redactor(self._recording.run.id, Policy(), known=known)
+        fresh, lane = len(self._numbers), self._lane("root")
+        call = Call(Kind.OUTPUT, RETURN, Effect.NONE, "value/1", observed=True)
+        given = Value(text.encode("utf-8", "surrogatepass"))
+        for record in (CallIssued(fresh, lane, fresh, None, 0, call), CallSettled(fresh, 0, given)):
+            for cleaned in redactor.clean(record):
+                self._put(cleaned)
 
     def files(self) -> None:
         """Copy what the files that the run changes were before."""

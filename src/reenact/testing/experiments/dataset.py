@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from reenact.abc.store import Recording, Store
+from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.file_notes import NOTE
 from reenact.facts.ids import tail
+from reenact.facts.imported import is_imported
 from reenact.facts.run import Run
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.goldens.golden import Golden
@@ -86,23 +88,44 @@ def golden_rows(shelf: Shelf, names: Iterable[str], more: Sequence[Expectation])
     return rows
 
 
-def stored_rows(store: Store, runs: Iterable[Run], expectations: Sequence[Expectation]) -> list[Row]:
+def stored_rows(
+    store: Store,
+    runs: Iterable[Run],
+    expectations: Sequence[Expectation],
+    command: tuple[str, ...] = (),
+    entry: str = "",
+) -> list[Row]:
     """A row for each run of a store, in their order.
 
     Args:
         store: It.
         runs: They.
         expectations: What is expected of each.
+        command, entry: The program that imported runs answer; they know none.
 
     Raises:
+        UsageError: One was imported, and no program is named.
         ForkError: One is still being recorded, or is a request of a server.
     """
     rows = []
     for run in runs:
-        require_ended(run)
         golden = _with(Golden(tail(run.id)), expectations)
+        if is_imported(run):
+            golden = replace(golden, command=command, entry=entry)
+            _require_program(golden, run)
+        else:
+            require_ended(run)
         rows.append(_known(Row(golden.name, store.url, run.id, golden), store.open(run), run.id))
     return rows
+
+
+def _require_program(golden: Golden, run: Run) -> None:
+    if not golden.starts:
+        raise UsageError(
+            f"run {tail(run.id)} was imported ({run.entry.target}), and its file knows no program",
+            cause="the program that it is to answer has to be named: --cmd or --entry",
+            next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
+        )
 
 
 def _with(golden: Golden, expectations: Sequence[Expectation]) -> Golden:
@@ -116,6 +139,8 @@ def _known(row: Row, recording: Recording, content: str) -> Row:
     recorded[BEGAN] = recording.run.started_us
     reads = sorted(name.removeprefix(NOTE) for name in recording.notes(None) if name.startswith(NOTE))
     golden = {name: row.golden.to_json()[name] for name in ("expect", "holds", "on_miss", "answers")}
+    if row.golden.starts:
+        golden["start"] = [list(row.golden.command), row.golden.entry]
     told = json.dumps([content, row.run, golden], sort_keys=True, separators=(",", ":"))
     digest = hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
     return replace(row, reads=tuple(reads), digest=digest, recorded=recorded)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reenact.abc.sources import CLOCK
-from reenact.abc.store import Recording
-from reenact.errors import ReenactError
+from reenact.abc.store import Recording, Store
+from reenact.errors import ReenactError, UsageError
 from reenact.facts.call import Failure, Kind, Stream
 from reenact.facts.run import run_failed
 from reenact.replaying.options import Options
+from reenact.seams.boot.folders import Folder
 from reenact.store import open_store
+from reenact.store.opening import BUNDLE
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.experiments.cache import Attempt, Cells
 from reenact.testing.experiments.candidates import Candidate
@@ -22,8 +25,11 @@ from reenact.testing.experiments.dataset import Row
 from reenact.testing.experiments.differences import asks_a_model, changed_calls, first_difference
 from reenact.testing.experiments.opinions import CellCourt
 from reenact.testing.goldens.court import Asks, Judgement, judgement
+from reenact.testing.goldens.imports import JUDGED, answered_by
 from reenact.testing.goldens.launch import Asked, Told, launch
-from reenact.testing.goldens.running import concluded, judged_of
+from reenact.testing.goldens.outcome import judged_of
+from reenact.testing.goldens.running import concluded
+from reenact.timetravel.bundling.packing import pack
 from reenact.timetravel.comparing import Comparison
 from reenact.timetravel.vocabulary import RunScope
 
@@ -89,6 +95,8 @@ def _done(place: Place, row: Row, candidate: Candidate, repeat: int, attempt: At
     try:
         with open_store(row.source) as store:
             run = store.run(row.run)
+            if row.golden.starts:
+                return _of_import(place, row, candidate, repeat, store, fresh=fresh)
             asked = Asked(
                 row.source,
                 run,
@@ -110,6 +118,53 @@ def _done(place: Place, row: Row, candidate: Candidate, repeat: int, attempt: At
     except ReenactError as error:
         spent = CLOCK.mono_us() - since
         return Cell(row.name, candidate.name, repeat, "broken", message=str(error), duration_us=spent)
+
+
+def _of_import(place: Place, row: Row, candidate: Candidate, repeat: int, store: Store, *, fresh: bool) -> Cell:
+    """A row that was imported: it answers today's code, and nothing goes live.
+
+    Raises:
+        ReenactError: It cannot be run.
+    """
+    changes = replace(candidate, name="", rev="").to_json()
+    if changes != Candidate("").to_json():
+        raise UsageError(
+            f"candidate {candidate.name} changes what a model is asked, and an imported run answers only what it tells",
+            cause="of imported rows a candidate changes the code alone: rev",
+            next_command="reenact experiment --help",
+        )
+    bundle = Path(row.source)
+    with ExitStack() as stack:
+        kept = bundle.suffix == BUNDLE
+        if not kept:
+            bundle = Path(stack.enter_context(Folder())) / f"row{BUNDLE}"
+            pack(store, [("run", store.run(row.run))], bundle)
+        options = replace(_QUIET, rev=candidate.rev)
+        found = answered_by(stack, bundle, row.golden, Path(place.project), options, vouched=not kept)
+        court = CellCourt(row.name, (store,), Path(place.folder), "anew" if fresh else "missing")
+        expected = _expected(row)
+        judged = judgement(expected, found.today, court, Path(place.project)) if expected else None
+        said, message = found.concluded(judged)
+        status: Status = said
+        if said == "passed" and not expected and not row.same:
+            status = "ran"
+        comparison = Comparison(store.open(row.run), found.today)
+        scope = RunScope(found.today.run, lambda: found.today)
+        cost, tokens = (scope.value(name) for name in ("cost", "tokens"))
+        return Cell(
+            row.name,
+            candidate.name,
+            repeat,
+            status,
+            message=message,
+            judged=tuple(map(judged_of, judged.verdicts)) if judged is not None else (),
+            output=scope.value("answer"),
+            changed=tuple(changed_calls(comparison)),
+            tokens=tokens if isinstance(tokens, int) else None,
+            cost=None if cost is None else float(cost),
+            note=JUDGED,
+            opinions=judged.opinions if judged is not None else {},
+        )
 
 
 def _expected(row: Row) -> list[Expectation]:

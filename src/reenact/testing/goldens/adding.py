@@ -12,6 +12,7 @@ from reenact.abc.store import Store
 from reenact.errors import StoreError, UnreplayableRun, UsageError
 from reenact.facts.expressions import Expression
 from reenact.facts.ids import tail
+from reenact.facts.imported import is_imported
 from reenact.facts.retention import GOLDEN
 from reenact.facts.run import Run
 from reenact.facts.stopped import was_stopped
@@ -23,6 +24,7 @@ from reenact.testing.expectations.strength import strength
 from reenact.testing.goldens.court import GoldenCourt
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.history import Change
+from reenact.testing.goldens.imports import require_own
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.proving import Say, prove
 from reenact.testing.goldens.refusing import adding
@@ -96,6 +98,7 @@ def add_golden(
         )
     run = holder_of(store, run)
     _require_whole(run)
+    _require_program(run, golden, fixed, shelf)
     fixed = holder_of(store, fixed) if fixed is not None else None
     court = GoldenCourt(golden.name, asks="missing")
     expressions = _require_strength(store, run, fixed, golden, court)
@@ -143,6 +146,36 @@ def _require_whole(run: Run) -> None:
             cause="it asked what it might not ask; what the code would have done with the answer nobody knows",
             next_command=f"reenact fork {tail(run.parent or run.id)}:{run.fork_event or 0} --live all --dry-run",
         )
+
+
+def _require_program(run: Run, golden: Golden, fixed: Run | None, shelf: Shelf) -> None:
+    """An imported run is given a program, and no other run is.
+
+    Raises:
+        UsageError: It is the other way round, or something else is given that an import has no place for.
+        UnreplayableRun: The program does not lie in this project.
+    """
+    if not is_imported(run):
+        if golden.starts:
+            raise UsageError(
+                f"run {tail(run.id)} knows its program, and a golden runs that",
+                cause="--cmd and --entry are for imported runs",
+                next_command=adding(replace(golden, command=(), entry=""), tail(run.id)),
+            )
+        return
+    if not golden.starts:
+        raise UsageError(
+            f"run {tail(run.id)} was imported ({run.entry.target}), and its file knows no program",
+            cause="today's code is tried against it, and has to be named: --cmd or --entry",
+            next_command=f"{adding(golden, tail(run.id))} --cmd 'python agent.py'",
+        )
+    if fixed is not None or golden.answers or golden.on_miss != "fail":
+        raise UsageError(
+            f"run {tail(run.id)} was imported: it alone answers the golden",
+            cause="--fixed, --answer and --on-miss are for runs that were recorded",
+            next_command="reenact golden add --help",
+        )
+    require_own(golden, shelf.root)
 
 
 def _require_strength(

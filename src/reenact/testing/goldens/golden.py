@@ -13,9 +13,12 @@ from reenact.facts.call import Json
 from reenact.facts.typed import typed
 from reenact.testing.goldens.history import Change, chained, unchained
 
-FORMAT: Final = 3
-"""Version of ``golden.json`` that this code writes, and the newest that it reads. Format 2 has no ``holds``; format 1
-has neither a chain in its history nor ``pending``."""
+FORMAT: Final = 4
+"""The newest version of ``golden.json`` that this code reads. It writes 4 where a golden names its program, and else 3,
+which knows no such; format 2 has no ``holds``; format 1 has neither a chain in its history nor ``pending``."""
+
+_UNSTARTED: Final = 3
+"""The version of a golden that names no program."""
 
 OnMiss = Literal["fail", "live-read", "scripted"]
 ON_MISS: Final[tuple[OnMiss, ...]] = ("fail", "live-read", "scripted")
@@ -63,6 +66,7 @@ class Golden:
             neither is given, and where it was not tried.
         unproven: Why it has not; empty where it has.
         history: What has become of it, oldest first.
+        command, entry: Of an imported run: the program that it answers, as a command line or as ``module:function``.
         pending: Differences that were accepted in a review which is not finished, in the order of the run: others are
             still open, so the golden is what it was.
     """
@@ -79,6 +83,8 @@ class Golden:
     unproven: str = ""
     history: tuple[Change, ...] = field(default=())
     pending: tuple[Change, ...] = field(default=())
+    command: tuple[str, ...] = ()
+    entry: str = ""
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -95,6 +101,11 @@ class Golden:
         return bool(self.expect or self.holds)
 
     @property
+    def starts(self) -> bool:
+        """Whether it names its program, because its run was imported and knows none."""
+        return bool(self.command or self.entry)
+
+    @property
     def judged_by(self) -> tuple[Mapping[str, Json], ...]:
         """All that judges it: first what fails on the recorded run, then what holds on it."""
         return (*self.expect, *self.holds)
@@ -107,6 +118,7 @@ class Golden:
         said += [("on-miss", self.on_miss)] if self.on_miss == "live-read" else []
         said += [("expect", each.get("text")) for each in self.expect]
         said += [("holds", each.get("text")) for each in self.holds]
+        said += [("cmd", typed(self.command))] if self.command else [("entry", self.entry)]
         said += [("answer", f"{each.call}={dumps(each.value)}") for each in self.answers]
         for name, value in said:
             if value and str(value).isprintable():
@@ -119,8 +131,9 @@ class Golden:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON-able data."""
+        start = {"command": list(self.command), "entry": self.entry} if self.starts else {}
         return {
-            "golden": FORMAT,
+            "golden": FORMAT if start else _UNSTARTED,
             "name": self.name,
             "about": self.about,
             "expected": self.expected,
@@ -133,6 +146,7 @@ class Golden:
             "unproven": self.unproven,
             "history": chained(self.history),
             "pending": [each.to_json() for each in self.pending],
+            **start,
         }
 
     @classmethod
@@ -167,6 +181,8 @@ class Golden:
                 unproven=str(data.get("unproven") or ""),
                 history=unchained(_listed(data, "history"), required=written != 1),
                 pending=tuple(map(Change.from_json, _listed(data, "pending"))),
+                command=tuple(map(str, _listed(data, "command"))),
+                entry=str(data.get("entry") or ""),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(

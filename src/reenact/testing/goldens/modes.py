@@ -16,6 +16,7 @@ from reenact.seams.boot.folders import Folder
 from reenact.store import open_store
 from reenact.testing.expectations.judging import asks_a_judge
 from reenact.testing.goldens.history import Change
+from reenact.testing.goldens.imports import require_recorded
 from reenact.testing.goldens.launch import Asked, launch
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome
@@ -74,6 +75,7 @@ def record_missing(shelf: Shelf, name: str, *, anew: bool = False) -> Recorded:
     started_us = CLOCK.mono_us()
     opened = open_golden(shelf.path(name))
     golden = opened.golden
+    require_recorded(golden, "--mode rerecord" if anew else "--mode missing")
     earlier = () if anew else opened.overlays
     # A judge alone may be what is missing: it is asked about what the frozen run says, where that comes to its end.
     frozen: Misses = "reads" if golden.on_miss == "live-read" else "stale"

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 from reenact.facts.call import Json
 from reenact.facts.phrases import counted
+from reenact.testing.expectations.verdict import Verdict
 
 Status = Literal["passed", "failed", "stale", "refused", "broken"]
 EXIT: Final[Mapping[str, int]] = {"passed": 0, "failed": 1, "stale": 3, "broken": 4, "refused": 5}
@@ -132,6 +133,11 @@ class Outcome:
         del values["exit_code"]
         values["judged"] = tuple(Judged(**each) for each in data.get("judged") or ())
         return cls(**values)
+
+
+def judged_of(verdict: Verdict) -> Judged:
+    """A verdict as it is reported."""
+    return Judged(verdict.text, bool(verdict.holds), "" if verdict.holds else verdict.seen, verdict.event)
 
 
 def _fields(told: Outcome | Judged) -> dict[str, Any]:

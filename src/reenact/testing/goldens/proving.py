@@ -13,12 +13,15 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Final
 
-from reenact.errors import ReenactError
+from reenact.errors import ReenactError, UnreplayableRun
+from reenact.facts.ids import tail
 from reenact.facts.run import Run
+from reenact.facts.typed import typed
 from reenact.testing.expectations.judging import asks_a_judge
 from reenact.testing.goldens.batch import several
 from reenact.testing.goldens.court import GoldenCourt
 from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.imports import JUDGED
 from reenact.testing.goldens.incident import IncidentCode, incident_code
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Judged, Outcome
@@ -121,6 +124,8 @@ def prove(shelf: Shelf, draft: str, golden: Golden, court: GoldenCourt, say: Say
     Cost: three replays at most, two at a time.
     """
     opened = open_golden(shelf.path(draft))
+    if golden.starts:
+        return _of_import(shelf, opened, golden, court, say)
     shown = golden.judged or opened.fixed is not None
     code = incident_code(opened.store.open(opened.recorded), str(shelf.root)) if shown else IncidentCode()
     tries = _Tries(shelf, opened, court, say)
@@ -138,6 +143,34 @@ def prove(shelf: Shelf, draft: str, golden: Golden, court: GoldenCourt, say: Say
     court.asks = "never"
     golden = replace(golden, any_seed=tries.under_other_seeds(now))
     return Proof(golden, outcome, str(code) if code.rev else "")
+
+
+def _of_import(shelf: Shelf, opened: OpenGolden, golden: Golden, court: GoldenCourt, say: Say) -> Proof:
+    """No commit is known on which an imported run could be made again: what is expected was judged on the trace, and
+    today's code is tried.
+
+    Raises:
+        UnreplayableRun: The import does not answer today's code, or nothing is expected and it is not the same.
+    """
+    say(f"{JUDGED}: no commit is known that could make the run again")
+    say("running today's code, answered by the import")
+    with ExitStack() as stack:
+        outcome = served(stack, shelf, opened, Manner(QUIET), court).outcome
+    if outcome.status == "failed" and not golden.judged:
+        raise not_the_same(golden, opened.store.run(opened.recorded.id), outcome)
+    if outcome.status not in ("passed", "failed"):
+        raise UnreplayableRun(
+            f"the import does not answer today's code: {(outcome.message or outcome.status).splitlines()[0]}",
+            cause="it asks a model or a tool what the import does not tell",
+            next_command=_replaying(golden, opened),
+        )
+    return Proof(golden, outcome)
+
+
+def _replaying(golden: Golden, opened: OpenGolden) -> str:
+    """The command that shows where today's code and an import part."""
+    how = ("--cmd", typed(golden.command)) if golden.command else ("--entry", golden.entry)
+    return typed(["reenact", "replay", tail(opened.recorded.id), *how])
 
 
 def _unproven(golden: Golden, opened: OpenGolden, then: _Tried, *, elsewhere: bool) -> str:

@@ -24,6 +24,7 @@ from reenact.testing.goldens.court import judgement
 from reenact.testing.goldens.deciding import Reasons, concluded, decided, left_open
 from reenact.testing.goldens.differing import Blame, Differing, differing, each_of, ended_by
 from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.imports import require_recorded
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import Manner, judged_on, on_run, re_enacted, today_on
@@ -101,6 +102,7 @@ def look(shelf: Shelf, name: str) -> Looked:
     """
     started_us = CLOCK.mono_us()
     opened = open_golden(shelf.path(name))
+    require_recorded(opened.golden, "--mode review")
     with ExitStack() as stack:
         found = _looked(stack, shelf, opened)
     return replace(found, outcome=replace(found.outcome, name=name, duration_us=CLOCK.mono_us() - started_us))

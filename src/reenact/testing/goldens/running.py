@@ -22,9 +22,10 @@ from reenact.testing.expectations.verdict import Verdict
 from reenact.testing.goldens.court import Asks, GoldenCourt, judgement
 from reenact.testing.goldens.handing import SCHEME, recording_of
 from reenact.testing.goldens.here import run_here
+from reenact.testing.goldens.imports import answered_by, require_recorded
 from reenact.testing.goldens.launch import PLACE, REFUSED, Asked, Told, launch
 from reenact.testing.goldens.opened import OpenGolden, open_golden
-from reenact.testing.goldens.outcome import Judged, Outcome, Status
+from reenact.testing.goldens.outcome import Outcome, Status, judged_of
 from reenact.testing.goldens.session import Misses
 from reenact.testing.goldens.shelf import Shelf
 from reenact.timetravel.forks.plan import Opening, Plan
@@ -150,6 +151,8 @@ def served(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner, c
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
     """
+    if opened.golden.starts:
+        return on_import(stack, shelf, opened, manner, court)
     if opened.golden.judged:
         return judged_on(stack, shelf, opened, manner, court)
     return re_enacted(shelf, opened, manner)
@@ -173,6 +176,37 @@ def judged_on(
         return replace(found, replays=2)
     message = f"today's code re-enacts the incident\n{before.outcome.message}"
     return replace(before, outcome=replace(before.outcome, message=message), replays=2)
+
+
+def on_import(
+    stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner, court: GoldenCourt | None = None
+) -> Ran:
+    """What today's code does where an imported run answers it, judged on the trace.
+
+    Raises:
+        ReplayError: It cannot be started here, or has ended without a report.
+        UsageError: A model is to be asked.
+    """
+    golden = opened.golden
+    if manner.live != "none":
+        require_recorded(golden, "--live model")
+    court = court or opened.court(manner.asks)
+    found = answered_by(stack, opened.path, golden, shelf.root, replace(manner.options, rev=manner.rev))
+    judged = judgement(opened.expectations, found.today, court, shelf.project) if golden.judged else None
+    status, message = found.concluded(judged)
+    outcome = Outcome(
+        golden.name,
+        shelf.shown(opened.path),
+        status,
+        judged=tuple(map(judged_of, judged.verdicts)) if judged is not None else (),
+        message=message,
+        boundaries=found.report.matched + found.report.reordered + found.report.moved,
+        differences=tuple(each.text for each in found.report.differences),
+        enforcement=found.report.enforcement,
+        recorded=opened.recorded.id,
+        opinions=judged.opinions if judged is not None else {},
+    )
+    return Ran(outcome, opened.recorded, found.today, found.report)
 
 
 def on_run(
@@ -288,11 +322,6 @@ def raised_by(report: ForkReport | Report) -> str:
 
 def _lines(*texts: str) -> str:
     return "\n".join(filter(None, texts))
-
-
-def judged_of(verdict: Verdict) -> Judged:
-    """A verdict as it is reported."""
-    return Judged(verdict.text, bool(verdict.holds), "" if verdict.holds else verdict.seen, verdict.event)
 
 
 def re_enacted(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:

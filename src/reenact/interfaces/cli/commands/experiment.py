@@ -18,6 +18,7 @@ from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.arguments import Since
 from reenact.interfaces.cli.choosing import filters_of
 from reenact.interfaces.cli.ending import told_to_end
+from reenact.interfaces.cli.goldens.add import program_of
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
@@ -66,6 +67,8 @@ _WORST = {"stale": 3, "broken": 4, "refused": 5}
 @click.option("--threshold", "threshold_", metavar="EXPR", help="What must hold of the candidates; else exit status 1.")
 @click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="So many at a time.")
 @click.option("--on", "on", metavar="ray://…", help="A Ray cluster: ray://HOST:PORT, ray://auto or ray://local.")
+@click.option("--cmd", metavar="CMD", help="Of imported runs: the command line of the agent that they answer.")
+@click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Of imported runs: the function to call.")
 @click.option("--fresh", is_flag=True, help="Do what is done already anew.")
 @click.pass_context
 def command(
@@ -88,6 +91,9 @@ def command(
     \b
     Names in --threshold (each takes a candidate):
       cost duration flaky passed stale surely tokens
+
+    Imported runs answer the agent that --cmd or --entry names: models and tools by what they tell, and nothing goes
+    live; of them a candidate changes rev alone.
 
     What is done is kept in .reenact/experiments and not done again: an experiment that was broken off goes on. Exit
     codes: with --threshold 0 or 1; without 0, or 3, 4 or 5 when a cell was stale, broken or refused.
@@ -143,7 +149,9 @@ def _dataset(
             next_command="reenact experiment --help",
         )
     with opened(shell) as store:
-        rows = stored_rows(store, _runs(store, how["where"], filters_of(chosen, store)), expectations)
+        rows = stored_rows(
+            store, _runs(store, how["where"], filters_of(chosen, store)), expectations, **program_of(how)
+        )
         if not rows:
             raise _nothing("no recorded run fits", "reenact ls")
         return project_of(), rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.testing.expectations.expectation import expect
 from reenact.testing.goldens.adding import Added, add_golden
 from reenact.testing.goldens.golden import ON_MISS, Golden, OnMiss, Scripted
+from reenact.testing.goldens.imports import JUDGED
 from reenact.testing.goldens.refusing import adding, forking
 from reenact.testing.goldens.shelf import Shelf, open_shelf
 from reenact.testing.goldens.testfile import add_test
@@ -58,6 +60,8 @@ _FEW = 6
     multiple=True,
     help="A scripted answer for calls of that name: JSON; several are given in this order.",
 )
+@click.option("--cmd", metavar="CMD", help="Of an imported run: the command line of the agent that it answers.")
+@click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Of an imported run: the function to call.")
 @click.option("--no-test", is_flag=True, help="Write the bundle only, and no test into tests/test_goldens.py.")
 @click.option("--force", is_flag=True, help="Replace a golden of that name.")
 @click.pass_context
@@ -80,13 +84,17 @@ def command(
     Where the mended code asks a model what is not recorded, `golden run NAME --mode missing` records it; or give the
     golden a fork of the mended code with --fixed, whose answers it then serves.
 
+    An imported run knows no program: --cmd or --entry names one that lies in this project, and the import answers it.
+    There is no commit to go back to, so what is expected is judged on the trace: --expect must fail, and --holds hold,
+    on the imported answer.
+
     A scripted --answer is JSON. What a model says is {"say": TEXT, "uses": [{"name": TOOL, "args": {…}}]}, in whatever
     protocol it is asked, as for `fork --result`.
     """
     shell = current(ctx)
     golden = _golden(name, **{option: how[option] for option in ("about", "expected", "on_miss", "answer")})
     wanted, held = ([expect(text).to_json() for text in each] for each in (expect_, how["holds"]))
-    golden = replace(golden, expect=tuple(wanted), holds=tuple(held))
+    golden = replace(golden, expect=tuple(wanted), holds=tuple(held), **program_of(how))
     shelf = open_shelf()
     with opened(shell, ref) as store:
         run = store.run(whole_run(ref))
@@ -109,6 +117,30 @@ def _golden(name: str, about: str, expected: str, on_miss: OnMiss | None, answer
     scripted = tuple(_scripted(each) for each in answer)
     on_miss = on_miss or ("scripted" if scripted else "fail")
     return Golden(name, about=about, expected=expected, on_miss=on_miss, answers=scripted)
+
+
+def program_of(how: Mapping[str, Any]) -> dict[str, Any]:
+    """The program of an imported run, as ``--cmd`` or ``--entry`` name it: ``command`` and ``entry``.
+
+    Raises:
+        UsageError: It is given twice, or cannot be read.
+    """
+    cmd, entry = how["cmd"], how["entry"]
+    try:
+        command = tuple(shlex.split(cmd)) if cmd is not None else ()
+    except ValueError as error:
+        raise UsageError(
+            f"--cmd cannot be split into words: {error}",
+            cause="a missing quote",
+            next_command="reenact golden add --help",
+        ) from None
+    if (command and entry) or (entry and ":" not in entry):
+        raise UsageError(
+            "--cmd and --entry exclude each other" if command else f"{entry!r} is no entry point",
+            cause="one of them starts the agent" if command else "it is written MODULE:FUNCTION",
+            next_command="reenact golden add --help",
+        )
+    return {"command": command, "entry": entry}
 
 
 def _fixed(store: Store, ref: str | None) -> Any:
@@ -186,6 +218,9 @@ def _tell(shell: Shell, shelf: Shelf, added: Added, test: str | None) -> None:
 def _tell_proof(shell: Shell, added: Added) -> None:
     """What the golden came to on the recorded code, and on today's."""
     golden, now = added.golden, added.now
+    if golden.starts and golden.judged:
+        parts = ["--expect fails"] * bool(golden.expect) + ["--holds holds"] * bool(golden.holds)
+        shell.talk(f"reenact: {JUDGED}: {' and '.join(parts)} on the imported answer, as it must")
     if golden.proven is False:
         shell.talk(f"reenact: not proven on the recorded code: {safe(golden.unproven)}")
     elif added.code:

@@ -9,6 +9,7 @@ from reenact.facts.ids import tail
 from reenact.facts.marks import SHORT
 from reenact.interfaces.cli.goldens.history import history_lines
 from reenact.interfaces.cli.shell import Command, current
+from reenact.testing.goldens.imports import JUDGED
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.shelf import open_shelf
 from reenact.testing.goldens.verifying import verified
@@ -53,6 +54,7 @@ def _line(opened: OpenGolden) -> str:
     reviewed = any(change.what == "reviewed" for change in golden.history)
     fixed = "" if opened.fixed is None else "  reviewed" if reviewed else "  with its fix"
     unproven = "  not proven on the recorded code" if golden.proven is False else ""
+    unproven += f"  {JUDGED}" if golden.starts else ""
     seen = verified(golden)
     unproven += f"  verified on {seen.reason} ({seen.revision[:SHORT]})" if seen else ""
     about = f"  {golden.about}" if golden.about else ""

@@ -1,0 +1,158 @@
+"""A golden of an imported run: an import knows no program, so a person names one; the import answers it, and what it
+says is judged.
+
+Which program is run stands in the golden, which is a file. A file is data: its program is started only where it lies in
+this project.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from reenact.abc.store import Recording
+from reenact.errors import UnreplayableRun, UsageError
+from reenact.replaying.launch import replay_run
+from reenact.replaying.options import Options
+from reenact.replaying.report import Report
+from reenact.replaying.starting import Starting
+from reenact.seams.boot.folders import Folder
+from reenact.store import open_store
+from reenact.testing.goldens.court import Judgement
+from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.outcome import Status
+from reenact.timetravel.bundling.unpacking import unpack
+
+JUDGED: Final = "judged on the trace"
+"""What is said of such a golden: no commit is known on which the run could be made again."""
+
+_PYTHON: Final = re.compile(r"python[0-9.]*(?:\.exe)?")
+_MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_BY_CODE: Final[Mapping[int, Status]] = {3: "stale", 4: "broken", 5: "refused"}
+_UNTESTED: Final = "the agent has asked nothing that the import tells: nothing of it was tested"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Today's code, answered by an import.
+
+    Attributes:
+        report: Of its replay.
+        today: What was served to it, what it printed and what it gave back.
+    """
+
+    report: Report
+    today: Recording
+
+    def concluded(self, found: Judgement | None) -> tuple[Status, str]:
+        """What it comes to, and why.
+
+        Args:
+            found: What the expectations come to; None where it must stay the same.
+        """
+        report = self.report
+        raised = f"today's code raised {report.raised}" if report.raised else ""
+        if report.exit_code in _BY_CODE:
+            told = [each.text for each in report.differences] or [report.last_line]
+            return _BY_CODE[report.exit_code], _lines(raised, *told)
+        if not report.matched + report.reordered + report.moved:
+            return "failed", _lines(raised, _UNTESTED)
+        failed = [str(each) for each in found.verdicts if not each.holds] if found is not None else []
+        if found is not None and found.stale:
+            return "stale", _lines(raised, found.stale)
+        if failed or raised:
+            return "failed", _lines(raised, *failed)
+        if found is None and report.exit_code:
+            return "failed", report.last_line
+        return "passed", ""
+
+
+def answered_by(
+    stack: ExitStack, bundle: Path, golden: Golden, project: Path, options: Options, *, vouched: bool = False
+) -> Answered:
+    """Run a golden's program against the import that its bundle holds; what it left is there until the stack is closed.
+
+    Args:
+        stack: Closes what it took.
+        bundle: The file that holds the import.
+        golden: Which program is run.
+        project: Root of the project that the program lies in.
+        options: Which revision of it, and where its output goes.
+        vouched: Whether a person has just named the program, so that it may be any.
+
+    Raises:
+        UnreplayableRun: The program does not lie in this project, or cannot be started.
+    """
+    if not vouched:
+        require_own(golden, project)
+    scratch = stack.enter_context(Folder())
+    url = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
+    with open_store(url) as store:
+        run = unpack(bundle, store).run
+    options = replace(options, command=golden.command, entry=golden.entry, save=True, as_is=True)
+    report = replay_run(url, run.id, options, project=str(project), starting=Starting(silent=options.divert_output))
+    store = stack.enter_context(open_store(url))
+    return Answered(report, store.open(report.saved or run.id))
+
+
+def require_own(golden: Golden, project: Path) -> None:
+    """A golden's program lies in this project.
+
+    Raises:
+        UnreplayableRun: It does not, or that cannot be told.
+    """
+    if golden.entry and _is_module(golden.entry.partition(":")[0], project):
+        return
+    words = golden.command
+    if len(words) > 1 and _PYTHON.fullmatch(os.path.basename(words[0])):
+        if words[1] == "-m" and len(words) > 2 and _is_module(words[2], project):
+            return
+        if _lies_in(project / words[1], project):
+            return
+    shown = golden.entry or " ".join(words)
+    raise UnreplayableRun(
+        f"the program of golden {golden.name} is shown, not run: {shown}",
+        cause="it is a function or script of Python that lies in this project: --entry module:function, or --cmd"
+        " 'python script.py'",
+        next_command="reenact golden add --help",
+        missing=("entry",),
+    )
+
+
+def require_recorded(golden: Golden, doing: str) -> None:
+    """What needs a recorded program is refused for a golden of an import.
+
+    Args:
+        golden: It.
+        doing: What was asked for, as an option.
+
+    Raises:
+        UsageError: It is one of an import.
+    """
+    if golden.starts:
+        raise UsageError(
+            f"golden {golden.name} is {JUDGED}: {doing} has nothing to go on from",
+            cause="an import answers what it tells, and nothing of it goes live or is recorded anew",
+            next_command=f"reenact golden run {golden.name}",
+        )
+
+
+def _is_module(name: str, project: Path) -> bool:
+    if not _MODULE.fullmatch(name):
+        return False
+    path = project.joinpath(*name.split("."))
+    return _lies_in(path.with_name(f"{path.name}.py"), project) or _lies_in(path / "__init__.py", project)
+
+
+def _lies_in(path: Path, project: Path) -> bool:
+    found = path.resolve()
+    return found.is_file() and found.suffix in (".py", ".pyw") and found.is_relative_to(project.resolve())
+
+
+def _lines(*texts: str) -> str:
+    return "\n".join(filter(None, texts))
