@@ -18,12 +18,12 @@ fork: run --set= --result= --say= --error= --input= --prompt= --model= --param= 
 diff: run* --stat --state --text --store= --json --no-pager --help -h
 resend: run --model= --prompt= --param= --n= --to= --key-env= --check --dry-run --store= --json --no-pager --help -h
 golden: --store= --json --no-pager --help -h
-golden add: run --as= --about= --expected= --expect= --holds= --fixed=run --on-miss=fail|live-read|scripted| --answer= --no-test --force --store= --json --no-pager --help -h
+golden add: run --as= --about= --expected= --expect= --holds= --fixed=run --on-miss=fail|live-read|scripted| --answer= --cmd= --entry= --no-test --force --store= --json --no-pager --help -h
 golden ls: golden* --history --store= --json --no-pager --help -h
 golden run: golden* --mode=frozen|missing|rerecord|review| --accept= --accept-all= --live=model| --rev= --mark= --repeat= --at-least= -j= --workers= --report=file --store= --json --no-pager --help -h
 golden drift: golden* -j= --workers= --store= --json --no-pager --help -h
 golden rm: golden --store= --json --no-pager --help -h
-experiment: golden* --where= --session=session --since= --before= --mark= --candidate= --expect= --repeat= --threshold= -j= --workers= --on= --fresh --store= --json --no-pager --help -h
+experiment: golden* --where= --session=session --since= --before= --mark= --candidate= --expect= --repeat= --threshold= -j= --workers= --on= --cmd= --entry= --fresh --store= --json --no-pager --help -h
 kit: run --budget --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --before= --where= -k= --store= --json --no-pager --help -h
 triage: --group= -n= --zone= --markdown --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --before= --where= -k= --store= --json --no-pager --help -h
 pack: run -o=file --output=file --no-check --store= --json --no-pager --help -h

@@ -133,7 +133,7 @@ def _of_import(place: Place, row: Row, candidate: Candidate, repeat: int, store:
             cause="of imported rows a candidate changes the code alone: rev",
             next_command="reenact experiment --help",
         )
-    bundle = Path(row.source)
+    bundle, since = Path(row.source), CLOCK.mono_us()
     with ExitStack() as stack:
         kept = bundle.suffix == BUNDLE
         if not kept:
@@ -141,12 +141,13 @@ def _of_import(place: Place, row: Row, candidate: Candidate, repeat: int, store:
             pack(store, [("run", store.run(row.run))], bundle)
         options = replace(_QUIET, rev=candidate.rev)
         found = answered_by(stack, bundle, row.golden, Path(place.project), options, vouched=not kept)
+        spent = CLOCK.mono_us() - since
         court = CellCourt(row.name, (store,), Path(place.folder), "anew" if fresh else "missing")
         expected = _expected(row)
         judged = judgement(expected, found.today, court, Path(place.project)) if expected else None
         said, message = found.concluded(judged)
         status: Status = said
-        if said == "passed" and not expected and not row.same:
+        if said in ("passed", "failed") and not (expected or row.same or found.report.raised):
             status = "ran"
         comparison = Comparison(store.open(row.run), found.today)
         scope = RunScope(found.today.run, lambda: found.today)
@@ -162,7 +163,8 @@ def _of_import(place: Place, row: Row, candidate: Candidate, repeat: int, store:
             changed=tuple(changed_calls(comparison)),
             tokens=tokens if isinstance(tokens, int) else None,
             cost=None if cost is None else float(cost),
-            note=JUDGED,
+            duration_us=spent,
+            note=f"{JUDGED}; {found.given}" if found.given else JUDGED,
             opinions=judged.opinions if judged is not None else {},
         )
 

@@ -49,6 +49,11 @@ class Answered:
     report: Report
     today: Recording
 
+    @property
+    def given(self) -> str:
+        """What the agent was given as its input, and which of how many turns that is; empty where it took none."""
+        return next((each for each in self.report.remarks if each.startswith("input: ")), "")
+
     def concluded(self, found: Judgement | None) -> tuple[Status, str]:
         """What it comes to, and why.
 

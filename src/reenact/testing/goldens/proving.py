@@ -155,7 +155,10 @@ def _of_import(shelf: Shelf, opened: OpenGolden, golden: Golden, court: GoldenCo
     say(f"{JUDGED}: no commit is known that could make the run again")
     say("running today's code, answered by the import")
     with ExitStack() as stack:
-        outcome = served(stack, shelf, opened, Manner(QUIET), court).outcome
+        ran = served(stack, shelf, opened, Manner(QUIET), court)
+        outcome, report = ran.outcome, ran.report
+    for remark in report.remarks if report is not None else ():
+        say(remark)
     if outcome.status == "failed" and not golden.judged:
         raise not_the_same(golden, opened.store.run(opened.recorded.id), outcome)
     if outcome.status not in ("passed", "failed"):
