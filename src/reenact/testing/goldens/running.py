@@ -199,7 +199,7 @@ def on_import(
         shelf.shown(opened.path),
         status,
         judged=tuple(map(judged_of, judged.verdicts)) if judged is not None else (),
-        message=_lines(found.given, message) if message else "",
+        message=_lines(message, found.given) if message else "",
         boundaries=found.report.matched + found.report.reordered + found.report.moved,
         differences=tuple(each.text for each in found.report.differences),
         enforcement=found.report.enforcement,
