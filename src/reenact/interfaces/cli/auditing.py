@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from reenact.abc.store import Store
 from reenact.facts.ids import tail
 from reenact.facts.phrases import counted
-from reenact.facts.run import Run, Status
+from reenact.facts.run import RESEND, Run, Status
 from reenact.interfaces.cli.progress import Reading
 from reenact.interfaces.cli.shell import Shell, columns, paint
 from reenact.timetravel.preview import clip, safe
@@ -26,7 +26,7 @@ def tell_audit(shell: Shell, store: Store, runs: Iterable[Run]) -> None:
         store: Where they are.
         runs: They, newest first. Those that are still being recorded are left out.
     """
-    every = [run for run in runs if run.status is not Status.RECORDING]
+    every = [run for run in runs if run.status is not Status.RECORDING and run.relation != RESEND]
     if not every:
         shell.talk("no matching runs")
         shell.next("reenact ls")
