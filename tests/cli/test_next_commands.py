@@ -30,6 +30,7 @@ _BEGINNINGS = {
     "self.remedy(url)": f"export MODEL_BASE_URL={_STAND_IN}",
     "recording_command(entry.argv)": f"reenact record -- python {_STAND_IN}",
     "recording_command(run.entry.argv)": f"reenact record -- python {_STAND_IN}",
+    "_replaying(golden, opened)": f"reenact replay {_STAND_IN} --cmd {_STAND_IN}",
     "again": f"reenact golden add {_STAND_IN} --as {_STAND_IN} --expect {_STAND_IN}",
 }
 """Beginnings that are put together of what a run or a golden has; a test of its own types each."""

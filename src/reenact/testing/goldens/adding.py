@@ -157,17 +157,19 @@ def _require_program(run: Run, golden: Golden, fixed: Run | None, shelf: Shelf) 
     """
     if not is_imported(run):
         if golden.starts:
+            again = adding(replace(golden, command=(), entry=""), tail(run.id))
             raise UsageError(
                 f"run {tail(run.id)} knows its program, and a golden runs that",
                 cause="--cmd and --entry are for imported runs",
-                next_command=adding(replace(golden, command=(), entry=""), tail(run.id)),
+                next_command=again,
             )
         return
     if not golden.starts:
+        again = adding(golden, tail(run.id))
         raise UsageError(
             f"run {tail(run.id)} was imported ({run.entry.target}), and its file knows no program",
             cause="today's code is tried against it, and has to be named: --cmd or --entry",
-            next_command=f"{adding(golden, tail(run.id))} --cmd 'python agent.py'",
+            next_command=f"{again} --cmd 'python agent.py'",
         )
     if fixed is not None or golden.answers or golden.on_miss != "fail":
         raise UsageError(
