@@ -53,6 +53,8 @@ def test_a_golden_is_judged_on_the_trace(desk: Tried) -> None:
     failed = golden_run(desk, "lost", code=1)
     assert failed["status"] == "failed" and "It is lost." in failed["message"] and QUESTION in failed["message"]
     assert failed["boundaries"] == 3
+    drift = desk.reenact("--json", "golden", "drift", "lost")
+    assert json.loads(drift.out.splitlines()[0])["standing"] == "unfixed" and drift.code == 0
     desk.writes("agent.py", CHANGED)
     passed = golden_run(desk, "lost", code=0)
     assert passed["status"] == "passed", "what the function returns is what is judged"
