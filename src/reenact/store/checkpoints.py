@@ -143,23 +143,30 @@ def _enclosing(recording: Recording, at: Event) -> set[int]:
 def conversation_at(recording: Recording, at: Event) -> Reading | None:
     """The reading of the last model call that converses, up to an event, made anew from its bytes; None for none."""
     for event in recording.events(kinds=(Kind.MODEL, Kind.HTTP), before=at.number + 1, backwards=True):
-        if is_traced_model(event.call):
-            answer = recording.body(event.answer) if isinstance(event.outcome, Value) else b""
-            return reading_in(recording.body(event.request), answer)
-        if event.kind == Kind.MODEL:
-            return _in_process(recording, event, recording.body(event.request))
-        if event.call.head.get("method") != "POST":
-            continue
-        body = recording.body(event.request)
-        protocol = recognise(event.call.head, body)
-        if protocol is None or sort_of(protocol) == "embedding":
-            continue
-        outcome = event.outcome
-        if isinstance(outcome, Stream):
-            said = (data for _, _, data in recording.parts(event.number))
-            return read(event.call.head, body, outcome.head, said)
-        return read(event.call.head, body, {}, b"")
+        found = conversation_of(recording, event)
+        if found is not None:
+            return found
     return None
+
+
+def conversation_of(recording: Recording, event: Event) -> Reading | None:
+    """The reading of a model call that converses, made anew from its bytes; None for any other event."""
+    if is_traced_model(event.call):
+        answer = recording.body(event.answer) if isinstance(event.outcome, Value) else b""
+        return reading_in(recording.body(event.request), answer)
+    if event.kind == Kind.MODEL:
+        return _in_process(recording, event, recording.body(event.request))
+    if event.call.head.get("method") != "POST":
+        return None
+    body = recording.body(event.request)
+    protocol = recognise(event.call.head, body)
+    if protocol is None or sort_of(protocol) == "embedding":
+        return None
+    outcome = event.outcome
+    if isinstance(outcome, Stream):
+        said = (data for _, _, data in recording.parts(event.number))
+        return read(event.call.head, body, outcome.head, said)
+    return read(event.call.head, body, {}, b"")
 
 
 def _in_process(recording: Recording, event: Event, body: bytes) -> Reading:

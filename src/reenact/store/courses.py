@@ -18,7 +18,7 @@ from reenact.facts.reading import Reading
 from reenact.facts.run import Run, run_failed
 from reenact.facts.suspicions import UNREAD, Act, Course, Said, Sort
 from reenact.facts.values import jsonable
-from reenact.store.checkpoints import conversation_at
+from reenact.store.checkpoints import conversation_of
 
 LONGEST: Final = 20_000
 """Events of a run that are looked at; a longer one is looked at up to there, and never counts as whole."""
@@ -167,7 +167,7 @@ class _Reader:
         if event.request is None or not self._spend(event.request):
             return None
         try:
-            return conversation_at(self._recording, event)
+            return conversation_of(self._recording, event)
         except StoreError:
             self._whole = False
             return None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
-from reenact.abc.store import Recording, Store
+from reenact.abc.store import Store
 from reenact.facts.run import Run, Status, run_failed
-from reenact.facts.suspicions import RULES, Rule, suspicions
 from reenact.facts.suspicions.healthy import Profile, profile
 from reenact.facts.suspicions.ranking import Suspect, ranked, steps_of
 from reenact.store.courses import LONGEST, course_of
+from reenact.timetravel.suspicious import Look
 
 MOST: Final = 3
 """Steps that are shown; how often the decisive one is among them is measured for so many."""
@@ -23,23 +23,21 @@ def is_asked_for(run: Run) -> bool:
     return (run_failed(run) or run.flagged) and run.totals.events <= LONGEST
 
 
-def decisive_steps(store: Store, recording: Recording, rules: Iterable[Rule] | None = None) -> list[Suspect]:
+def decisive_steps(store: Store, run: Run, seen: Look) -> list[Suspect]:
     """The likeliest steps of a failed run, at most three, the likeliest first.
 
     Args:
         store: Where healthy runs of the same agent are looked for: the newest eight, of up to 2,000 events.
-        recording: The run.
-        rules: The rules of suspicion in force; None for all of this package.
+        run: The run.
+        seen: What rules see of it, and mark in it.
 
     Returns:
         The steps; a hint, no proof. None where nothing but their places speaks for them, nor of a run with so few
-        steps that all would be named. Costs one reading of the run and of each run that it is compared with.
+        steps that all would be named. Costs one reading of each run that it is compared with.
     """
-    course = course_of(recording)
-    if len(steps_of(course)) <= MOST:
+    if len(steps_of(seen.course)) <= MOST:
         return []
-    found = suspicions(course, RULES if rules is None else rules)
-    steps = ranked(course, found, list(_healthy(store, recording.run)))[:MOST]
+    steps = ranked(seen.course, seen.found, list(_healthy(store, run)))[:MOST]
     return steps if any(step.evident for step in steps) else []
 
 

@@ -100,6 +100,7 @@ def tell(
     stretch: tuple[int, int] | None = None,
     width: int = WIDTH,
     rules: Sequence[Rule] | None = None,
+    marks: Mapping[int, Sequence[Suspicion]] | None = None,
 ) -> Iterator[Line]:
     """The lines of a run, in order.
 
@@ -110,13 +111,14 @@ def tell(
         width: How wide a line may be.
         rules: The rules of suspicion in force, None for all of this package; they see the whole run, whatever stretch
             of it is told.
+        marks: What they mark, by event, where that is known already.
 
     Returns:
         Lines, made when they are asked for. Costs one pass over the events, one payload preview a line, and what the
         rules read (``store.courses``).
     """
     events = list(recording.events())
-    marks = marked(recording, rules, events)
+    marks = marked(recording, rules, events) if marks is None else marks
     if stretch is not None:
         events = [event for event in events if stretch[0] <= event.number <= stretch[1]]
     beats = _beats(events, marks)

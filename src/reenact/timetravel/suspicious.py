@@ -3,14 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from reenact.abc.store import Recording
 from reenact.abc.suspecting import rules_in_force
 from reenact.facts.call import Json
 from reenact.facts.event import Event
-from reenact.facts.suspicions import RULES, Rule, Suspicion, suspicions
+from reenact.facts.suspicions import RULES, Course, Rule, Suspicion, suspicions
 from reenact.store.courses import course_of
 from reenact.timetravel.conduct import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What rules see of a run, and what they mark in it: read once, and used for the story and for the hint.
+
+    Attributes:
+        course: The run as rules see it.
+        found: What they mark, in order of events.
+    """
+
+    course: Course
+    found: tuple[Suspicion, ...]
+
+    @property
+    def marks(self) -> dict[int, list[Suspicion]]:
+        """What rules mark, by number of event."""
+        by_event: dict[int, list[Suspicion]] = {}
+        for each in self.found:
+            by_event.setdefault(each.event, []).append(each)
+        return by_event
+
+
+def look(recording: Recording, rules: Iterable[Rule] | None = None, events: Iterable[Event] | None = None) -> Look:
+    """Read a run, and apply rules to it; see ``marked``."""
+    course = course_of(recording, events)
+    return Look(course, tuple(suspicions(course, RULES if rules is None else rules)))
 
 
 def marked(
@@ -23,10 +51,7 @@ def marked(
         rules: The rules in force; None for all of this package.
         events: Its events, where they have been read already.
     """
-    found: dict[int, list[Suspicion]] = {}
-    for each in suspicions(course_of(recording, events), RULES if rules is None else rules):
-        found.setdefault(each.event, []).append(each)
-    return found
+    return look(recording, rules, events).marks
 
 
 def mark_of(found: Sequence[Suspicion]) -> str:

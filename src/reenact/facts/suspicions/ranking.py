@@ -36,6 +36,7 @@ _WEIGHTS: Final[Mapping[str, float]] = {
 }
 _OWN_RULE: Final = 0.5
 _FATAL: Final = 0.6
+_RAISED: Final = 0.8
 _STRANGE: Final = 0.6
 _EXIT: Final = "exit status"
 """How the error of a program begins that ended by itself, with a status."""
@@ -166,7 +167,7 @@ def _ends(course: Course, steps: Sequence[Act]) -> Weighed:
     if tool_failed(last) or last.error or last.ending or (last.status or 0) >= _BAD_STATUS:
         yield last.event, _FATAL, "the run ended with it"
     elif course.error and not course.error.startswith(_EXIT):
-        yield last.event, _FATAL, "the last step before the exception"
+        yield last.event, _RAISED, "the last step before the exception"
     elif last.said is not None and _TRACE.search(last.said.text):
         yield last.event, _BROKE, "the run broke down there"
 

@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from reenact.abc.store import Recording, Store
-from reenact.abc.suspecting import rules_in_force
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.late import late
+from reenact.facts.run import Run
 from reenact.interfaces.cli.shell import Shell, columns, paint
 from reenact.store.bundles import BundleStore
 from reenact.timetravel import preview
 from reenact.timetravel.cost import prices, reading_cost
 from reenact.timetravel.decisive import decisive_steps, is_asked_for
+from reenact.timetravel.suspicious import Look
 
 if TYPE_CHECKING:
     from reenact.testing.expectations.asking import protocol_of
@@ -35,21 +36,21 @@ _REPLY = 150
 """Tokens of a reply, for its price."""
 
 
-def hint_lines(store: Store, recording: Recording) -> Iterator[str]:
+def hint_lines(store: Store, run: Run, seen: Look) -> Iterator[str]:
     """The steps to look at first, where a run failed or was flagged."""
-    if not is_asked_for(recording.run):
+    if not is_asked_for(run):
         return
-    for place, step in enumerate(decisive_steps(store, recording, rules_in_force())):
+    for place, step in enumerate(decisive_steps(store, run, seen)):
         where = f"  hint      look at #{step.event} first" if place == 0 else f"            then at #{step.event}"
         reasons = preview.safe("; ".join(step.reasons[:_REASONS]))
         yield paint(preview.clip(f"{where}: {reasons}", columns()), fg="yellow")
 
 
-def hint_data(store: Store, recording: Recording) -> dict[str, Json] | None:
+def hint_data(store: Store, run: Run, seen: Look) -> dict[str, Json] | None:
     """The same as data; None for a run that did not fail."""
-    if not is_asked_for(recording.run):
+    if not is_asked_for(run):
         return None
-    steps = decisive_steps(store, recording, rules_in_force())
+    steps = decisive_steps(store, run, seen)
     rows = [{"event": each.event, "score": round(each.score, 3), "reasons": list(each.reasons)} for each in steps]
     return {"type": "hint", "steps": rows}
 

@@ -37,7 +37,7 @@ from reenact.timetravel.priced import priced_event, priced_run
 from reenact.timetravel.references import Reference
 from reenact.timetravel.steps import shown_state, step_data, steps_of
 from reenact.timetravel.story import SPENT, WIDTH, Line, tell
-from reenact.timetravel.suspicious import mark_of, marked, marks_data
+from reenact.timetravel.suspicious import Look, look, mark_of, marked, marks_data
 
 _STRAND = 18
 """Widest column of lanes."""
@@ -124,8 +124,9 @@ def _run(shell: Shell, store: Store, wanted: Reference, view: _View) -> None:
     if view.tree:
         _tree(shell, store, run)
     elif shell.json:
-        _json(shell, recording, wanted.stretch, view, Expiring(store).data(run))
-        hint = hint_data(store, recording) if whole else None
+        seen = None if view.oneline or view.state else look(recording, rules_in_force())
+        _json(shell, recording, wanted.stretch, view, Expiring(store).data(run), seen)
+        hint = hint_data(store, run, seen) if whole and seen is not None else None
         for line in (hint, None if said is None else pointed_data(said, view.judge)):
             if line is not None:
                 shell.line(line)
@@ -135,10 +136,11 @@ def _run(shell: Shell, store: Store, wanted: Reference, view: _View) -> None:
     elif view.oneline:
         shell.data(headline(run, width=columns()))
     else:
+        seen = None if view.state else look(recording, rules_in_force())
         shell.lines(
             chain(
-                _text(recording, wanted.stretch, view),
-                hint_lines(store, recording) if whole else (),
+                _text(recording, wanted.stretch, view, seen),
+                hint_lines(store, run, seen) if whole and seen is not None else (),
                 pointed_lines(said, view.judge) if said is not None else (),
                 _thinned(run),
                 _expires(store, run, wanted, view),
@@ -187,25 +189,29 @@ def _expires(store: Store, run: Run, wanted: Reference, view: _View) -> Iterator
 
 
 def _json(
-    shell: Shell, recording: Recording, stretch: tuple[int, int] | None, view: _View, expires: Mapping[str, Json]
+    shell: Shell,
+    recording: Recording,
+    stretch: tuple[int, int] | None,
+    view: _View,
+    expires: Mapping[str, Json],
+    seen: Look | None,
 ) -> None:
     """The run, then its events or steps, one JSON line each; nothing is folded for a program."""
     shell.line({"type": "run"} | priced_run(recording) | dict(expires))
-    if view.oneline:
-        return
-    if view.state:
+    if view.state and not view.oneline:
         for step in steps_of(recording, shown=True):
             shell.line({"type": "step"} | step_data(step))
+    if seen is None:
         return
     first, last = stretch or (0, None)
-    marks = marked(recording, rules_in_force())
+    marks = seen.marks
     for event in recording.events(after=first - 1):
         if last is not None and event.number > last:
             return
         shell.line({"type": "event"} | priced_event(recording, event) | marks_data(marks, event.number))
 
 
-def _text(recording: Recording, stretch: tuple[int, int] | None, view: _View) -> Iterator[str]:
+def _text(recording: Recording, stretch: tuple[int, int] | None, view: _View, seen: Look | None) -> Iterator[str]:
     cost = run_cost(recording, prices() if recording.run.totals.models else None)
     run, width, whole = recording.run, columns(), stretch is None and not view.state
     yield paint(headline(run, cost, told=whole, width=width), bold=True)
@@ -216,7 +222,8 @@ def _text(recording: Recording, stretch: tuple[int, int] | None, view: _View) ->
     if view.state:
         yield from _steps(recording, width)
         return
-    lines = list(tell(recording, everything=view.everything, stretch=stretch, width=width, rules=rules_in_force()))
+    marks = seen.marks if seen is not None else None
+    lines = list(tell(recording, everything=view.everything, stretch=stretch, width=width, marks=marks))
     strands = min(max((len(line.strand) for line in lines), default=0), _STRAND)
     for line in lines:
         yield story_line(line, width, strands)
