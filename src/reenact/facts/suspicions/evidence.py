@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import combinations
 from typing import Final
 
@@ -23,7 +23,8 @@ _ENDING: Final = 4
 _YEARS: Final = range(1900, 2101)
 _MOST: Final = 200
 _TRIPLES: Final = 40
-_ROUNDING: Final = 0.011
+_WORKED_OUT: Final = 64
+_NUMEROUS: Final = 20_000
 _FACTORS: Final = (*range(2, 13), 0.5, 0.25, 0.1)
 
 
@@ -38,11 +39,15 @@ class Evidence:
         self._tokens: set[str] = set()
         self._numbers: set[float] = set()
         self._endings: set[str] = set()
+        self._cents: set[int] = set()
+        self._made: set[int] | None = None
+        self._left = _WORKED_OUT
         self.sources = 0
 
     def add(self, content: Json, *, source: bool = False) -> None:
         """Take a text or data in; ``source``: it is the result of a tool."""
         self.sources += source
+        known = len(self._numbers)
         for text in texts_of(content):
             for token in _TOKEN.findall(text):
                 small = token.lower()
@@ -52,7 +57,11 @@ class Evidence:
                     parts = _PART.findall(small)
                     self._tokens.update(parts)
                     self._numbers.update(float(part) for part in parts if part.isdecimal() and len(part) < 16)
-            self._numbers.update(numbers_of(text))
+            for number in numbers_of(text):
+                self._numbers.add(number)
+                self._cents.add(_cents(number))
+        if len(self._numbers) > known:
+            self._made = None
 
     def holds_id(self, token: str) -> bool:
         """Whether an id was seen: as a word, or joined of parts that all were."""
@@ -60,20 +69,41 @@ class Evidence:
         return small in self._tokens or all(part in self._tokens for part in _PART.findall(small))
 
     def holds_number(self, number: float) -> bool:
-        """Whether a number was seen, or is the sum, difference, product or a simple part of numbers that were."""
-        known = self._numbers
+        """Whether a number was seen, or is the sum, difference, product or a simple part of numbers that were. Where
+        that was worked out for many answers already, or of many numbers, every number counts as seen."""
         if number == int(number) and f"{int(number):04d}" in self._endings:
             return True  # the last digits of a card or of an account
-        if number in known or any(_near(number, each) for each in known):
-            return True
-        few = sorted(known)[-_MOST:]
-        if any(_near(number, each * factor) for each in few for factor in _FACTORS):
-            return True
-        if any(
-            _near(number, a + b) or _near(number, abs(a - b)) or _near(number, a * b) for a, b in combinations(few, 2)
-        ):
-            return True
-        return any(_near(number, sum(three)) for three in combinations(few[-_TRIPLES:], 3))
+        return _near(number, self._cents) or _near(number, self._derived())
+
+    def _derived(self) -> Collection[int]:
+        """What follows from the numbers that were seen; some 30 ms where there are many."""
+        if self._made is None:
+            if not self._left or len(self._numbers) > _NUMEROUS:
+                return _ALL
+            self._left -= 1
+            few = sorted(self._numbers)[-_MOST:]
+            made = {_cents(each * factor) for each in few for factor in _FACTORS}
+            for one, other in combinations(few, 2):
+                made.update((_cents(one + other), _cents(abs(one - other)), _cents(one * other)))
+            made.update(_cents(sum(three)) for three in combinations(few[-_TRIPLES:], 3))
+            self._made = made
+        return self._made
+
+
+class _All(Collection[int]):
+    """Holds every number."""
+
+    def __contains__(self, number: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+_ALL: Final = _All()
 
 
 def ids_of(text: str) -> Iterator[str]:
@@ -124,7 +154,7 @@ def leaves_of(content: Json, name: str = "") -> Iterator[tuple[str, Json]]:
         yield name, content
 
 
-def first_unseen(text: str, evidence: Evidence, others: Iterable[float] = ()) -> str:
+def first_unseen(text: str, evidence: Evidence) -> str:
     """The first id or number of a text that was not seen before; empty where all were."""
     for token in ids_of(text):
         if not evidence.holds_id(token):
@@ -135,5 +165,11 @@ def first_unseen(text: str, evidence: Evidence, others: Iterable[float] = ()) ->
     return ""
 
 
-def _near(left: float, right: float) -> bool:
-    return abs(left - right) < _ROUNDING
+def _cents(number: float) -> int:
+    return round(number * 100)
+
+
+def _near(number: float, known: Collection[int]) -> bool:
+    """Whether a number is among some, to a cent."""
+    cents = _cents(number)
+    return any(cents + each in known for each in (0, -1, 1))
