@@ -56,12 +56,17 @@ class Evidence:
                 if "-" in small or "_" in small:
                     parts = _PART.findall(small)
                     self._tokens.update(parts)
-                    self._numbers.update(float(part) for part in parts if part.isdecimal() and len(part) < 16)
+                    for part in parts:
+                        if part.isdecimal() and len(part) < 16:
+                            self._saw(float(part))
             for number in numbers_of(text):
-                self._numbers.add(number)
-                self._cents.add(_cents(number))
+                self._saw(number)
         if len(self._numbers) > known:
             self._made = None
+
+    def _saw(self, number: float) -> None:
+        self._numbers.add(number)
+        self._cents.add(_cents(number))
 
     def holds_id(self, token: str) -> bool:
         """Whether an id was seen: as a word, or joined of parts that all were."""
