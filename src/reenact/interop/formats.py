@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -15,6 +16,7 @@ from reenact.facts.policy import Policy
 from reenact.interop import archive_writing, cassette_writing, plain
 from reenact.interop.arriving import Origin
 from reenact.interop.documents import contents
+from reenact.interop.evals_writing import rows
 from reenact.interop.exchanges import Found, decoded
 from reenact.interop.leaving import leaving
 from reenact.interop.originals import original
@@ -59,7 +61,8 @@ class Written:
     Attributes:
         data: The file.
         runs: Whether a script can run a program against it (``plain.script``).
-        exchanges: How many it holds.
+        exchanges: How many it holds of them.
+        what: What they are: exchanges, or rows.
         lost: What the run has and the file has not: in words, and how often.
     """
 
@@ -67,9 +70,10 @@ class Written:
     runs: bool
     exchanges: int
     lost: Mapping[str, int]
+    what: str = "exchange"
 
 
-WRITERS: Final = ("vcr", "har", "json")
+WRITERS: Final = ("vcr", "har", "json", "evals")
 """The formats that are written."""
 
 SPANS: Final = "otel"
@@ -100,6 +104,8 @@ def write(name: str, recording: Recording, *, as_json: bool = False) -> Written:
         InteropError: It cannot be written.
     """
     run = recording.run
+    if name == "evals":
+        return _rows(recording)
     left = leaving(recording)
     lost = dict(left.lost)
     if not left.exchanges:
@@ -127,3 +133,17 @@ def write(name: str, recording: Recording, *, as_json: bool = False) -> Written:
             next_command="reenact export --help",
         )
     return Written(data, name == "json", len(exchanges), lost)
+
+
+def _rows(recording: Recording) -> Written:
+    """The model calls of a run as rows of OpenAI Evals."""
+    lost: Counter[str] = Counter()
+    made = list(rows(recording, lost))
+    said = {what: count for what, count in lost.items() if count}
+    if not made:
+        raise UsageError(
+            f"run {tail(recording.run.id)} holds no model call that could be exported",
+            cause="; ".join(f"{count} {what}" for what, count in said.items()) or "it holds nothing",
+            next_command=f"reenact show {tail(recording.run.id)}",
+        )
+    return Written(b"".join(made), False, len(made), said, "row")

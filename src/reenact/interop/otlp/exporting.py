@@ -101,7 +101,7 @@ def _lost(event: Event) -> str:
 
 
 def _seen(recording: Recording, event: Event, inline: bool, lost: Counter[str]) -> Seen:
-    reading = _reading(recording, event, inline)
+    reading = reading_told(recording, event, inline=inline)
     sizes = (
         None if event.request is None else event.request.size,
         event.outcome.size
@@ -138,7 +138,7 @@ def _end(recording: Recording, event: Event, ends: dict[Kind, Json], lost: Count
         ends[kind] = _told((answered if returned else asked)(recording, event), lost)
 
 
-def _reading(recording: Recording, event: Event, inline: bool) -> Reading | None:
+def reading_told(recording: Recording, event: Event, *, inline: bool) -> Reading | None:
     """The reading of a model call; with the conversation where content is written."""
     if event.call.kind not in (Kind.HTTP, Kind.MODEL):
         return None

@@ -7,15 +7,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from reenact.facts.call import Json
+from reenact.facts.evals import MARK
 from reenact.interop.messages import opened
 from reenact.interop.rows.calls import Held, listing, mapping, microseconds, model_call, semantic, since, text
 from reenact.interop.rows.reading import Belongs, Row, Teller
+from reenact.interop.rows.recovered import Recovered
 from reenact.interop.traces import Facts, Item, Sort, Wrong
 
 SOURCE: Final = "evals"
 
 _URL: Final = "https://api.openai.com/v1/chat/completions"
 _LIKE: Final = re.compile(rb'"datasource_item"|"item"\s*:|"sample_id"|"ideal"\s*:')
+_LATEST_US: Final = 1 << 53
 _PARAMETERS: Final = ("model", "seed", "temperature", "top_p", "max_completion_tokens")
 
 
@@ -35,6 +38,9 @@ class Samples:
     def belongs(self, row: Row) -> Belongs | str:
         """By the item, or by the sample of a log."""
         at_us = microseconds(row.get("created_at"))
+        mark = mapping(mapping(row.get("item")).get(MARK))
+        if text(mark.get("run")) and isinstance(row.get("sample"), Mapping):
+            return Belongs(f"reenact {mark['run']}", "", _moment(mark, "at_us"))
         if isinstance(row.get("datasource_item"), Mapping):
             return Belongs(f"{row.get('run_id')} {row.get('id') or row.get('datasource_item_id')}", "", at_us)
         if text(row.get("sample_id")) and "event_id" in row:
@@ -46,7 +52,9 @@ class Samples:
 
     def facts(self, row: Row) -> Facts:
         """The agent is the model that was evaluated."""
-        return Facts(text(mapping(row.get("sample")).get("model")) or SOURCE)
+        mark = mapping(mapping(row.get("item")).get(MARK))
+        model = text(mapping(row.get("sample")).get("model"))
+        return Facts(text(mark.get("agent")) or model or SOURCE, text(mark.get("version")))
 
     def teller(self, began_us: int | None) -> Teller:
         """An item as a step, what was sampled as a model call, each grader's result as a step."""
@@ -58,6 +66,7 @@ class _Told:
 
     def __init__(self, began_us: int | None) -> None:
         self._began_us = began_us
+        self._recovered = Recovered()
 
     def told(self, rows: list[Row]) -> Iterator[Item]:
         """What a row says."""
@@ -67,6 +76,10 @@ class _Told:
             yield _event(row, at_us)
             return
         item = row.get("datasource_item") or row.get("item")
+        mark = mapping(mapping(item).get(MARK))
+        if mark and mapping(row.get("sample")):
+            yield from self._called(mapping(item), mark, mapping(row.get("sample")))
+            return
         if item is None:
             item = {name: row[name] for name in ("input", "ideal")}
         yield _step("item", item, None, at_us)
@@ -77,8 +90,16 @@ class _Told:
             yield _step(f"grader {result.get('name') or result.get('type') or ''}".strip()[:200], None, result, at_us)
 
     def rest(self) -> Iterator[Item]:
-        """Nothing: a row tells all of its item."""
-        return iter(())
+        """Calls of tools that no later row answers, of rows that were made of a run."""
+        return self._recovered.rest()
+
+    def _called(self, item: Mapping[str, Any], mark: Mapping[str, Any], sample: Mapping[str, Any]) -> Iterator[Item]:
+        """A model call of a run, and the calls of tools that it is told of."""
+        start_us, end_us = (since(_moment(mark, name), self._began_us) for name in ("at_us", "ended_us"))
+        asked = {**mapping(sample.get("parameters")), "tools": item.get("tools") or None}
+        called = _sample({**sample, "input": item.get("input")}, start_us, end_us, asked)
+        yield from self._recovered.before(called)
+        yield called
 
 
 def _step(name: str, asked: Json, answered: Json, at_us: int | None) -> Item:
@@ -89,10 +110,25 @@ def _step(name: str, asked: Json, answered: Json, at_us: int | None) -> Item:
     )
 
 
-def _sample(sample: Mapping[str, Any], at_us: int | None) -> Item:
-    """What was sampled: messages that a model was given, and those it gave."""
+def _moment(mark: Mapping[str, Any], name: str) -> int | None:
+    """A time of a row that was made of a run, microseconds since the epoch."""
+    at_us = mark.get(name)
+    return at_us if isinstance(at_us, int) and not isinstance(at_us, bool) and 0 < at_us < _LATEST_US else None
+
+
+def _sample(
+    sample: Mapping[str, Any], at_us: int | None, end_us: int | None = None, asked: Mapping[str, Json] | None = None
+) -> Item:
+    """What was sampled: messages that a model was given, and those it gave.
+
+    Args:
+        sample: It.
+        at_us, end_us: Microseconds since the run began; None where that is not known.
+        asked: Parameters and tools of the request, where all of them are known.
+    """
     given, came = sample.get("input"), sample.get("output")
     request: dict[str, Json] = {name: sample[name] for name in _PARAMETERS if sample.get(name) is not None}
+    request |= {name: value for name, value in (asked or {}).items() if value is not None}
     request["messages"] = _messages(given, "user")
     said = _messages(came, "assistant")
     if not said and text(sample.get("output_text")):
@@ -102,9 +138,11 @@ def _sample(sample: Mapping[str, Any], at_us: int | None) -> Item:
     response: dict[str, Json] | None = None
     if said:
         choice = {"index": 0, "message": said[-1], "finish_reason": sample.get("finish_reason") or "stop"}
-        response = {"model": sample.get("model"), "choices": [choice], "usage": sample.get("usage")}
-    missing = ("tools",) if given else ("messages", "system", "tools")
-    return model_call(Held(_URL, request, response, error=wrong, start_us=at_us, missing=missing))
+        model = sample.get("model_answered") or sample.get("model")
+        response = {"id": sample.get("id") or "", "model": model, "choices": [choice], "usage": sample.get("usage")}
+    missing = () if asked is not None else ("tools",) if given else ("messages", "system", "tools")
+    held = Held(_URL, request, response, error=wrong, start_us=at_us, end_us=end_us, missing=missing)
+    return model_call(held)
 
 
 def _event(row: Row, at_us: int | None) -> Item:

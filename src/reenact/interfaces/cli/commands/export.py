@@ -38,6 +38,7 @@ REPORT = "markdown"
     reenact export vcr @ -o tests/cassettes/test_refund.yaml
     reenact export har 7f3c > run.har
     reenact export json @ -o run.json
+    reenact export evals @ -o evals.jsonl
     reenact export otel @ -o trace.json
     reenact export markdown @failed -o incident.md
     reenact export markdown 7f3c e91a > comparison.md
@@ -61,11 +62,14 @@ def command(
     content: str | None,
     dialect: str | None,
 ) -> None:
-    """Write the HTTP exchanges of REF (default: @, the last run) in a format that other tools read.
+    """Write REF (default: @, the last run) in a format that other tools read: its HTTP exchanges, model calls or spans.
 
     FORMAT is vcr (a cassette that VCR.py plays back; in JSON where the file ends in .json), har (an HTTP archive 1.2)
     or json (plain data). With -o, json also writes a script of thirty lines beside the file, which runs a Python
     program against the recorded answers without reenact.
+
+    evals writes its model calls as JSON Lines of OpenAI Evals: a row for each, what was asked as the item, what came as
+    the sample. Imported again (reenact import evals), they are one run.
 
     otel writes the run as a trace of OpenTelemetry: with -o as OTLP's JSON (protobuf where the file ends in .pb), else
     it is sent to otel.endpoint of the settings.
@@ -199,8 +203,8 @@ def _save(output: Path, written: Written) -> None:
 
 def _tell(shell: Shell, written: Written, output: Path | None, run: str) -> None:
     if shell.json and output is not None:
-        shell.line({"file": str(output), "exchanges": written.exchanges, "lost": dict(written.lost)})
-    many = counted(written.exchanges, "exchange")
+        shell.line({"file": str(output), f"{written.what}s": written.exchanges, "lost": dict(written.lost)})
+    many = counted(written.exchanges, written.what)
     shell.talk(f"reenact: {run}: {many} written" + (f" to {safe(str(output))}" if output is not None else ""))
     for what, count in written.lost.items():
         shell.talk(f"reenact: not in the file: {count} {safe(what)}")
