@@ -93,7 +93,7 @@ def test_a_damaged_file_of_the_right_format_gets_no_guess(tmp_path: Path) -> Non
 def test_a_misspelled_format_is_refused_with_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
         read("mesages", tmp_path / "file", Asked())
-    assert "did you mean messages? these are read: vcr, har, json, messages" in str(raised.value.cause)
+    assert "did you mean messages? these are read: vcr, har, json, inspect" in str(raised.value.cause)
 
 
 def test_a_format_of_another_package_becomes_a_run(added: None, bring: Bring) -> None:

@@ -21,6 +21,8 @@ VECTORS: Final = "calls of models for vectors"
 FUNCTIONS: Final = "calls of models in the process"
 PARTS: Final = "parts of messages that are no text (images, files, reasoning)"
 WIRE: Final = "model calls as they crossed the wire: bytes, headers, pieces of streams"
+PROTOCOL: Final = "model calls of another provider or protocol, told as chat completions of OpenAI"
+TOOLS: Final = "calls of tools as events: what they were asked and gave stands in the rows around them"
 NAMES: Final = "names of user, tenant and session"
 UNFINISHED: Final = "model calls whose answer is not whole"
 
@@ -44,6 +46,7 @@ def rows(recording: Recording, lost: Counter[str]) -> Iterator[bytes]:
             continue
         if event.call.kind is Kind.HTTP:
             lost[WIRE] += 1
+        lost[PROTOCOL] += (reading.dialect, reading.provider) != ("openai.chat", "openai")
         if reading.partial and reading.error is None:
             lost[UNFINISHED] += 1
         mark: dict[str, Json] = {"run": run.id, "event": event.number, "agent": run.agent, "version": run.version}
@@ -59,6 +62,8 @@ def rows(recording: Recording, lost: Counter[str]) -> Iterator[bytes]:
 def _unfit(event: Event, reading: Reading | None) -> str:
     """Why an event is no row; empty for one that is, or that stands in the rows of others."""
     if reading is None:
+        if event.call.kind is Kind.TOOL:
+            return TOOLS
         return "" if is_original(event.call) else f"events of kind {event.kind}"
     if reading.sort == "embedding":
         return VECTORS

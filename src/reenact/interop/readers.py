@@ -9,6 +9,7 @@ group ``reenact.readers``, whose name is the format's. It is loaded when that fo
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
@@ -209,7 +210,12 @@ def _plain(head: bytes) -> bool:
 
 def _messages(head: bytes) -> bool:
     first = head.lstrip().partition(b"\n")[0]
-    return _object(first) and (b'"messages"' in first or (b'"request"' in first and b'"response"' in first))
+    try:
+        row = json.loads(first) if _object(first) else None
+    except (ValueError, RecursionError):  # longer than the head, or no JSON
+        said = b'"messages"' in first or (b'"request"' in first and b'"response"' in first)
+        return said and _object(first) and not trajectories.fits(head)
+    return isinstance(row, dict) and ("messages" in row or ("request" in row and "response" in row))
 
 
 def _object(head: bytes) -> bool:
@@ -235,13 +241,6 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
         _plain,
         lambda data, asked: [plain.read(data, asked.only)],
     ),
-    _Messages(),
-    _Traces(
-        "otlp",
-        "traces of OpenTelemetry (OTLP as JSON, JSON Lines or protobuf), in any dialect of model calls",
-        otlp.fits,
-        traces.read,
-    ),
     _Traces(
         "inspect",
         "logs of Inspect AI (.eval archives, JSON)",
@@ -259,6 +258,13 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
         "runs of LangSmith (JSON, JSON Lines)",
         langsmith.fits,
         lambda file: traces.read(file, langsmith.Runs()),
+    ),
+    _Messages(),
+    _Traces(
+        "otlp",
+        "traces of OpenTelemetry (OTLP as JSON, JSON Lines or protobuf), in any dialect of model calls",
+        otlp.fits,
+        traces.read,
     ),
     _Traces(
         "claude-code",
@@ -303,7 +309,7 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
         lambda file: rows(file, mlflow.Traces),
     ),
 )
-"""The readers of this package, in the order in which they are listed."""
+"""The readers of this package, in the order in which they are listed; those that know a file better stand first."""
 
 
 def readers() -> dict[str, Reader]:

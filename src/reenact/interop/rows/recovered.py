@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Final
 
 from reenact.facts.call import Json
-from reenact.interop.messages import conversation
+from reenact.interop.messages import conversation, opened
 from reenact.interop.rows.calls import tool_call
 from reenact.interop.traces import Item
 
@@ -45,7 +45,7 @@ class Recovered:
 
 
 def _told(call: Mapping[str, Json], result: Json) -> Item:
-    return tool_call(str(call.get("name") or "tool"), str(call.get("id")), call.get("arguments"), result)
+    return tool_call(str(call.get("name") or "tool"), str(call.get("id")), opened(call.get("arguments")), result)
 
 
 class Conversations:

@@ -41,6 +41,7 @@ _COLUMNS: Final[Mapping[str, str]] = {
     "scores": "langfuse.trace.scores",
 }
 """What a column of an observation or trace says, as the attribute that says it on a span."""
+_OF_TRACES: Final = frozenset({"tags", "scores"})
 _CONTEXT: Final[Mapping[str, str]] = {
     "userId": "langfuse.user.id",
     "sessionId": "langfuse.session.id",
@@ -98,7 +99,7 @@ class Observations:
             text(held.get("name")) or text(held.get("type")).lower() or "observation",
             time_ns(_column(held, "startTime") or held.get("timestamp")),
             time_ns(_column(held, "endTime")),
-            _attributes(trace, held, said),
+            _attributes(trace, held, said, root=not parent),
             resource,
             text(mapping(said.get("scope")).get("name")),
             failed=text(held.get("level")).upper() == "ERROR",
@@ -116,7 +117,9 @@ def _of_trace(trace: Mapping[str, Any], rows: list[Any]) -> Iterator[tuple[Any, 
     roots = [row for row in rows if not _column(mapping(row), "parentObservationId")]
     above = own if len(roots) != 1 and own else ""
     if above:
-        yield trace, trace, ""
+        ends = [_column(mapping(row), "endTime") for row in rows]
+        ended = max(ends, key=lambda each: time_ns(each) or 0, default=None)
+        yield trace, {**trace, "endTime": ended}, ""
     for row in rows:
         yield trace, row, _column(mapping(row), "parentObservationId") or above
 
@@ -156,12 +159,15 @@ def _column(row: Mapping[str, Any], name: str) -> Any:
     return row.get(_CAPITAL.sub(r"_\1", name).lower()) if value is None else value
 
 
-def _attributes(trace: Mapping[str, Any], row: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Json]:
+def _attributes(
+    trace: Mapping[str, Any], row: Mapping[str, Any], said: Mapping[str, Any], *, root: bool
+) -> dict[str, Json]:
+    """What an observation says; a root also what its trace says of itself."""
     found: dict[str, Json] = {key: _number(key, value) for key, value in mapping(said.get("attributes")).items()}
     plain = {key: value for key, value in said.items() if key not in ("attributes", "resourceAttributes", "scope")}
     found |= {f"langfuse.observation.metadata.{key}": value for key, value in plain.items()}
     for name, attribute in _COLUMNS.items():
-        value = _column(row, name)
+        value = _column(trace if root and name in _OF_TRACES else row, name)
         if value not in (None, {}, []):
             found[attribute] = opened(value)
     if "langfuse.observation.usage_details" not in found and row.get("usage"):
