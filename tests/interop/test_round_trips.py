@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from vcr.serializers import yamlserializer
 
+from reenact.abc.sources import CLOCK, ENTROPY
+from reenact.abc.store import Store
 from reenact.errors import InteropError
+from reenact.facts.conversations import data_of, digest_of, lines_of
+from reenact.facts.policy import Policy
+from reenact.facts.reading import Reading
+from reenact.facts.run import Run
+from reenact.facts.traced import reading_in
 from reenact.interop import archive_writing, archives, cassette_writing, cassettes, plain, yamltext
+from reenact.interop.arriving import arrive
 from reenact.interop.assembling import DECODED, ENCODED, LENGTH, exchange
 from reenact.interop.exchanges import Exchange, decoded, header
+from reenact.interop.formats import read, write
+from reenact.interop.readers import Asked
+from reenact.recording.opening import Who
+from reenact.store import open_store
+from tests.interop.trees import at
+from tests.interop.trees import run as run_of
 
 NAMES = st.text("!#$%&'*+.^_`|~0123456789abcXYZ-", min_size=1, max_size=12).filter(
     lambda name: name.lower() not in SPOKEN
@@ -189,3 +206,54 @@ def _has_merge(value: Any) -> bool:
     if isinstance(value, dict):
         return any(key in ("<<", "=") or _has_merge(item) for key, item in value.items())
     return isinstance(value, list) and any(map(_has_merge, value))
+
+
+# --- rows of evaluations ---------------------------------------------------------------------------------------------
+
+TEXTS = st.text(max_size=12)
+CALLS = st.lists(
+    st.tuples(st.sampled_from(["find", "send"]), st.dictionaries(st.text(max_size=3), st.integers())), max_size=2
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=8, deadline=None)
+@given(st.lists(st.tuples(TEXTS, CALLS), min_size=1, max_size=3), st.sampled_from([0, 0.5]))
+def test_model_calls_come_back_as_one_run(said: list[tuple[str, Any]], warm: float) -> None:
+    spans = [run_of(1, "chain", "desk", {"q": 1}, {"a": 1}, end_time=at(59))]
+    messages: list[Any] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
+    for number, (text, called) in enumerate(said, 2):
+        calls = [
+            {"id": f"c{number}{nth}", "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
+            for nth, (name, given) in enumerate(called)
+        ]
+        answer = {"role": "assistant", "content": text or "-", **({"tool_calls": calls} if calls else {})}
+        asked = {"model": "m", "temperature": warm, "messages": list(messages)}
+        spans.append(run_of(number, "llm", "chat", asked, {"choices": [{"message": answer, "finish_reason": "stop"}]}))
+        messages += [answer, *({"role": "tool", "tool_call_id": each["id"], "content": "got"} for each in calls)]
+    with TemporaryDirectory() as folder, open_store(f"{folder}/.reenact") as store:
+        first = _arrived(store, Path(folder), "langsmith", json.dumps(spans).encode())
+        written = write("evals", store.open(first))
+        again = _arrived(store, Path(folder), "evals", written.data)
+        assert written.exchanges == len(said)
+        assert [_told(each) for each in _readings(store, again)] == [_told(each) for each in _readings(store, first)]
+        assert again.totals.tools == sum(len(called) for _, called in said)
+
+
+def _arrived(store: Store, folder: Path, form: str, data: bytes) -> Run:
+    path = folder / form
+    path.write_bytes(data)
+    found, origin = read(form, path, Asked())
+    (made,) = arrive(store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY)
+    return made.run
+
+
+def _readings(store: Store, run: Run) -> list[Reading]:
+    recording = store.open(run)
+    models = [each for each in recording.events() if each.kind == "model"]
+    return [reading_in(recording.body(each.request), recording.body(each.answer)) for each in models]
+
+
+def _told(reading: Reading) -> tuple[Any, ...]:
+    """What a replay looks at, and what was asked beside it."""
+    calls = [(each["id"], each["name"], data_of(each["arguments"])) for each in reading.tool_calls]  # type: ignore[index, call-overload]
+    return digest_of(lines_of(reading)), reading.model_asked, reading.text, calls, reading.params["temperature"]

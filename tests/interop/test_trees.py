@@ -17,7 +17,7 @@ from reenact.errors import InteropError
 from reenact.facts.call import Failure
 from reenact.facts.run import Run
 from reenact.facts.traced import Grade, graded, is_original, reading_in
-from reenact.interop.formats import read
+from reenact.interop.formats import read, write
 from reenact.interop.originals import LARGEST_HELD
 from reenact.interop.otlp.documents import LARGEST
 from reenact.interop.readers import HEAD, Asked, readers
@@ -584,3 +584,14 @@ def test_two_traces_in_one_document_are_two_runs_each_with_its_own_original(brin
         *_, original = recording.events()
         kept = recording.body(original.answer).decode()
         assert (mine in kept, other in kept) == (True, False)
+
+
+def test_what_is_exported_as_rows_of_evaluations_replays_without_a_miss(bring: Bring, store: Store) -> None:
+    found = brought(bring, "langsmith")
+    written = write("evals", store.open(found))
+    assert (written.exchanges, written.what) == (2, "row")
+    assert "calls of tools as events: what they were asked and gave stands in the rows around them" in written.lost
+    (again,) = bring("evals", written.data.decode())
+    replayed = reenact.replay(again, entry=answer, store=store)
+    assert (replayed.output, replayed.matched, replayed.unused, replayed.fidelity) == ("It is lost.", 3, 0, "semantic")
+    assert [each.id for each in bring("evals", written.data.decode())] == [again.id]

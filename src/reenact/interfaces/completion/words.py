@@ -28,7 +28,7 @@ kit: run --budget --failed --agent=agent --user=user --tenant=tenant --session=s
 triage: --group= -n= --zone= --markdown --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --before= --where= -k= --store= --json --no-pager --help -h
 pack: run -o=file --output=file --no-check --store= --json --no-pager --help -h
 unpack: file --store= --json --no-pager --help -h
-import: vcr|har|json|messages|otlp|inspect|langfuse|langsmith|claude-code|openai|anthropic|bedrock|evals|vertex|mlflow| file --only= --url= --param= --agent=agent --tag=tag --dry-run --store= --json --no-pager --help -h
+import: vcr|har|json|inspect|langfuse|langsmith|messages|otlp|claude-code|openai|anthropic|bedrock|evals|vertex|mlflow| file --only= --url= --param= --agent=agent --tag=tag --dry-run --store= --json --no-pager --help -h
 export: vcr|har|json|evals|otel|markdown| run text -o=file --output=file --content=reference|inline| --dialect=otel|otel-before|openinference| --store= --json --no-pager --help -h
 serve: --bind= --grpc= --token-env= --store= --json --no-pager --help -h
 textconv: file --git --store= --json --no-pager --help -h
