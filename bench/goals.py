@@ -61,6 +61,7 @@ STEPS = 200
 """Steps of each of their runs."""
 
 SLOW = {
+    "import_traces": 3,
     "long_bytes": 1,
     "long_text": 1,
     "long_rows": 1,
@@ -111,6 +112,7 @@ def recording() -> list[Row]:
     added, kept, chunk = Figure(model, "added_us"), Figure(model, "save_ms"), Figure("first_chunk", "later_ms")
     vcr, large, grown, models = "vcr_http[1000]", "large_argument[20]", "grown_state[200]", "grown_models[200]"
     sent = "spans[1000]"
+    traces = "import_traces[2000]"
     return [
         Row("record an HTTP read: added in the agent's thread", Figure(read, "added_us"), "µs", "most", 60),
         Row("  the thread's own work alone", Figure(read, "added_work_us"), "µs", "most", 60),
@@ -145,6 +147,10 @@ def recording() -> list[Row]:
         Row("send a span of a recorded call: agent's thread", Figure(sent, "thread_us"), "µs", "most", 20),
         Row("  by the clock, with the threads beside it", Figure(sent, "wall_us"), "µs"),
         Row("  what a span costs there by itself", Figure("sdk_spans[1000]", "thread_us"), "µs"),
+        Row("import a span of 1 KB without content, 1,500 a second", Figure(traces, "span_us"), "µs", "most", 667),
+        Row("  with a scanner, 5,000 a second", Figure(traces, "scanned_us"), "µs", "most", 200),
+        Row("  a MiB of spans with content, 1.5 MiB a second", Figure(traces, "mib_ms"), "ms", "most", 667),
+        Row("  with a scanner, 5 MiB a second", Figure(traces, "scanned_mib_ms"), "ms", "most", 200),
         Row("first chunk of a stream: later than unrecorded", chunk, "ms", "most", 0.3),
         Row("  against a neighbour", chunk, "ms", "faster", 60, Figure("vcr_first_chunk", "later_ms")),
     ]  # fmt: skip

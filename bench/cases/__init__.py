@@ -54,6 +54,7 @@ from bench.cases.states import (
     steps_models,
     steps_whole,
 )
+from bench.cases.traces import import_traces
 from bench.cases.travel import diff, list_steps, look_up, watch
 
 CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
@@ -82,6 +83,7 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         import_recorder,
         import_reenact,
         import_standard,
+        import_traces,
         import_vcr,
         kept_grows,
         kept_whole,
