@@ -37,6 +37,7 @@ def test_record_keeps_the_command_as_it_is(recorded: list[Any], reenact: Cli) ->
         "record", "--agent", "a@1", "--tag", "k=v", "--order", "off", "--", "prog", "--json", "-n", "--", "x"
     )
     ((argv, options),) = recorded
+    assert callable(options.pop("meanwhile"))
     assert argv == ("prog", "--json", "-n", "--", "x")
     assert options == {
         "store_url": None,

@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
+from reenact.facts import call as calls
+from reenact.facts import order as orders
 from reenact.facts import record as records
+from reenact.facts import run as runs
 from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Kind, Stream, Value
 from reenact.facts.order import Delivery, Tag
 from reenact.facts.record import (
@@ -41,6 +44,8 @@ from reenact.seams import lanes
 from tests.privacy.canaries import seen
 
 SECRET = "sk-proj-Zq3vT9xKb7LmW2nRc4Yd8sPf6HgJ1uQer5Ta0oEi"
+NAMES = {**vars(calls), **vars(orders), **vars(runs)}
+"""What annotations may name that is imported for the type checker alone."""
 SILENT = (int, float, bool, type(None), enum.Enum)
 """Types that hold no text of anybody's."""
 
@@ -63,7 +68,7 @@ def is_fact(kind: Any) -> bool:
 
 def fields_of(kind: Any) -> Mapping[str, Any]:
     names = kind._fields if not dataclasses.is_dataclass(kind) else [each.name for each in dataclasses.fields(kind)]
-    hints = typing.get_type_hints(kind)
+    hints = typing.get_type_hints(kind, localns=NAMES)
     return {name: hints[name] for name in names}
 
 

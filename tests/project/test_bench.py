@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench import peers
 from bench.goals import cases, rows
 from bench.rounds import Case, Figure, Row, judge, paired, schedule, spread
 from bench.table import render
@@ -88,4 +89,10 @@ def test_one_case_runs_from_the_command_line_without_anything_beside_the_checkou
     command = [sys.executable, "-m", "bench", "--rounds", "1", "--only", "show_help"]
     ran = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stderr
-    assert "reenact --help" in ran.stdout and "Other tools: " in ran.stdout
+    assert "reenact --help" in ran.stdout
+    assert "Other tools: " not in ran.stdout, "they are measured with the whole table alone"
+
+
+def test_without_a_runner_the_other_tools_are_said_to_be_unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REENACT_PEERS", "no/such/folder")
+    assert peers.report().startswith("Other tools: not measured")

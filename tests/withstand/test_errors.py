@@ -139,7 +139,6 @@ def test_a_run_without_an_entry_point(tmp_path: Path) -> None:
     "words",
     [
         ("erase",),
-        ("resend",),
         ("vault", "unlock"),
     ],
 )
