@@ -14,7 +14,7 @@ from typing import Any
 
 from reenact.errors import UnreplayableRun
 from reenact.facts.interruptions import by_signal_handler
-from reenact.facts.shapes import mro_of, namespace_of, type_name
+from reenact.facts.shapes import SCRIPT, mro_of, namespace_of, type_name
 
 CHAIN_LIMIT = 16
 """How many causes and contexts of one exception are followed."""
@@ -161,7 +161,8 @@ def find_class(name: str) -> type[Any] | None:
     """The class that a loaded module holds under this ``module.QualName``; nothing is imported."""
     parts = name.split(".")
     for cut in range(len(parts) - 1, 0, -1):
-        module = sys.modules.get(".".join(parts[:cut]))
+        holder = ".".join(parts[:cut])
+        module = (sys.modules.get(SCRIPT) if holder == "__main__" else None) or sys.modules.get(holder)
         if module is None:
             continue
         found: Any = module

@@ -13,7 +13,7 @@ import weakref
 from abc import ABCMeta
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 _MODULE = type.__dict__["__module__"]
 _QUALNAME = type.__dict__["__qualname__"]
@@ -50,13 +50,22 @@ def is_one_of(cls: type, table: Container[Any]) -> bool:
     return has_plain_metaclass(cls) and cls in table
 
 
+SCRIPT: Final = "__reenact_main__"
+"""Name of a script's module in a replay that calls a function of it: its ``__main__`` is the replay's own."""
+
+
 def module_name(cls: type) -> str:
-    """Name of the module a class says it is from; ``?`` where it lies about it. Never raises."""
+    """Name of the module a class says it is from; ``?`` where it lies about it. Never raises.
+
+    A class of a script is from ``__main__`` in a replay too.
+    """
     try:
         module = _MODULE.__get__(cls)
     except Exception:
         module = "?"
-    return module if type(module) is str else "?"
+    if type(module) is not str:
+        return "?"
+    return "__main__" if module == SCRIPT else module
 
 
 def type_name(cls: type) -> str:

@@ -28,6 +28,7 @@ from reenact.recording.writer import Receipt
 from reenact.seams import background, lanes, stdout, wiring
 from reenact.seams.carriers import cancelled
 from reenact.seams.files import file_digests
+from reenact.seams.given import undeclared_of
 from reenact.store import borrow_store, give_back
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -354,7 +355,8 @@ def _root_block(
         target_name, file = _address(function)
         entry = replace(entry, kind="callable", target=target_name, file=file)
         encoded = encode({"args": list(arguments[0]), "kwargs": arguments[1]})
-        head = {"opaque": list(encoded.opaque)}
+        undeclared = undeclared_of(function, encoded)
+        head = {"opaque": list(encoded.opaque)} | ({"undeclared": list(undeclared)} if undeclared else {})
         call = Call(Kind.INPUT, "arguments", Effect.NONE, "value/1", head, encoded.body, observed=True)
     run = new_run(who, entry, policy, CLOCK, ENTROPY)
     if store is not None and not isinstance(store, str):

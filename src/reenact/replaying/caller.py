@@ -17,12 +17,14 @@ from reenact.errors import ForkError, Halt, UnreplayableRun
 from reenact.facts.call import RETURN, Call, Effect, Failure, Kind, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
-from reenact.facts.values import decode, describe_error, encode
+from reenact.facts.shapes import SCRIPT
+from reenact.facts.values import describe_error, encode
 from reenact.replaying import process
 from reenact.replaying.entries import recording_command
 from reenact.replaying.session import ReplaySession
 from reenact.replaying.turns import HERE, untold
 from reenact.seams import lanes
+from reenact.seams.given import given_to
 from reenact.seams.origins import agents_line
 from reenact.seams.places import installed
 
@@ -108,7 +110,7 @@ def _runs_when_imported(session: ReplaySession) -> UnreplayableRun:
 
 def _script(file: str) -> Any:
     """A script as a module: its definitions, without what stands under ``if __name__ == "__main__"``."""
-    spec = importlib.util.spec_from_file_location("__reenact_main__", file)
+    spec = importlib.util.spec_from_file_location(SCRIPT, file)
     if spec is None or spec.loader is None:
         raise ImportError(f"{file} cannot be loaded")
     module = importlib.util.module_from_spec(spec)
@@ -117,11 +119,11 @@ def _script(file: str) -> Any:
     return module
 
 
-def arguments_of(session: ReplaySession) -> tuple[list[Any], dict[str, Any]]:
-    """The recorded arguments of the entry point; none where the run has none.
+def arguments_of(session: ReplaySession, function: Callable[..., Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The recorded arguments of the entry point, of the types that it declares; none where the run has none.
 
     Raises:
-        UnreplayableRun: An argument could not be stored, and needs a live value.
+        UnreplayableRun: An argument could not be stored, and needs a live value, or is of a type that is not declared.
     """
     first = _recorded_arguments(session)
     if first is None and session.arguments is None:
@@ -134,8 +136,7 @@ def arguments_of(session: ReplaySession) -> tuple[list[Any], dict[str, Any]]:
             next_command="reenact replay @ --entry module:factory",
             missing=tuple(opaque),
         )
-    values = decode(skip_arguments(session))
-    return list(values["args"]), dict(values["kwargs"])
+    return given_to(function, skip_arguments(session))
 
 
 def arguments_for(session: ReplaySession, function: Callable[..., Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -150,7 +151,7 @@ def arguments_for(session: ReplaySession, function: Callable[..., Any]) -> tuple
         return [], {}
     if session.turns is not None and session.arguments is None:
         return [_first_turn(session, function)], {}
-    args, named = arguments_of(session)
+    args, named = arguments_of(session, function)
     if session.arguments is not None:
         signature = inspect.signature(function)
         try:
@@ -279,6 +280,12 @@ def main() -> None:
         sys.exit(UnreplayableRun.exit_code)
     try:
         args, options = arguments_for(session, function)
+    except UnreplayableRun as error:
+        session.fault(error)
+        sys.exit(error.exit_code)
+    except Halt:
+        sys.exit(1)
+    try:
         with replaying.entered():
             result = call(session, function, *args, **options)
         replaying.output = encode(result).body.decode()

@@ -105,8 +105,25 @@ def _arguments(scene: Scene, more: str) -> Item:
             ),
             stops=Stops.CODE,
         )
+    undeclared = event.call.head.get("undeclared")
+    if isinstance(undeclared, (list, tuple)) and undeclared:
+        name = str(undeclared[0])
+        return Item(
+            Bucket.INPUT,
+            "input",
+            Standing.PARTIAL,
+            f"{entry.target} was called with a type that is not declared, and comes back by that only: {name}",
+            (event.number,),
+            capture=(f"annotate its parameter, as def {_function(entry.target)}(task: {name.rpartition('.')[2]})",),
+            stops=Stops.CODE,
+        )
     about = f"the arguments of {entry.target}, exactly{more}"
     return Item(Bucket.INPUT, "input", Standing.CAPTURED, about, (event.number,))
+
+
+def _function(target: str) -> str:
+    """The last name of ``module:qualname``."""
+    return target.rpartition(":")[2].rpartition(".")[2]
 
 
 def _system_prompt(models: list[ModelCall]) -> Item:

@@ -1,0 +1,127 @@
+"""The arguments of a recorded entry point come back as what its parameters declare, those of a script too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fresh.desk import Desk
+
+PROGRAM = """
+import sys
+from dataclasses import dataclass, field
+from enum import Enum
+
+import reenact
+
+
+class Haste(Enum):
+    SLOW = 1
+    FAST = 2
+
+
+@dataclass
+class Task:
+    order: str
+    haste: Haste = Haste.SLOW
+    tags: list[str] = field(default_factory=list)
+
+
+class Gone(Exception):
+    pass
+
+
+@reenact.tool(effect="read")
+def find(order: str) -> Task:
+    if order == "0":
+        raise Gone(order)
+    return Task(order)
+
+
+def done(*tasks):
+    assert all(type(each) is Task and type(each.haste) is Haste for each in tasks), tasks
+    try:
+        find("0")
+    except Gone:
+        return [find(each.order) for each in tasks]
+
+
+@reenact.record
+def placed(task: Task):
+    return done(task)
+
+
+@reenact.record
+def named(*, task: "Task | None" = None):
+    return done(task)
+
+
+@reenact.record
+def further(first: str, *tasks: Task, **others: Task):
+    return done(*tasks, *others.values())
+
+
+@reenact.record
+def inside(batches: dict[str, list[Task]]):
+    return done(*batches["new"])
+
+
+@reenact.record
+async def later(task: Task):
+    return done(task)
+
+
+@reenact.record
+def undeclared(task):
+    return done(task)
+
+
+if __name__ == "__main__":
+    CALLS
+"""
+CALLS = {
+    "placed": 'placed(Task("7", Haste.FAST, ["x"]))',
+    "named": 'named(task=Task("7"))',
+    "further": 'further("a", Task("1"), Task("2"), last=Task("3"))',
+    "inside": 'inside({"new": [Task("1"), Task("2", Haste.FAST)]})',
+    "later": 'import asyncio; asyncio.run(later(Task("7")))',
+}
+
+
+def called(folder: Path, call: str) -> Desk:
+    desk = Desk(folder)
+    (desk.folder / "agent.py").write_text(PROGRAM.replace("CALLS", call))
+    ended = desk.run("python", "agent.py")
+    assert ended.code == 0, ended.err.decode()
+    return desk
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_records_come_back_by_what_the_parameters_declare(tmp_path: Path, name: str) -> None:
+    desk = called(tmp_path, CALLS[name])
+    replayed = desk.replay()
+    assert (replayed.code, b"verdict: same (exact)" in replayed.err) == (0, True), replayed.err.decode()
+    assert b"verdict: replays as code" in desk.run("reenact", "kit", "@").out
+
+
+def test_a_replay_in_the_process_has_them_too(tmp_path: Path) -> None:
+    desk = called(tmp_path, "pass")
+    (desk.folder / "again.py").write_text(
+        "import agent, reenact\n"
+        "agent.placed(agent.Task('7'))\n"
+        "found = reenact.replay('@', entry=agent.placed)\n"
+        "print(found.verdict, found.output)\n"
+    )
+    ended = desk.run("python", "again.py")
+    assert ended.out.startswith(b"exact [Task(order='7'"), (ended.out + ended.err).decode()
+
+
+def test_what_no_parameter_declares_is_said_when_it_is_recorded_and_in_its_replay(tmp_path: Path) -> None:
+    desk = called(tmp_path, 'undeclared(Task("7"))')
+    kit = desk.run("reenact", "kit", "@").out.decode()
+    assert "verdict: replays as events" in kit
+    assert "called with a type that is not declared, and comes back by that only: __main__.Task" in kit
+    assert "annotate its parameter, as def undeclared(task: Task)" in kit
+    replayed = desk.replay()
+    assert replayed.code == 3 and b"verdict: cannot be replayed" in replayed.err and b"Traceback" not in replayed.err
