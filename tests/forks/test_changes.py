@@ -7,6 +7,7 @@ import json
 import pytest
 
 import reenact
+from reenact.errors import EventNotFound
 from tests.forks.conftest import Forks
 
 TRIAGE = """
@@ -126,6 +127,31 @@ def test_the_plan_is_printed_and_nothing_is_made(forks: Forks) -> None:
     assert "asked anew      look (2 times" in told
     assert "blocked write   mail (1 recorded)" in told
     assert len(forks.runs()) == 1
+
+
+def test_code_gets_the_plan_as_a_value() -> None:
+    @reenact.tool(effect="read")
+    def look(what: str) -> str:
+        return what
+
+    @reenact.tool
+    def mail(text: str) -> None: ...
+
+    @reenact.record(store="memory:planned")
+    def agent() -> None:
+        look("a")
+        mail(look("b"))
+
+    agent()
+    with reenact.open_store("memory:planned") as store:
+        run = store.run("@")
+        for entry in (agent, "agents:main"):
+            plan = reenact.fork(run, "look#2", live="all", entry=entry, store=store, dry_run=True)
+            assert (plan.frozen, plan.anew, plan.writes) == (1, {"look": 1}, {"mail": 1})
+            assert "blocked write   mail (1 recorded)" in "\n".join(plan.lines())
+        assert [each.id for each in store.runs()] == [run.id], "nothing is made"
+        with pytest.raises(EventNotFound, match="no event 9"):
+            reenact.fork(run, 9, store=store, dry_run=True)
 
 
 SHAPES = """

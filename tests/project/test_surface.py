@@ -19,8 +19,8 @@ FACADE = Path(reenact.__file__)
 CONTRACT = {
     "record": "(fn=None, *, agent=None, user=None, tenant=None, session=None, tags=None, store=None, policy=None)",
     "replay": "(run, *, mode='code', entry=None, store=None, policy=None, through=(), live=(), order='exact')",
-    "fork": "(run, at, *, change=None, live='reads', allow_writes=(), entry=None, store=None)",
-    "resume": "(run, *, entry=None, store=None)",
+    "fork": "(run, at, *, change=None, live='reads', allow_writes=(), entry=None, store=None, dry_run=False)",
+    "resume": "(run, *, entry=None, store=None, settle='', result=None)",
     "compare": "(left, right, *, store=None)",
     "step": "(name, state=None, *, grows=())",
     "tool": "(fn=None, *, effect='write', name=None, key=None, state=())",

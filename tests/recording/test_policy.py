@@ -73,6 +73,40 @@ def test_the_list_of_fields_is_the_one_that_is_proven_here() -> None:
     assert {field.name for field in fields(Policy)} == elsewhere | here
 
 
+def test_a_replay_ignores_what_its_policy_names_beside_the_rules_of_the_run(store: reenact.Store) -> None:
+    told = ["one"]
+
+    @reenact.tool(effect="read")
+    def look(query: str, trace: str, session: str) -> str:
+        return query
+
+    @reenact.tool(effect="read")
+    def ask() -> str:
+        return told[0]
+
+    @reenact.record(store=store, policy=Policy(ignore={"session": "body.session"}))
+    def agent() -> str:
+        return look("tea", told[0], told[0]) + look("rum", "same", told[0]) + ask()
+
+    agent()
+    told[0] = "two"
+    with pytest.raises(reenact.Divergence):
+        reenact.replay("@", entry=agent, store=store)
+    for live in ((), ("ask",)):
+        policy = Policy(ignore={"trace": "body.trace"})
+        replay = reenact.replay("@", entry=agent, store=store, policy=policy, live=live)
+        assert replay.output == ("tearumtwo" if live else "tearumone")
+        if not live:
+            assert replay.verdict in ("exact", "same")
+            assert {line.partition(" applied")[0] for line in replay.report.remarks if "ignore rule" in line} == {
+                "ignore rule trace",
+                "ignore rule session",
+            }
+    told[0] = "three"
+    with pytest.raises(reenact.Divergence):
+        reenact.replay("@", entry=agent, store=store, policy=Policy(ignore={"query": "body.query"}))
+
+
 def test_what_is_required_and_missing_is_a_gap(store: reenact.Store) -> None:
     policy = Policy(require=("user_id", "tenant_id", "ticket", "version", "agent"))
     with reenact.record(agent="a@1", user="u", tags={"ticket": "8"}, store=store, policy=policy):

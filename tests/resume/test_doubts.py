@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 import reenact
-from reenact.errors import EffectInDoubt
+from reenact.errors import EffectInDoubt, UsageError
 from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.effects import Claim, Identities
 from tests.resume.conftest import Scene
@@ -124,3 +126,51 @@ def test_in_code_the_error_names_what_to_type() -> None:
         with pytest.raises(EffectInDoubt) as raised:
             reenact.resume(run, entry=agent, store=store)
         assert raised.value.next_command == f"reenact resume {run.id[-8:]} --settle retry"
+
+
+@pytest.fixture
+def failed_write() -> Iterator[tuple[reenact.Store, reenact.Run, Callable[[], str], list[str]]]:
+    """A run that a write failed in, in a store in memory; its function, and what it has sent."""
+    sent: list[str] = []
+    fails = [True]
+
+    @reenact.tool
+    def send(text: str) -> dict[str, str]:
+        sent.append(text)
+        if fails:
+            raise TimeoutError("no answer")
+        return {"id": "new"}
+
+    @reenact.record(store="memory:settled-in-code")
+    def agent() -> str:
+        return send("a")["id"]
+
+    with pytest.raises(TimeoutError):
+        agent()
+    fails.clear()
+    with reenact.open_store("memory:settled-in-code") as store:
+        yield store, store.run("@"), agent, sent
+
+
+def answers(store: Any, run: reenact.Run) -> list[bytes]:
+    return [store.open(run).body(event.answer) for event in store.events(run) if event.name == "send"]
+
+
+def test_code_says_what_a_write_in_doubt_gave(failed_write: Any) -> None:
+    store, run, agent, sent = failed_write
+    number = store.event(f"{run.id}:send#1").number
+    with pytest.raises(UsageError, match="what was it answered"):
+        reenact.resume(run, entry=agent, store=store, settle="done")
+    with pytest.raises(UsageError, match="there is no settle='perhaps'"):
+        reenact.resume(run, entry=agent, store=store, settle="perhaps")
+    again = reenact.resume(run, entry=agent, store=store, settle="done", result={"send#1": {"id": "old"}})
+    assert (again.id, again.status, sent) == (run.id, "ok", ["a"]), "it was not sent again"
+    assert answers(store, again) == [b'{"id":"old"}']
+    other = reenact.resume(run.id, entry=agent, store=store, settle="done", result={number: {"id": "older"}})
+    assert answers(store, other) == [b'{"id":"older"}'], "what was said wrong is said again"
+
+
+def test_code_has_a_write_in_doubt_made_again(failed_write: Any) -> None:
+    store, run, agent, sent = failed_write
+    again = reenact.resume(run, entry=agent, store=store, settle="retry")
+    assert (again.id, again.status, sent) == (run.id, "ok", ["a", "a"])

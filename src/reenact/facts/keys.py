@@ -185,9 +185,10 @@ class Rules:
         return blake2b(self.canonical(rule, head, body), key=self._secret[:64], digest_size=16).hexdigest()
 
 
-def rules_of(capture: Mapping[str, Json]) -> Rules:
-    """The comparison of a run, by what its recording was asked to do and has removed (``Run.capture``)."""
-    return Rules(capture.get("ignore") or {}, removed=listed(capture.get(REMOVED)))
+def rules_of(capture: Mapping[str, Json], more: Ignore = _NOTHING) -> Rules:
+    """The comparison of a run, by what its recording was asked to do and has removed (``Run.capture``), and by ``more``
+    ignore rules."""
+    return Rules({**(capture.get("ignore") or {}), **more}, removed=listed(capture.get(REMOVED)))
 
 
 def _erased(value: Any, removed: Listed) -> Any:

@@ -85,7 +85,7 @@ def replay(
             function without parameters, for a run whose arguments could not be stored, builds them itself. By
             default the recorded entry point, in a fresh interpreter.
         store: Where the run is; the default store if None.
-        policy: Reserved for ignore rules; the run's own are used.
+        policy: Its ignore rules join the run's own, and are named and counted in the remarks of the report.
         through: Names of tools whose own code runs, with what they call frozen.
         order: ``exact``, ``shuffle`` or ``shuffle:SEED``.
 
@@ -99,7 +99,9 @@ def replay(
     """
     if mode not in ("code", "events"):
         raise UsageError(f"there is no mode {mode!r}", cause="it is code or events")
-    options = Options(mode=mode, through=tuple(through), order=order, entry=entry if isinstance(entry, str) else "")
+    named = entry if isinstance(entry, str) else ""
+    ignore = dict(policy.ignore) if policy is not None else {}
+    options = Options(mode=mode, through=tuple(through), order=order, entry=named, ignore=ignore)
     if store is None and isinstance(run, str) and names_bundle(run):
         store = run
     owned = store is None or isinstance(store, str)

@@ -34,13 +34,13 @@ def open_session(recording: Recording, options: Options, tree: Tree | None = Non
     """
     run = recording.run
     session = TracedSession if is_traced(run) else ConversedSession if is_imported(run) else ReplaySession
-    return session(recording, redactor_of(run, tree), rules_of(run.capture), options)
+    return session(recording, redactor_of(run, tree), rules_of(run.capture, options.ignore), options)
 
 
 def open_preamble(recording: Recording, options: Options, deliveries: int, tree: Tree | None = None) -> Preamble:
     """The session of the process that served a request, as far as it had come by then (``deliveries``)."""
     run = recording.run
-    return Preamble(recording, redactor_of(run, tree), rules_of(run.capture), options, deliveries)
+    return Preamble(recording, redactor_of(run, tree), rules_of(run.capture, options.ignore), options, deliveries)
 
 
 def redactor_of(run: Run, tree: Tree | None = None) -> Redactor:

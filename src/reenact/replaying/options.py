@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Options:
         sources: The sources that the bundle carries are run, where the system cuts them off.
         save: Keep the replay as a run of its own.
         divert_output: What the agent writes to standard output goes to standard error (a program reads ours).
+        ignore: Ignore rules that join the run's own: name to path (``Policy.ignore``).
     """
 
     mode: str = "code"
@@ -38,3 +40,4 @@ class Options:
     sources: bool = False
     save: bool = False
     divert_output: bool = False
+    ignore: Mapping[str, str] = field(default_factory=dict)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, overload
 
 from reenact.abc.store import Store
 from reenact.errors import EffectInDoubt, EffectRefused, ForkError, UsageError
@@ -17,10 +17,12 @@ from reenact.timetravel.forks import resuming
 from reenact.timetravel.forks.allowing import require_known, with_settings
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import require_code_here
+from reenact.timetravel.forks.dry import DryRun
+from reenact.timetravel.forks.dry import dry_run as planned
 from reenact.timetravel.forks.here import fork_here
 from reenact.timetravel.forks.launch import fork_run, require_ended
 from reenact.timetravel.forks.places import require_place
-from reenact.timetravel.forks.plan import OPENINGS, Plan
+from reenact.timetravel.forks.plan import OPENINGS, Plan, Settling
 from reenact.timetravel.forks.report import ForkReport
 
 
@@ -57,6 +59,7 @@ class Change:
     rev: str | None = None
 
 
+@overload
 def fork(
     run: Run | str,
     at: int | str,
@@ -66,7 +69,31 @@ def fork(
     allow_writes: Iterable[str] = (),
     entry: Callable[..., Any] | str | None = None,
     store: Store | str | None = None,
-) -> Run:
+    dry_run: Literal[False] = False,
+) -> Run: ...
+@overload
+def fork(
+    run: Run | str,
+    at: int | str,
+    *,
+    change: Change | None = None,
+    live: str = "reads",
+    allow_writes: Iterable[str] = (),
+    entry: Callable[..., Any] | str | None = None,
+    store: Store | str | None = None,
+    dry_run: Literal[True],
+) -> DryRun: ...
+def fork(
+    run: Run | str,
+    at: int | str,
+    *,
+    change: Change | None = None,
+    live: str = "reads",
+    allow_writes: Iterable[str] = (),
+    entry: Callable[..., Any] | str | None = None,
+    store: Store | str | None = None,
+    dry_run: bool = False,
+) -> Run | DryRun:
     """Make a new run that shares a frozen prefix with ``run`` and goes on from ``at`` with something changed.
 
     Args:
@@ -78,9 +105,11 @@ def fork(
         entry: ``module:function`` to call, or a function: it is called in this process with the recorded arguments,
             or without any where it takes none. By default the recorded entry point, in a fresh interpreter.
         store: Where the run is kept and the fork goes; None takes the project's store.
+        dry_run: Make no fork, give its plan.
 
     Returns:
-        The fork, a child of ``run``. The parent is never touched.
+        The fork, a child of ``run``. The parent is never touched. With ``dry_run`` the plan, as ``reenact fork
+        --dry-run`` prints it: what stays frozen, what may go live and where to, which writes are refused.
 
     Raises:
         ForkError: It cannot branch there, or not with this change; the message says where, or with what, it can.
@@ -94,6 +123,9 @@ def fork(
     try:
         parent = run if isinstance(run, Run) else target.run(run)
         plan = _plan(target, parent, at, change or Change(), live, tuple(allow_writes))
+        if dry_run:
+            named = f"{entry.__module__}:{entry.__qualname__}" if callable(entry) else entry or ""
+            return planned(target, parent.id, plan, Options(entry=named))
         if callable(entry):
             recording = target.open(parent)
             require_ended(parent)
@@ -115,7 +147,7 @@ def _plan(store: Store, parent: Run, at: int | str, change: Change, live: str, w
         raise UsageError(f"there is no live={live!r}", cause=f"it is one of {', '.join(OPENINGS)}")
 
     def number(event: int | str) -> int:
-        return int(event) if str(event).isdigit() else store.event(f"{parent.id}:{event}").number
+        return _number(store, parent, event)
 
     return Plan(
         at=number(at),
@@ -133,6 +165,18 @@ def _plan(store: Store, parent: Run, at: int | str, change: Change, live: str, w
         at_time=change.at_time or "",
         rev=change.rev or "",
     )
+
+
+def _number(store: Store, run: Run, event: int | str) -> int:
+    """The number of an event that is given by number, or by name (``charge#1``)."""
+    return int(event) if str(event).isdigit() else store.event(f"{run.id}:{event}").number
+
+
+def _settling(word: str) -> Settling:
+    match word:
+        case "" | "done" | "retry":
+            return word
+    raise UsageError(f"there is no settle={word!r}", cause="it is done or retry")
 
 
 def concluded(run: Run, report: ForkReport) -> Run:
@@ -155,7 +199,14 @@ def concluded(run: Run, report: ForkReport) -> Run:
     return run
 
 
-def resume(run: Run | str, *, entry: Callable[..., Any] | str | None = None, store: Store | str | None = None) -> Run:
+def resume(
+    run: Run | str,
+    *,
+    entry: Callable[..., Any] | str | None = None,
+    store: Store | str | None = None,
+    settle: str = "",
+    result: Mapping[int | str, Json] | None = None,
+) -> Run:
     """Continue an interrupted or failed run from its head: the prefix frozen, the rest live, appended to the same run.
 
     A finished write is never made again. ``run`` may name a step (``"7f3c:rerank#1"``): what goes on from there is a
@@ -166,13 +217,17 @@ def resume(run: Run | str, *, entry: Callable[..., Any] | str | None = None, sto
         entry: ``module:function`` to call, or a function: it is called in this process with the recorded arguments.
             By default the recorded entry point, in a fresh interpreter.
         store: Where the run is kept; None takes the project's store.
+        settle: Of writes in doubt: ``done``, they have happened, or ``retry``, they are made again.
+        result: What a write in doubt gave that has happened, or one that was said wrong before: its event (``4``,
+            ``charge#1``) to the answer.
 
     Returns:
         The run as it stands after its continuation, under its own id; or the child run that began at the step.
 
     Raises:
-        UsageError: It is still being recorded, or it ended well: there is nothing to resume.
-        EffectInDoubt: A write was under way when it broke off; ``reenact resume --settle`` says what became of it.
+        UsageError: It is still being recorded, or it ended well: there is nothing to resume. Or ``settle`` is neither
+            word, or is ``done`` of a write whose ``result`` is not said.
+        EffectInDoubt: A write was under way when it broke off; ``settle`` says what became of it.
         Divergence: The code no longer reproduces the events before the place where the run goes on.
         UnreplayableRun: The run cannot be started again here.
     """
@@ -180,7 +235,9 @@ def resume(run: Run | str, *, entry: Callable[..., Any] | str | None = None, sto
     target: Any = open_store(store) if owned else store  # type: ignore[arg-type]
     try:
         name, _, step = ("", "", "") if isinstance(run, Run) else run.partition(":")
-        told = resuming.resumption(target, run if isinstance(run, Run) else target.run(name), step, "", {})
+        found = run if isinstance(run, Run) else target.run(name)
+        results = {_number(target, found, event): value for event, value in (result or {}).items()}
+        told = resuming.resumption(target, found, step, _settling(settle), results)
         resuming.require_settled(told)
         if callable(entry):
             report = fork_here(target, told.base, told.plan, entry)

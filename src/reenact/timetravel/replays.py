@@ -43,7 +43,7 @@ def replay(
             function without parameters, for a run whose arguments could not be stored, builds them itself. By
             default the recorded entry point, in a fresh interpreter.
         store: Where the run is; the default store if None.
-        policy: Reserved for ignore rules; the run's own are used.
+        policy: Its ignore rules join the run's own, and are named and counted in the remarks of the report.
         through: Names of tools whose own code runs, with what they call frozen.
         live: Kinds or names that go live, with whatever they call, as far as they change nothing: the replay is then a
             fork without writes, whose verdict is ``fork``, and everything else is answered by what it asks.
@@ -72,11 +72,13 @@ def replay(
         found = run if isinstance(run, Run) else target.run(run)
         require_ended(found)
         plan = opened(target.open(found), names)
+        ignore = dict(policy.ignore) if policy is not None else {}
+        options = Options(entry=entry if isinstance(entry, str) else "", ignore=ignore)
         if callable(entry):
             require_code_here(found, plan)
-            report = fork_here(target, found, plan, entry)
+            report = fork_here(target, found, plan, entry, options)
         else:
-            report = fork_run(target.url, found.id, plan, Options(entry=entry or ""))
+            report = fork_run(target.url, found.id, plan, options)
         return _replay_of(target, found, concluded(target.run(report.run), report), report)
     finally:
         if owned:

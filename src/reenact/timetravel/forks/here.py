@@ -18,10 +18,14 @@ from reenact.timetravel.forks.opening import open_child, open_session
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.report import ForkReport, conclude
 
+_PLAIN = Options()
 
-def fork_here(store: Store, parent: Run, plan: Plan, entry: Callable[..., Any]) -> ForkReport:
+
+def fork_here(
+    store: Store, parent: Run, plan: Plan, entry: Callable[..., Any], options: Options = _PLAIN
+) -> ForkReport:
     """Call ``entry`` with the recorded arguments; the hash seed and whatever was imported before are as they are."""
-    session = open_session(store.open(parent), Options(), plan)
+    session = open_session(store.open(parent), options, plan)
     opened = open_child(session, store)
     session.records(opened.session, Ledger(store, parent, opened.run.id), lambda recorded, event: None)
     wiring.install()

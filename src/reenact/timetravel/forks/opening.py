@@ -36,7 +36,7 @@ def open_session(recording: Recording, options: Options, plan: Plan, tree: Tree 
     """A session that answers from ``recording`` up to the branching event, and goes on from there. ``tree``: where the
     project of a run from elsewhere lies now."""
     run = recording.run
-    return ForkSession(recording, redactor_of(run, tree), rules_of(run.capture), options, plan)
+    return ForkSession(recording, redactor_of(run, tree), rules_of(run.capture, options.ignore), options, plan)
 
 
 def open_child(
