@@ -50,14 +50,11 @@ class LazyGroup(click.Group):
         return loaded
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands from the table, section by section."""
-        width = max(len(entry.name) for entry in COMMANDS)
-        for section in dict.fromkeys(entry.section for entry in COMMANDS):
-            rows = [
-                (entry.name.ljust(width), entry.summary + ("" if entry.available else "  (not available yet)"))
-                for entry in COMMANDS
-                if entry.section == section
-            ]
+        """Write the commands that exist from the table, section by section."""
+        shown = [entry for entry in COMMANDS if entry.available]
+        width = max(len(entry.name) for entry in shown)
+        for section in dict.fromkeys(entry.section for entry in shown):
+            rows = [(entry.name.ljust(width), entry.summary) for entry in shown if entry.section == section]
             with formatter.section(section):
                 formatter.write_dl(rows)
 
