@@ -153,7 +153,9 @@ def folders_of(cwd: str, root: str, environment: Any) -> tuple[str, ...]:
     return outermost(os.path.realpath(folder) for folder in found if folder.startswith("/") and os.path.isdir(folder))
 
 
-def isolate(folders: Sequence[str], keep: Sequence[str], scratch: str, hidden: Hidden | None = None) -> Isolation:
+def isolate(
+    folders: Sequence[str], keep: Sequence[str], scratch: str, hidden: Hidden | None = None, network: str = ""
+) -> Isolation:
     """Isolate this process as far as the system permits.
 
     Args:
@@ -161,6 +163,7 @@ def isolate(folders: Sequence[str], keep: Sequence[str], scratch: str, hidden: H
         keep: Folders that stay as they are, because we write there ourselves: the store, the place of the report.
         scratch: An empty folder, below one of ``keep``.
         hidden: For foreign code: what it does not see. It starts no process either.
+        network: Why it keeps its network; empty where it does not.
 
     Returns:
         What is in force. Never raises.
@@ -172,7 +175,7 @@ def isolate(folders: Sequence[str], keep: Sequence[str], scratch: str, hidden: H
     before = 0
     try:
         before = privileges.held()
-        found = _namespaced(ctypes.CDLL(None, use_errno=True), folders, keep, scratch, hidden)
+        found = _namespaced(ctypes.CDLL(None, use_errno=True), folders, keep, scratch, hidden, network)
     except Exception as error:  # the replay goes on, and says what it lacks
         found = Isolation(no_network=str(error), no_files=str(error))
     try:
@@ -184,13 +187,13 @@ def isolate(folders: Sequence[str], keep: Sequence[str], scratch: str, hidden: H
 
 
 def _namespaced(
-    libc: Any, folders: Sequence[str], keep: Sequence[str], scratch: str, hidden: Hidden | None
+    libc: Any, folders: Sequence[str], keep: Sequence[str], scratch: str, hidden: Hidden | None, network: str
 ) -> Isolation:
     """In namespaces of its own, with files that go to scratch."""
     refused, alone = _unshared(libc, foreign=hidden is not None)
     if refused:
         return Isolation(no_network=refused, no_files=refused)
-    network = _without_network(libc)
+    network = network or _without_network(libc)
     _call(libc.unshare, _NEWIPC)  # queues of messages, and memory that others share by a number
     try:
         cover = Covering(libc, scratch, keep, alone=alone, hidden=hidden).lay(folders)

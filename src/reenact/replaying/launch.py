@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from reenact.abc.store import Store
 from reenact.errors import UsageError
@@ -32,6 +33,9 @@ from reenact.replaying.turns import driven, turns_of
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
 from reenact.store.places import find_project
+
+_MODEL: Final = "model"
+"""What of an imported run may go live."""
 
 
 def replay_run(
@@ -60,14 +64,9 @@ def replay_run(
         UnreplayableRun: The run cannot be started again here.
         Unreported: The replaying process ended without a report.
     """
-    if options.live:
-        raise UsageError(
-            "a replay answers everything from the recording",
-            cause="with something live it is a fork",
-            next_command=f"reenact replay {tail(run_id)} --live {options.live[0]}",
-        )
     with open_store(store_url) as store:
         run, url = store.run(run_id), store.url
+        _require_frozen(run, options)
         if options.mode == "code" and not options.entry:
             run = holder_of(store, run)
         _require_tools(store, run, options)
@@ -100,6 +99,23 @@ def replay_run(
         start = tree.start(start, run, options.rev)
         report = how(start, tree.of_moved(moved))
     return replace(report, remarks=(*remarks(run, known, options.rev, tree.commit), *report.remarks))
+
+
+def _require_frozen(run: Run, options: Options) -> None:
+    """A replay answers everything from the recording; of an imported run models may be asked what that does not tell.
+
+    Raises:
+        UsageError: Something else is to go live.
+    """
+    if not options.live or (is_imported(run) and set(options.live) == {_MODEL}):
+        return
+    raise UsageError(
+        f"of an imported run only models go live, and not {', '.join(options.live)}"
+        if is_imported(run)
+        else "a replay answers everything from the recording",
+        cause="what its tools gave is told by the import" if is_imported(run) else "with something live it is a fork",
+        next_command=f"reenact replay {tail(run.id)} --live {_MODEL if is_imported(run) else options.live[0]}",
+    )
 
 
 def _of_sources(url: str, run: Run, options: Options, starting: Starting) -> Report:
@@ -175,7 +191,11 @@ def _replayed(
     keep = folder_of(store_url)
     more = {"root": project, "keep": [keep] if keep else []}
     options = replace(options, patch="")  # it lies in the tree
-    process = Process("replay", store_url, run, start, tree, options, more, again=not options.save, given=given)
+    live = bool(options.live)
+    again = not (options.save or live)
+    process = Process(
+        "ask" if live else "replay", store_url, run, start, tree, options, more, live=live, again=again, given=given
+    )
     process = replace(process, hash_seed=starting.hash_seed, silent=starting.silent, place=starting.place)
     return _concluded(run, run_process(process, starting.start_it), inner=start.inner)
 

@@ -38,11 +38,12 @@ class Miss:
 
     ``reason``: ``changed`` (the lane's next call asks something else), ``added`` (the lane has no further call),
     ``ambiguous`` (several recordings, with different outcomes, would fit) or ``renamed`` (so would several strands,
-    whose names are ``names``, and the lane's own is none of the recording).
+    whose names are ``names``, and the lane's own is none of the recording), or ``untold`` (what is told of the call
+    does not hold its answer).
     """
 
     nearest: Event | None
-    reason: Literal["changed", "added", "ambiguous", "renamed"]
+    reason: Literal["changed", "added", "ambiguous", "renamed", "untold"]
     names: tuple[str, ...] = ()
 
 

@@ -89,6 +89,8 @@ class ReplayGate(Gate):
         self.keeping = False
         self.stand_in: Callable[[Tag, Iterable[Tag]], Tag | None] = lambda due, waiting: None
         """The turn that is waited for in place of one that no strand awaits, by a strand of another name."""
+        self.under_way: set[int] = set()
+        """Calls that the world has yet to answer, in a replay that may ask it: until then no timer fires."""
         self.unseen: Unseen | None = None
         """Who is waited for while a strand blocks where no hook sees it; None: nobody."""
         self.cut_short = False
@@ -305,7 +307,7 @@ class ReplayGate(Gate):
             if waiter.deadline_us is None:
                 return waiter
             timers.append(waiter)
-        return None if self.cut_short else self._jump(timers)
+        return None if self.cut_short or self.under_way else self._jump(timers)
 
     def _jump(self, timers: list[Waiter]) -> Waiter | None:
         """The earliest of some virtual timers; time jumps to it."""
@@ -427,13 +429,14 @@ class ReplayGate(Gate):
             self._signalled = False
             self.pump()
             return
-        if waited_us > STUCK_US and self.halted is None:
+        if waited_us > STUCK_US and self.halted is None and not self.under_way:
             self._stopped()
 
     def silent(self, waited_us: int) -> None:
         """A strand blocks in something of its own, and everything else waits for what does not come: the end, once that
         has lasted longer than anything of its own may."""
-        if waited_us > (self.give_up_us if self.waiting else self.quiet_us) and self.halted is None:
+        patience_us = self.give_up_us if self.waiting else self.quiet_us
+        if waited_us > patience_us and self.halted is None and not self.under_way:
             self._stopped()
 
 

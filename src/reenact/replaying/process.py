@@ -132,7 +132,7 @@ class ReplayingProcess:
 
     def _isolate(self) -> Isolation:
         """Keep this process from the world, as far as the system permits."""
-        return _isolated(self.instructions)
+        return isolated(self.instructions)
 
     def _reaches(self) -> Reaches | None:
         """What tells of changes of files that would reach the world; None where they may."""
@@ -351,15 +351,20 @@ class ReplayingProcess:
         self._store.close()
 
 
-def _isolated(instructions: dict[str, Any]) -> Isolation:
-    """This process without a network, its files behind scratch, as far as the system permits. Before any is opened."""
+def isolated(instructions: dict[str, Any], network: str = "") -> Isolation:
+    """This process without a network, its files behind scratch, as far as the system permits. Before any is opened.
+
+    Args:
+        instructions: What it was told.
+        network: Why it keeps its network; empty where it does not.
+    """
     scratch = Path(instructions["place"]) / "scratch"
     scratch.mkdir(mode=0o700)
     folders = folders_of(os.getcwd(), instructions.get("root") or "", os.environ)
     keep = _kept(instructions)
     hide = instructions.get("hide")
     hidden = hidden_of(hide, instructions["show"]) if hide else None
-    isolation = isolate(folders, keep, str(scratch), hidden)
+    isolation = isolate(folders, keep, str(scratch), hidden, network)
     if hidden is not None and isolation.missing:
         raise refused_here(isolation.missing, instructions["run"])
     if not isolation.scratch and os.name == "posix":

@@ -48,14 +48,15 @@ class Report:
     """What came of a replay.
 
     Attributes:
-        verdict: ``exact``, ``same`` or ``different``.
+        verdict: ``exact``, ``same``, ``live`` (a model was asked what an import does not tell; nothing else
+            differs) or ``different``.
         first_line: Mode, what is frozen, live calls allowed; said before the agent starts, repeated here.
         last_line: Verdict, live calls made and the counts; fidelity and enforcement where they are not whole.
         run: Id of the recorded run.
         mode: ``code`` or ``events``.
         divergence: The first divergence as data (``Divergence`` attributes and its message); None without one.
         differences: Every difference, divergences and results (output, exit status, return value, files) alike.
-        live_calls: Contacts with the world that came about; 0.
+        live_calls: Contacts with the world that came about: 0, unless models were allowed to go live.
         refused: Contacts that were refused, and where in the agent's code.
         events, matched, reordered, moved, unused: Counts, without plumbing.
         inside: How many more calls lie inside calls that were answered as a whole: tools whose code did not run.

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from reenact.abc.bodies import UNPROVEN, WITHHELD
 from reenact.abc.redaction import Redactor
-from reenact.abc.session import Crossing, Frozen, Rerun
+from reenact.abc.session import Crossing, Frozen, Live, Rerun
 from reenact.abc.store import Recording
 from reenact.errors import BlobMissing, Divergence, ForkError, Halt, StoreError, UnreplayableRun
 from reenact.facts.call import (
@@ -105,6 +105,10 @@ class ReplaySession:
     """What a call changed is told from what it found: it is looked at before."""
     missing_code = Divergence.exit_code
     """Exit code of a replay in which a call has no answer."""
+    asked = 0
+    """How many calls went live, because they were allowed to."""
+    ask: Callable[[Miss, Lane, Call], Live | None] | None = None
+    """Has a call performed that has no recording, where it may be; None: nothing may go live."""
     turns: Sequence[str] | None = None
     """What the user said, where that is what the entry point is called with."""
     arguments: bytes | None = None
@@ -243,10 +247,13 @@ class ReplaySession:
         self.gate.plumbing.add(event.number)
         return FrozenCall(self._uncounted, lane, event)
 
-    def _unmatched(self, found: Miss | Own, lane: Lane, call: Call, cleaned: Call) -> Frozen | Rerun:
+    def _unmatched(self, found: Miss | Own, lane: Lane, call: Call, cleaned: Call) -> Frozen | Rerun | Live:
         """What a call gets that has no recording; raises the halt where it must have one."""
         if isinstance(found, Own):
             return UnrecordedCall(lane.scope(call.name, -1))
+        live = self.ask(found, lane, call) if self.ask is not None else None
+        if live is not None:
+            return live
         missed = partial(self.saying.miss, found, located(cleaned), lane.path)
         if self._end is not None and self._end.holds(lane.path, cleaned, found, missed):
             held = Unanswered(self, lane)

@@ -23,7 +23,10 @@ NOT_THE_CODE = ", so the code need not have changed"
 def first_line(run: str, options: Options) -> str:
     """Mode, what is frozen, live calls allowed: said before the agent's code starts."""
     frozen = "everything recorded" if options.mode == "events" else FROZEN
-    line = f"replay {tail(run)}  mode: {options.mode}  frozen: {frozen}  live calls allowed: 0"
+    allowed = "0"
+    if options.live:
+        frozen, allowed = "what the import tells, and all else that is no model", ", ".join(options.live)
+    line = f"replay {tail(run)}  mode: {options.mode}  frozen: {frozen}  live calls allowed: {allowed}"
     if options.rev:
         line += f"  code: {options.rev}"
     if options.through:
@@ -45,6 +48,8 @@ def last_line(report: Report) -> str:
     word = "different" if report.verdict == "different" else "same"
     if report.verdict == "exact":
         word = "same (exact)"
+    elif report.verdict == "live":
+        word = "live, where the import tells nothing"
     elif report.verdict == "same" and report.fidelity == Grade.SEMANTIC:
         word = "same (semantic)"
     elif any(difference.what == "unreplayable" for difference in report.differences):

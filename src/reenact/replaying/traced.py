@@ -79,6 +79,7 @@ class TracedMatcher:
 
     Attributes:
         streams: What each model call that was answered got, in the protocol of who asked, by the event's number.
+        misses_untold: Whether a model call whose answer the trace does not tell is one that it lacks: it may be asked.
     """
 
     def __init__(self, tape: Tape, answer: Callable[[Event], bytes]) -> None:
@@ -90,6 +91,7 @@ class TracedMatcher:
         self._parents: dict[int, int | None] = {}
         self._read = False
         self.streams: dict[int, bytes] = {}
+        self.misses_untold = False
 
     # --- what the trace holds ------------------------------------------------------------------------------------
 
@@ -164,7 +166,12 @@ class TracedMatcher:
             return Miss(fit[0].event, "ambiguous")
         found = fit[0]
         self._used.add(found.event.number)
-        return Match(self._spoken(found, call), "exact")
+        try:
+            return Match(self._spoken(found, call), "exact")
+        except UnreplayableRun:
+            if not self.misses_untold:
+                raise
+            return Miss(found.event, "untold")
 
     def _tool(self, call: Call) -> Match | Miss | Own:
         given, defaults = argument_data(call.body), call.head.get(DEFAULTS) or ()

@@ -45,6 +45,7 @@ class TracedSession(ReplaySession):
     def _make_matcher(self) -> TracedMatcher:
         self.saying = TracedSaying(self.run, self.tape, self.rules)
         self._told = TracedMatcher(self.tape, lambda event: self.recording.body(event.answer))
+        self._told.misses_untold = bool(self.options.live)
         return self._told
 
     def begin(self, *, fallback: bool = False) -> AbstractContextManager[None]:

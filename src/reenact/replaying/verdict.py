@@ -67,7 +67,7 @@ def conclude(
     unproven = _unproven(session) if not diverged else _unproven_before(session)
     unproven += [f"state not proven at {number}" for number in sorted({*tally.states_unproven})]
     exact = not (tally.reordered or tally.moved or tally.renamed or unproven)
-    verdict = "different" if every else ("exact" if exact else "same")
+    verdict = "different" if every else "live" if session.asked else ("exact" if exact else "same")
     report = Report(
         run=session.run.id,
         verdict=verdict,
@@ -75,7 +75,7 @@ def conclude(
         last_line="",
         divergence=diverged[0].data if diverged else None,
         differences=tuple(every),
-        live_calls=contact.live_calls,
+        live_calls=contact.live_calls + session.asked,
         refused=contact.refused,
         events=session.total(),
         matched=tally.matched,

@@ -31,6 +31,7 @@ UNIMPORTABLE: Final = "reenact cannot be imported"
 _BEGINNERS: Final = {
     RECORD: "reenact.recording.process",
     "replay": "reenact.replaying.process",
+    "ask": "reenact.timetravel.asking.process",
     "fork": "reenact.timetravel.forks.process",
     "golden": "reenact.testing.goldens.process",
     "experiment": "reenact.testing.experiments.process",

@@ -106,7 +106,7 @@ class Keys:
 
     def refused(self, call: Call, run: Run, plan: Plan) -> ReplayError | None:
         """Why a call that is about to go live is not sent; None where it is."""
-        goes = f"this {'run' if plan.resume else 'fork'} goes live"
+        goes = f"this {'run' if plan.resume else plan.noun} goes live"
         missing = self.missing(call)
         if missing:
             return UnreplayableRun(

@@ -11,6 +11,7 @@ import click
 
 from reenact.errors import UsageError
 from reenact.facts.ids import tail
+from reenact.facts.imported import is_imported
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.opening import opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
@@ -60,7 +61,8 @@ def command(
 
     The first line says what is frozen, the last one whether the replay was the same. The agent's own output goes
     where it went; with --json its standard output goes to standard error and the report is one line on ours.
-    With --live it is a fork without writes: what is named goes live, the rest is answered by what it asks.
+    With --live it is a fork without writes: what is named goes live, the rest is answered by what it asks. Of an
+    imported run --live model asks the model what the import does not tell; nothing else goes live.
     """
     if rev is not None and (events or not rev):
         raise UsageError(
@@ -77,7 +79,7 @@ def command(
         url = store.url
         if not events:
             said_around(shell, store, run, options.entry)
-        plan = _live().plan_of(store.open(run), options) if options.live else None
+        plan = _live().plan_of(store.open(run), options) if options.live and not is_imported(run) else None
     if plan is not None:
         ctx.exit(_live().run(shell, url, run.id, plan, options))
     report = replay_run(url, run.id, options, announce=lambda line: shell.talk(f"reenact: {line}"))

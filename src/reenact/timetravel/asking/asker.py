@@ -1,0 +1,115 @@
+"""What asks a model where an import tells nothing; it is attached to the session of such a replay.
+
+Only models go live. A tool whose result is not told, or any other call, is a divergence as in every replay. What may be
+sent, and with which key, is judged as in a fork.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Final
+from urllib.parse import urlsplit
+
+from reenact.abc.sources import CLOCK
+from reenact.errors import EffectRefused, Halt, UnreplayableRun
+from reenact.facts.call import Call, Kind
+from reenact.facts.dialects import read
+from reenact.replaying import guard
+from reenact.replaying.matching import Miss
+from reenact.replaying.session import ReplaySession
+from reenact.seams.lanes import Lane
+from reenact.seams.setting import variables_now
+from reenact.timetravel.asking.calls import AskedCall, Heard
+from reenact.timetravel.cost import prices, reading_cost
+from reenact.timetravel.forks.keys import keys_of
+from reenact.timetravel.forks.models import is_model
+from reenact.timetravel.forks.plan import Plan, refusal
+
+_WHY: Final = {
+    "changed": "the import tells no such conversation",
+    "added": "the import tells no further model call",
+    "ambiguous": "the import tells several answers",
+    "untold": "the import does not tell what the answer was",
+}
+_TOKENS: Final = (("tokens_in", "in"), ("tokens_out", "out"))
+
+
+class Asker:
+    """Has a model asked for which the import has no answer.
+
+    Args:
+        session: The session that it is attached to.
+        plan: What may go live.
+    """
+
+    def __init__(self, session: ReplaySession, plan: Plan) -> None:
+        self._session = session
+        self._plan = plan
+        self._heard = Heard(session.gate, session.fault, self._over)
+        self._calls: dict[int, tuple[Call, str]] = {}
+        self.lends(())
+        session.ask = self.ask
+
+    def lends(self, lent: Iterable[str]) -> None:
+        """The environment is today's, but for these variables, which hold placeholders."""
+        lent = set(lent)
+        today = {name: text for name, text in variables_now().items() if name not in lent}
+        self._keys = keys_of(self._session.run, today, {}, self._session.options.command)
+
+    def permits(self) -> bool:
+        """Whether the world is being asked, or a connection to it closed."""
+        gate = self._session.gate
+        return bool(gate.under_way) or gate.parting > 0
+
+    def ask(self, found: Miss, lane: Lane, call: Call) -> AskedCall | None:
+        """A model call that has no answer, to be performed; None for what is no model call.
+
+        Raises:
+            Halt: It may not be sent; the replay stops there.
+        """
+        if call.kind is not Kind.HTTP or not is_model(call):
+            return None
+        session = self._session
+        why = refusal(self._plan, call, model=True)
+        if why:
+            raise self._refused(EffectRefused(why, cause="what its provider keeps, or acts on, is not sent"))
+        error = self._keys.refused(call, session.run, self._plan)
+        if isinstance(error, UnreplayableRun):
+            session.fault(error)
+            raise session.gate.halted or Halt(error.message)
+        if error is not None:
+            raise self._refused(error)
+        with session.gate.lock:
+            number = session.recording.count() + session.asked
+            session.asked += 1
+            self._calls[number] = call, _WHY[found.reason]
+            session.gate.under_way.add(number)
+        return AskedCall(self._heard, lane, call, number)
+
+    def _refused(self, error: Exception) -> Halt:
+        words = str(error)
+        guard.GUARD.refused.append(words)
+        return self._session.refuse(words)
+
+    def _over(self, number: int) -> None:
+        """One call has been answered: whom it asked, why, and what that came to."""
+        call, why = self._calls.pop(number)
+        head, body = self._heard.taken(number)
+        reading = read(call.head, call.body, head or {}, body)
+        asked = (reading.model_asked if reading is not None else "") or call.name
+        line = f"live {asked} at {urlsplit(str(call.head.get('url'))).netloc}: {why}"
+        if head is None:
+            line += "; it did not answer"
+        elif head.get("status") != 200 or reading is None:
+            line += f"; answered with status {head.get('status')}"
+        else:
+            priced = prices()
+            cost = None if priced is None else reading_cost(reading.to_json(), CLOCK.wall_us(), priced)
+            usage = [f"{reading.usage[name]} tokens {way}" for name, way in _TOKENS if reading.usage.get(name)]
+            line += f"; {', '.join((*usage, _money(cost)))}"
+        self._session.tally.remarks[f"live {number}"] = line
+
+
+def _money(amount: Decimal | None) -> str:
+    return "cost not known" if amount is None else f"about ${amount:.2g}"

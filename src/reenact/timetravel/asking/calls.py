@@ -1,0 +1,118 @@
+"""A model call that a replay makes, and the order in which its answer comes.
+
+The agent's own client performs it. While the world is asked, time stands still for the agent: no timer of its own
+fires, so that a limit on the wait is not passed by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reenact.errors import Halt
+from reenact.facts.call import Call, End, Failure, Json, Value
+from reenact.facts.record import HeadArrived, Record, SegmentArrived
+from reenact.facts.tracecontext import Propagation
+from reenact.recording.calls import LiveCall
+from reenact.replaying.order import ReplayGate
+from reenact.seams.gate import Gate
+from reenact.seams.lanes import Lane
+from reenact.seams.turns import NOW
+
+LARGEST = 16 << 20
+"""Most bytes of an answer that are kept to be read; the agent gets all of them."""
+
+
+class Heard:
+    """What a model that was asked has said, kept to be read at the end (``recording.calls.Taper``).
+
+    Args:
+        gate: Where turns are taken.
+        fault: Told of what fails here.
+        over: Told of each call that the world has answered, or that is not waited for any more.
+    """
+
+    ordered = True
+    propagation: Propagation | None = None
+
+    def __init__(self, gate: ReplayGate, fault: Callable[[Exception], bool], over: Callable[[int], object]) -> None:
+        self._gate = gate
+        self._fault = fault
+        self._over = over
+        self.closed = False
+        self.heads: dict[int, Mapping[str, Json]] = {}
+        """Status and headers, by the number of the call."""
+        self.bodies: dict[int, bytearray] = {}
+        """What came, by the number of the call."""
+
+    @property
+    def gate(self) -> Gate:
+        """Where turns are taken."""
+        return self._gate
+
+    def now_us(self) -> int:
+        """The agent's time."""
+        return self._gate.now_us()
+
+    def put(self, record: Record) -> None:
+        """Keep what came; the rest of a record is of no use here."""
+        if isinstance(record, HeadArrived):
+            self.heads[record.event] = record.head
+        elif isinstance(record, SegmentArrived):
+            body = self.bodies.setdefault(record.event, bytearray())
+            body += record.data[: max(0, LARGEST - len(body))]
+
+    def taken(self, event: int) -> tuple[Mapping[str, Json] | None, bytes]:
+        """Head and body of an answer, which are let go; no head where none came."""
+        return self.heads.pop(event, None), bytes(self.bodies.pop(event, b""))
+
+    def fault(self, error: Exception) -> bool:
+        """Something failed: a halt of the replay is raised."""
+        return isinstance(error, Halt) or self._fault(error)
+
+    def intent(self, *, in_place: bool) -> Any:
+        """Nothing is written."""
+        return NOW
+
+    def came(self, call: Call, event: int, outcome: Value | Failure) -> None:
+        """No tool acts here."""
+
+    def over(self, event: int) -> None:
+        """The world has answered, or is not waited for any more."""
+        with self._gate.lock:
+            first = event in self._gate.under_way
+            self._gate.under_way.discard(event)
+        if first:
+            self._over(event)
+
+
+class AskedCall(LiveCall):
+    """A model call that the world answers.
+
+    Args:
+        heard: Keeps what it says.
+        lane: Who asks.
+        call: What is asked.
+        event: A number that no event of the recording has.
+    """
+
+    __slots__ = ("_heard",)
+
+    def __init__(self, heard: Heard, lane: Lane, call: Call, event: int) -> None:
+        super().__init__(heard, lane, call, event)
+        self._heard = heard
+
+    def settle(self, outcome: Value | Failure) -> Any:
+        """It has failed, before its head."""
+        self._heard.over(self.event)
+        return super().settle(outcome)
+
+    def end(self, end: End) -> Any:
+        """Its answer has come to its end."""
+        self._heard.over(self.event)
+        return super().end(end)
+
+    def dropped(self, end: End) -> None:
+        """The agent reads no further."""
+        self._heard.over(self.event)
+        super().dropped(end)

@@ -1,0 +1,42 @@
+"""Such a replay in a process of its own: its files go to scratch, and its network is open for what may go live."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reenact.replaying import process as replaying
+from reenact.replaying.isolation import Isolation
+from reenact.replaying.session import ReplaySession
+from reenact.replaying.starting import LENT
+from reenact.timetravel.asking.asker import Asker
+from reenact.timetravel.forks.allowing import with_settings
+from reenact.timetravel.forks.plan import Plan
+
+
+class AskingProcess(replaying.ReplayingProcess):
+    """This process, replaying one imported run; models may go live.
+
+    Args:
+        instructions: What a ``ReplayingProcess`` takes.
+    """
+
+    def _isolate(self) -> Isolation:
+        """Everything but the network."""
+        return replaying.isolated(self.instructions, "models may go live")
+
+    def _open(self) -> ReplaySession:
+        """The session of the import, and what asks for it."""
+        session = super()._open()
+        self._asker = Asker(session, with_settings(Plan(at=0, live="none", only=self.options.live)))
+        return session
+
+    def start(self) -> None:
+        """Answer the main thread and every thread nobody else answers."""
+        self._asker.lends(self.instructions.get(LENT) or ())
+        super().start()
+        self._guard.permits = self._asker.permits
+
+
+def begin(instructions: dict[str, Any]) -> None:
+    """Start replaying in this process. Called once, by the boot, before the program's first line."""
+    replaying.start(AskingProcess(instructions))
