@@ -102,3 +102,71 @@ def test_what_was_not_committed_comes_from_the_recorded_diff_and_what_git_did_no
             assert "not proven on the recorded code: agent.py, rules.py have changed" in said, said
             assert "git does not hold rules.py as it was" in said and project.proven(name) is False
     assert project.git("worktree", "list").count("\n") == 0 and "M agent.py" in project.git("status", "--porcelain")
+
+
+STOPS = """
+from pathlib import Path
+import reenact
+
+@reenact.tool(effect="read")
+def count(n):
+    return n
+
+most = int((Path(__file__).parent / "most.txt").read_text())
+for n in range(min(most, 3)):
+    count(n)
+print("wrong", most)
+"""
+"""How far it goes is in a file that git ignores, and no call reads."""
+
+STRANDS = """
+import threading
+import reenact
+
+@reenact.tool(effect="read")
+def count(n):
+    return n
+
+threads = [threading.Thread(target=count, args=(n,)) for n in range(4)]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+"""
+
+
+def _in_git(folder: Path, code: str) -> Kept:
+    if shutil.which("git") is None:
+        pytest.skip("there is no git here")
+    folder.mkdir()
+    project = Kept(folder)
+    project.write(code)
+    (folder / "most.txt").write_text("3", encoding="utf-8")
+    (folder / ".gitignore").write_text(".reenact\n__pycache__\nhome\n*.txt\n", encoding="utf-8")
+    project.git("init", "-q", "-b", "main")
+    project.git("add", "-A")
+    project.git("commit", "-qm", "the agent")
+    project.run("record", "--", "python", "agent.py")
+    project.incident = str(project.runs()[0]["run"])
+    return project
+
+
+@pytest.mark.timeout(300)
+def test_a_replay_that_was_stopped_early_or_ended_otherwise_proves_nothing(tmp_path: Path) -> None:
+    """What is expected fails all the same: the code never came to the mistake."""
+    project = _in_git(tmp_path / "project", STOPS)
+    expect = ("--expect", "'right' in stdout")
+    for text, seen in (("3", ""), ("1", "not made any more"), ("4", "its end differs: printed")):
+        (project.folder / "most.txt").write_text(text, encoding="utf-8")
+        said = project.keep(f"most{text}", *expect).stderr
+        assert "it fails now" in said, said
+        assert project.proven(f"most{text}") is (not seen), said
+        told = [each for each in said.splitlines() if "not proven on the recorded code" in each]
+        assert bool(told) is bool(seen) and all(seen in each for each in told), said
+
+
+@pytest.mark.timeout(300)
+def test_strands_in_another_order_are_the_recorded_run_all_the_same(tmp_path: Path) -> None:
+    project = _in_git(tmp_path / "project", STRANDS)
+    project.keep("strands", "--expect", "calls(count) < 4")
+    assert project.proven("strands") is True

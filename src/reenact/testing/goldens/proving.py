@@ -1,9 +1,9 @@
 """Proving a new golden: its bundle is re-enacted on the recorded code, and then on today's, before it takes its name.
 
 The usual order is fix first: when a run becomes a golden, the code that made it is mostly mended. So the recorded code
-is taken from its commit, with what was not committed. On it the golden must do what it did, which proves both the test
-and the bundle; what today's code comes to is told. Mended code may ask what is not recorded: that refuses no golden,
-and the next command records it.
+is taken from its commit, with what was not committed. On it the golden must do what it did, from its first call to its
+end, which proves both the test and the bundle; what today's code comes to is told. Mended code may ask what is not
+recorded: that refuses no golden, and the next command records it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from reenact.testing.goldens.imports import JUDGED
 from reenact.testing.goldens.incident import IncidentCode, incident_code
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Judged, Outcome
+from reenact.testing.goldens.re_enacting import first_line, parting
 from reenact.testing.goldens.refusing import no_test, not_held, not_re_enacted, not_the_same
-from reenact.testing.goldens.running import QUIET, RAISED, Manner, served
+from reenact.testing.goldens.running import QUIET, RAISED, Manner, re_enacted, served
 from reenact.testing.goldens.seeds import OTHER_SEEDS, any_seed
 from reenact.testing.goldens.shelf import Shelf
+from reenact.timetravel.preview import safe
 
 Say = Callable[[str], object]
 MOST: Final = 3
@@ -54,12 +56,14 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """One try: what it came to, and the run that answered; or why there was none."""
+    """One try: what it came to, the run that answered, and where it parts from the recorded run; or why there was
+    none."""
 
     outcome: Outcome | None = None
     run: Run | None = None
     error: ReenactError | None = None
     replays: int = 1
+    parts: str = ""
 
     def required(self) -> Outcome:
         if self.error is not None:
@@ -83,20 +87,31 @@ class _Tries:
     def all(self, codes: Mapping[str, IncidentCode]) -> dict[str, _Tried]:
         """Run several codes on the draft, by their names; side by side, where that can be."""
         names = list(codes)
-        tried = several(names, lambda name, _: self._on(codes[name]), self._workers)
+        first = names[0]  # the recorded code, where that is another than today's
+        tried = several(names, lambda name, _: self._on(codes[name], compared=name == first), self._workers)
         self._left -= sum(each.replays for each in tried)
         return dict(zip(names, tried, strict=True))
 
-    def _on(self, code: IncidentCode) -> _Tried:
+    def _on(self, code: IncidentCode, *, compared: bool) -> _Tried:
         self._say("replaying it on " + (f"the recorded code, {code}" if code.rev else "today's code"))
-        options = replace(QUIET, rev=code.rev, patch=code.patch)
-        manner = Manner(options, rev=code.rev)
+        manner = _manner(code)
         try:
             with ExitStack() as stack:
                 ran = served(stack, self._shelf, self._opened, manner, self._court)
-                return _Tried(ran.outcome, ran.run, replays=ran.replays)
+                parts = parting(self._opened, ran, str(self._shelf.root)) if compared else ""
+                return _Tried(ran.outcome, ran.run, replays=ran.replays, parts=parts)
         except ReenactError as error:
             return _Tried(error=error)
+
+    def strictly(self, code: IncidentCode) -> str:
+        """Where a strict replay of the recorded run on the recorded code parts from it; empty where it does not."""
+        self._say("replaying the recorded run alone, in its recorded order")
+        self._left -= 1
+        try:
+            outcome = re_enacted(self._shelf, self._opened, _manner(code), self._opened.recorded).outcome
+        except ReenactError as error:
+            return error.message
+        return "" if outcome.status == "passed" else first_line(outcome)
 
     def under_other_seeds(self, now: _Tried) -> bool | None:
         """Whether today's code comes to the same under other hash seeds; None where that was not tried."""
@@ -105,6 +120,10 @@ class _Tries:
             return None
         self._say(f"replaying it under {'another hash seed' if len(seeds) == 1 else f'{len(seeds)} other hash seeds'}")
         return any_seed(self._shelf, self._opened, now.run, now.outcome, self._court, seeds)
+
+
+def _manner(code: IncidentCode) -> Manner:
+    return Manner(replace(QUIET, rev=code.rev, patch=code.patch), rev=code.rev)
 
 
 def prove(shelf: Shelf, draft: str, golden: Golden, court: GoldenCourt, say: Say) -> Proof:
@@ -121,23 +140,25 @@ def prove(shelf: Shelf, draft: str, golden: Golden, court: GoldenCourt, say: Say
         UsageError: The recorded code passes on it, or what is to stay true does not hold there.
         UnreplayableRun: The code at hand does not re-enact the run, or it must stay the same and does not today.
 
-    Cost: three replays at most, two at a time.
+    Cost: three replays at most, two at a time; a fourth where the recorded code has strayed from the recorded run.
     """
     opened = open_golden(shelf.path(draft))
     if golden.starts:
         return _of_import(shelf, opened, golden, court, say)
-    shown = golden.judged or opened.fixed is not None
+    shown, fails_there = golden.judged or opened.fixed is not None, False
     code = incident_code(opened.store.open(opened.recorded), str(shelf.root)) if shown else IncidentCode()
     tries = _Tries(shelf, opened, court, say)
     tried = tries.all({_THEN: code, _NOW: IncidentCode()} if code.rev else {_NOW: IncidentCode()})
     then, now = tried.get(_THEN, tried[_NOW]), tried[_NOW]
     if shown:
         why = code.missing or _unproven(golden, opened, then, elsewhere=bool(code.rev))
+        fails_there = bool(code.rev) and not why
+        why = why or _parts(tries, opened, then, code)
         golden = replace(golden, proven=not why, unproven=why)
     outcome = now.required()
     if outcome.status == "failed" and not shown:
         raise not_the_same(golden, opened.store.run(opened.recorded.id), outcome)
-    speaks_for_it = (code.rev and golden.proven) or (code.missing and outcome.status == "stale")
+    speaks_for_it = fails_there or (code.missing and outcome.status == "stale")
     if outcome.status not in ("passed", "failed") and not speaks_for_it:
         raise not_re_enacted(golden, opened.recorded, outcome)
     court.asks = "never"
@@ -202,6 +223,18 @@ def _unproven(golden: Golden, opened: OpenGolden, then: _Tried, *, elsewhere: bo
     if judged and outcome.status == ("failed" if must_fail else "passed"):
         return ""
     return f"the recorded code is {outcome.status} on it: {(outcome.message or outcome.status).splitlines()[0]}"
+
+
+def _parts(tries: _Tries, opened: OpenGolden, then: _Tried, code: IncidentCode) -> str:
+    """Why the recorded code has not made the recorded run again; empty where it has. Answered by what it asks, calls of
+    several strands may come in another order, and those of a fork come to another end: a strict replay decides then.
+    One of a run whose process was killed has no recorded end to come to."""
+    parts = then.parts
+    if parts and opened.recorded.interrupted_at is None:
+        strictly = tries.strictly(code)
+        of_it = then.run is not None and then.run.id == opened.recorded.id
+        parts = parts if strictly and of_it else strictly
+    return f"its replay there is not the recorded run: {safe(parts)}" if parts else ""
 
 
 def _not_held(golden: Golden, opened: OpenGolden, outcome: Outcome) -> tuple[Judged, ...]:

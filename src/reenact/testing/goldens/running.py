@@ -309,7 +309,8 @@ def concluded(told: Told, verdicts: tuple[Verdict, ...], unjudged: str = "") -> 
         return "failed", _lines(ended, UNTESTED, report.message if report.exit_code > 1 else "")
     failed = [str(each) for each in verdicts if not each.holds and not (unjudged and each.holds is None)]
     if unjudged or failed:
-        return ("stale" if unjudged else "failed"), _lines(ended, unjudged, *failed)
+        stopped = report.message if report.divergence is not None else ""
+        return ("stale" if unjudged else "failed"), _lines(ended, stopped, unjudged, *failed)
     if report.exit_code:
         return ("stale" if report.exit_code == 3 else "failed"), _lines(ended, report.message)
     return "passed", ""
@@ -324,13 +325,13 @@ def _lines(*texts: str) -> str:
     return "\n".join(filter(None, texts))
 
 
-def re_enacted(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
-    """Whether the run that a golden answers from re-enacts without a difference.
+def re_enacted(shelf: Shelf, opened: OpenGolden, manner: Manner, run: Run | None = None) -> Ran:
+    """Whether a run of a golden re-enacts without a difference; by default the one that it answers from.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
     """
-    run = opened.answering
+    run = run or opened.answering
     silent = manner.options.divert_output
     with Folder(within=fleeting()) as scratch:
         starting = Starting(manner.start_it, manner.hash_seed, silent, Path(scratch) / PLACE)

@@ -1,0 +1,76 @@
+"""Re-enacting: whether today's run of the recorded code is the recorded run, from its first call to how it ended.
+
+An expectation that fails proves little by itself: it fails as well where the code was stopped, or went another way,
+long before it came to the mistake.
+"""
+
+from __future__ import annotations
+
+import os
+
+from reenact.abc.store import Recording
+from reenact.facts.run import Run
+from reenact.replaying.opening import known_values
+from reenact.store.bundles import PackedRun
+from reenact.testing.goldens.differing import Differing, differing
+from reenact.testing.goldens.opened import OpenGolden
+from reenact.testing.goldens.outcome import Outcome
+from reenact.testing.goldens.running import Ran
+from reenact.testing.goldens.today import comparable
+from reenact.testing.goldens.writing import cleaned_today
+from reenact.timetravel.preview import brief, safe
+
+_WIDTH = 60
+
+
+def parting(opened: OpenGolden, ran: Ran, project: str) -> str:
+    """Where a run of the recorded code is no longer the recorded run.
+
+    Args:
+        opened: The golden.
+        ran: The recorded code, run on it. What it left must still be there.
+        project: Root of the project.
+
+    Returns:
+        In words; empty where every call was made again, no other one was, and both ended alike; of a golden without
+        expectations what it came to. Of a run whose process was killed only the calls are compared: its end was never
+        written.
+
+    Cost: that of ``reenact diff`` over both.
+    """
+    stopped = ran.report is not None and ran.report.divergence is not None
+    if stopped or ran.today is None or not opened.golden.judged:
+        return first_line(ran.outcome)
+    recorded = opened.store.open(opened.recorded)
+    found = differing(
+        recorded, _as_kept(ran.today, recorded.run, project), known=known_values(recorded.run, os.environ)
+    )
+    if recorded.run.interrupted_at is not None:
+        found = [each for each in found if not _is_end(each)]
+    return _told(found[0]) if found else ""
+
+
+def first_line(outcome: Outcome) -> str:
+    """What a golden that did not pass says first: the first difference, where it had to be the same."""
+    return (outcome.differences[0] if outcome.differences else outcome.message or outcome.status).splitlines()[0]
+
+
+def _as_kept(today: Recording, recorded: Run, project: str) -> Recording:
+    """Today's run without credentials, and as its project was called when it was recorded."""
+    packed = PackedRun("fixed", today.run, cleaned_today(today.run.home, today.run).records)
+    return comparable(packed, recorded, project)
+
+
+def _is_end(each: Differing) -> bool:
+    return each.event is None and each.today is None
+
+
+def _told(each: Differing) -> str:
+    """One difference, in a line."""
+    if not _is_end(each):
+        where = f"event {each.event}" if each.event is not None else f"+{each.today}"
+        return f"{safe(each.call)} ({where}): {each.how}"
+    was, now = (side if isinstance(side, dict) else {} for side in (each.was, each.now))
+    name = next((name for name in {**was, **now} if was.get(name) != now.get(name)), "status")
+    then, today = (brief(side.get(name), _WIDTH) for side in (was, now))
+    return f"its end differs: {name} {then} when it was recorded, {today} now"
