@@ -48,6 +48,15 @@ def features_of(recording: Recording) -> Features:
     return noticing.features(replace(recording.run, lane=""))
 
 
+def ending_of(recording: Recording) -> Features:
+    """The features of a run with the kinds of suspicious events in it, and without a look at its kit: how it ended.
+
+    Raises:
+        StoreError: A part of it is damaged.
+    """
+    return replace(features_of(recording), suspicions=_suspicions(recording))
+
+
 def looked_at(store: Store, run: Run, features: Features) -> Features:
     """Features with what needs a look at the whole run: what its kit lacks, and kinds of suspicious events in it.
 

@@ -25,7 +25,7 @@ golden drift: golden* -j= --workers= --store= --json --no-pager --help -h
 golden rm: golden --store= --json --no-pager --help -h
 experiment: golden* --where= --session=session --since= --before= --mark= --candidate= --expect= --repeat= --threshold= -j= --workers= --on= --cmd= --entry= --fresh --store= --json --no-pager --help -h
 kit: run --budget --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --before= --where= -k= --store= --json --no-pager --help -h
-triage: --group= -n= --zone= --markdown --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --before= --where= -k= --store= --json --no-pager --help -h
+triage: --group= -n= --zone= --markdown --candidate= --all --healthy= --expect= --repeat= -j= --workers= --cmd= --entry= --fresh --dry-run --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --before= --where= -k= --store= --json --no-pager --help -h
 pack: run -o=file --output=file --no-check --store= --json --no-pager --help -h
 unpack: file --store= --json --no-pager --help -h
 import: vcr|har|json|inspect|langfuse|langsmith|messages|otlp|claude-code|openai|anthropic|bedrock|evals|vertex|mlflow| file --only= --url= --param= --agent=agent --tag=tag --dry-run --store= --json --no-pager --help -h

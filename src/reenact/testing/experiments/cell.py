@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from reenact.facts.call import Json
 from reenact.testing.goldens.outcome import Judged
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Version of a kept cell, part of its identity: cells of another version are not found."""
 
 Status = Literal["passed", "failed", "ran", "stale", "refused", "broken"]
@@ -38,6 +38,8 @@ class Cell:
         note: What else a reader must know.
         opinions: By how many opinions of models it was ``judged``, how many of these were ``kept`` and ``asked`` for;
             empty where no model judges.
+        ended: How its run ended, as the features by which runs that fail alike are found (``facts.features``); empty
+            where it did not come to a run.
     """
 
     row: str
@@ -56,6 +58,7 @@ class Cell:
     used: Mapping[str, int] = field(default_factory=dict)
     note: str = ""
     opinions: Mapping[str, int] = field(default_factory=dict)
+    ended: Mapping[str, Json] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON-able data."""

@@ -32,6 +32,7 @@ from reenact.testing.goldens.running import concluded
 from reenact.timetravel.bundling.packing import pack
 from reenact.timetravel.comparing import Comparison
 from reenact.timetravel.vocabulary import RunScope
+from reenact.triage.featuring import ending_of
 
 _QUIET = Options(divert_output=True)
 _TOO_MANY, _SERVER_ERROR = 429, 500
@@ -166,6 +167,7 @@ def _of_import(place: Place, row: Row, candidate: Candidate, repeat: int, store:
             duration_us=spent,
             note=f"{JUDGED}; {found.given}" if found.given else JUDGED,
             opinions=judged.opinions if judged is not None else {},
+            ended=ending_of(found.today).to_json(),
         )
 
 
@@ -206,6 +208,7 @@ def _judged(row: Row, candidate: Candidate, repeat: int, told: Told, found: Judg
         used=dict(told.used),
         note=f"flag {', '.join(told.unfelt)} is not evaluated here" if told.unfelt else "",
         opinions=found.opinions,
+        ended=ending_of(now).to_json(),
     )
 
 

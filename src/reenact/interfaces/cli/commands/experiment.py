@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,21 +15,18 @@ from reenact.facts.expressions import Expression, compile_expression
 from reenact.facts.marks import Mark, find_mark
 from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.arguments import Since
+from reenact.interfaces.cli.cells import candidates_of, cells_folder, run_cells
 from reenact.interfaces.cli.choosing import filters_of
-from reenact.interfaces.cli.ending import told_to_end
 from reenact.interfaces.cli.goldens.add import program_of
 from reenact.interfaces.cli.opening import opened
-from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
-from reenact.interfaces.cli.stores import store_url
-from reenact.replaying.launch import folder_of, project_of
+from reenact.replaying.launch import project_of
 from reenact.testing.expectations.expectation import Expectation, expect
-from reenact.testing.experiments.batch import Experiment, Runner, here, run_experiment
-from reenact.testing.experiments.cache import FOLDER
-from reenact.testing.experiments.candidates import Candidate, parse_candidate
+from reenact.testing.experiments.batch import Experiment, Runner, here
+from reenact.testing.experiments.candidates import Candidate
 from reenact.testing.experiments.cell import Cell
 from reenact.testing.experiments.cluster import SCHEME, on_ray
-from reenact.testing.experiments.code import commit_of, project_digest
+from reenact.testing.experiments.code import project_digest
 from reenact.testing.experiments.dataset import Row, golden_rows, stored_rows
 from reenact.testing.experiments.periods import Halves
 from reenact.testing.experiments.running import Place
@@ -102,12 +98,12 @@ def command(
     expectations = [expect(text) for text in expect_]
     mark = _mark(shell, how["mark"])
     project, rows = _dataset(shell, dataset, how, expectations)
-    tried = _candidates(candidates, Path(project))
+    tried = candidates_of(candidates, Path(project))
     names = [candidate.name for candidate in tried]
     condition = None if threshold_ is None else threshold(threshold_, names)
-    place = Place(project, str(_folder(shell, project)), project_digest(Path(project)))
+    place = Place(project, str(cells_folder(shell, project)), project_digest(Path(project)))
     experiment = Experiment(place, rows, tried, how["repeat"], how["workers"] or 0, how["fresh"])
-    cells = _run(shell, experiment, _runner(shell, how["on"]))
+    cells = run_cells(shell, experiment, _runner(shell, how["on"]))
     every = tallies(cells, names)
     _tell(shell, cells, rows, tried)
     if mark is not None:
@@ -167,34 +163,6 @@ def _runs(store: Store, where: str | None, filters: Mapping[str, Any]) -> Iterat
             yield run
 
 
-def _candidates(texts: Sequence[str], project: Path) -> list[Candidate]:
-    found = [parse_candidate(text, _text, partial(commit_of, folder=project)) for text in texts]
-    names = [candidate.name for candidate in found]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UsageError(
-            f"two candidates are called {twice}",
-            cause="the table and the threshold tell them apart by name",
-            next_command="reenact experiment --help",
-        )
-    return found
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"{path} cannot be read: {error}", cause="@ stands before the path of a text file", next_command="ls"
-        ) from None
-
-
-def _folder(shell: Shell, project: str) -> Path:
-    """Where cells are kept: beside the store, where that has a folder."""
-    url = store_url(shell)
-    return Path((folder_of(url) if url else "") or os.path.join(project, ".reenact")) / FOLDER
-
-
 def _nothing(what: str, next_command: str) -> UsageError:
     return UsageError(what, cause="an experiment needs a dataset of one row at least", next_command=next_command)
 
@@ -211,27 +179,6 @@ def _runner(shell: Shell, on: str | None) -> Runner:
             next_command="reenact experiment --help",
         )
     return partial(on_ray, on)
-
-
-def _run(shell: Shell, experiment: Experiment, run: Runner) -> list[Cell]:
-    kept = experiment.kept()
-    known = sum(cell is not None for cell in kept)
-    shell.talk(
-        f"reenact: rows: {len(experiment.rows)}  candidates: {len(experiment.candidates)}  repeat:"
-        f" {experiment.repeat}  cells: {len(kept)}, done already: {known}"
-    )
-    progress = Progress(len(kept), "not passed", known=known)
-    try:
-        with told_to_end():
-            return run_experiment(
-                experiment, run, done=lambda cell: progress.one(bad=cell.status not in ("passed", "ran"))
-            )
-    except KeyboardInterrupt:
-        progress.end()
-        shell.talk("reenact: broken off; what is done is kept: the same command goes on")
-        raise
-    finally:
-        progress.end()
 
 
 def _tell(shell: Shell, cells: Sequence[Cell], rows: Sequence[Row], tried: Sequence[Candidate]) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, tzinfo
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 import click
@@ -12,6 +12,7 @@ import click
 from reenact.abc.store import Store
 from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import tail
+from reenact.facts.late import late
 from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Reading
@@ -23,7 +24,38 @@ from reenact.triage.kit import kit_of
 from reenact.triage.seen import Seen, representative, restricted, seen
 from reenact.triage.sharing import shared
 
+if TYPE_CHECKING:
+    from reenact.interfaces.cli.trying import try_group
+else:
+    try_group = late("reenact.interfaces.cli.trying", "try_group")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
 _BY_TIME = frozenset(("since_us", "before_us"))
+_TRYING = (
+    click.option("--candidate", "candidates", metavar="NAME:K=V,…", multiple=True, help="Try this on the group."),
+    click.option("--all", "every", is_flag=True, help="Try it on all members, not on 5 representatives."),
+    click.option(
+        "--healthy", type=click.IntRange(0, 100_000), default=20, metavar="N", help="Healthy runs beside them (20)."
+    ),
+    click.option("--expect", "expect_", metavar="EXPR", multiple=True, help="What must hold of each of them, too."),
+    click.option("--repeat", type=click.IntRange(1, 1_000), default=1, metavar="N", help="Run each so often."),
+    click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="So many at a time."),
+    click.option("--cmd", metavar="CMD", help="Of imported runs: the command line of the agent that they answer."),
+    click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Of imported runs: the function to call."),
+    click.option("--fresh", is_flag=True, help="Do what is done already anew."),
+    click.option("--dry-run", is_flag=True, help="Print what is tried and may cost, and run nothing."),
+)
+_HOW = ("candidates", "every", "healthy", "expect_", "repeat", "workers", "cmd", "entry", "fresh", "dry_run")
+_ALONE = ("every", "expect_", "cmd", "entry", "fresh", "dry_run")
+"""Options that say nothing without a candidate."""
+
+
+def _trying(function: F) -> F:
+    """Give the command the options of a candidate."""
+    for option in reversed(_TRYING):
+        function = option(function)
+    return function
 
 
 @click.command(
@@ -35,12 +67,15 @@ _BY_TIME = frozenset(("since_us", "before_us"))
     reenact triage --since 7d --agent refunds
     reenact triage --where "tenant == 'acme'" --markdown
     reenact triage --group 3f9a
+    reenact triage --group 3f9a --candidate fix:rev=mended --all
+    reenact triage --group 3f9a --candidate short:prompt=@short.txt --dry-run
     """,
 )
 @click.option("--group", "group", metavar="G", help="Only this group: the beginning of its fingerprint.")
 @click.option("-n", "most", type=click.IntRange(min=1), default=10, metavar="N", help="Show at most N groups (10).")
 @click.option("--zone", default="UTC", metavar="ZONE", help="Time zone of hours and weekdays: Europe/Berlin (UTC).")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a ticket.")
+@_trying
 @choosing
 @click.pass_context
 def command(
@@ -56,9 +91,21 @@ def command(
 
     The first time, the runs of an older store are read through once; what is found is kept in the store. With --json
     every group is a line. The names in --where are those of reenact ls.
+
+    --group G --candidate NAME:… tries a fix: up to 5 members of the group that differ (--all: all of them) are run
+    again on the candidate, with tools answered from the recording, and healthy runs of the same agent beside them. A
+    candidate is written as for reenact experiment. It is said whether the group collapses, in part or not at all, and
+    what the candidate breaks. Members that cannot be replayed are not tried, and never count as fixed. What goes live
+    is priced first. Exit codes: 0 the group collapses and nothing breaks, 1 otherwise, 3 no member could be tried; of
+    several candidates the highest.
     """
     shell = current(ctx)
     hours = _zone(zone)
+    how = {option: wanted.pop(option) for option in _HOW}
+    if _asks_to_try(group, how):
+        with opened(shell) as store:
+            run = _try(shell, store, group or "", (where, wanted), how)
+        ctx.exit(run())
     with opened(shell) as store:
         told = _triage(shell, store, (group, where, wanted), hours, None if shell.json else most)
     if not told.groups:
@@ -71,6 +118,40 @@ def command(
     else:
         tell_groups(shell, told, most)
         shell.next(_next_command(told, alone=group is not None))
+
+
+def _asks_to_try(group: str | None, how: Mapping[str, Any]) -> bool:
+    """Whether a candidate is to be tried.
+
+    Raises:
+        UsageError: It is not said on what, or not what.
+    """
+    if how["candidates"] and not group:
+        raise UsageError(
+            "a candidate is tried on one group, and none is named",
+            cause="--group G takes the beginning of its fingerprint",
+            next_command="reenact triage",
+        )
+    if not how["candidates"] and any(how[option] for option in _ALONE):
+        raise UsageError(
+            "no candidate is named",
+            cause="--candidate NAME:K=V,… says what is tried; NAME: alone is today's code",
+            next_command="reenact triage --help",
+        )
+    return bool(how["candidates"])
+
+
+def _try(
+    shell: Shell, store: Store, name: str, asked: tuple[str | None, Mapping[str, Any]], how: Mapping[str, Any]
+) -> Callable[[], int]:
+    """Choose what is tried; gives what runs it, when the store is closed again, and says the exit status."""
+    where, wanted = asked
+    every = all_seen(store)
+    runs = _chosen(shell, store, every, where, filters_of(wanted, store))
+    group = group_called(grouped(every, runs), name)
+    names = short_names(run.fingerprint for run in every if run.case is not None)
+    healthy = [run for run in runs if run.case is None]
+    return try_group(shell, store, group, names[group.fingerprint], healthy, how)
 
 
 def _triage(

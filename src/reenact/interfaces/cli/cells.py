@@ -1,0 +1,85 @@
+"""Cells of an experiment as a command has them run: candidates as written, where cells are kept, how far it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from reenact.errors import UsageError
+from reenact.interfaces.cli.ending import told_to_end
+from reenact.interfaces.cli.progress import Progress
+from reenact.interfaces.cli.shell import Shell
+from reenact.interfaces.cli.stores import store_url
+from reenact.replaying.launch import folder_of
+from reenact.testing.experiments.batch import Experiment, Runner, run_experiment
+from reenact.testing.experiments.cache import FOLDER
+from reenact.testing.experiments.candidates import Candidate, parse_candidate
+from reenact.testing.experiments.cell import Cell
+from reenact.testing.experiments.code import commit_of
+
+
+def candidates_of(texts: Sequence[str], project: Path) -> list[Candidate]:
+    """Candidates as they are written on a command line.
+
+    Args:
+        texts: They.
+        project: Root of the project, whose revisions they name.
+
+    Raises:
+        UsageError: One is none, or two have one name.
+    """
+    found = [parse_candidate(text, _text, partial(commit_of, folder=project)) for text in texts]
+    names = [candidate.name for candidate in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(
+            f"two candidates are called {twice}",
+            cause="the table and the threshold tell them apart by name",
+            next_command="reenact experiment --help",
+        )
+    return found
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"{path} cannot be read: {error}", cause="@ stands before the path of a text file", next_command="ls"
+        ) from None
+
+
+def cells_folder(shell: Shell, project: str) -> Path:
+    """Where cells are kept: beside the store, where that has a folder."""
+    url = store_url(shell)
+    return Path((folder_of(url) if url else "") or os.path.join(project, ".reenact")) / FOLDER
+
+
+def run_cells(shell: Shell, experiment: Experiment, run: Runner) -> list[Cell]:
+    """Have every cell of an experiment: says what there is to do, and how far it is.
+
+    Args:
+        shell: The running command's.
+        experiment: It.
+        run: Runs the cells that are not done yet.
+    """
+    kept = experiment.kept()
+    known = sum(cell is not None for cell in kept)
+    shell.talk(
+        f"reenact: rows: {len(experiment.rows)}  candidates: {len(experiment.candidates)}  repeat:"
+        f" {experiment.repeat}  cells: {len(kept)}, done already: {known}"
+    )
+    progress = Progress(len(kept), "not passed", known=known)
+    try:
+        with told_to_end():
+            return run_experiment(
+                experiment, run, done=lambda cell: progress.one(bad=cell.status not in ("passed", "ran"))
+            )
+    except KeyboardInterrupt:
+        progress.end()
+        shell.talk("reenact: broken off; what is done is kept: the same command goes on")
+        raise
+    finally:
+        progress.end()

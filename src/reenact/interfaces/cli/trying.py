@@ -1,0 +1,306 @@
+"""A candidate against a group of failures on the command line: what is tried and may cost, then what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from reenact.abc.sources import CLOCK
+from reenact.abc.store import Store
+from reenact.errors import ReenactError, UsageError
+from reenact.facts.ids import tail
+from reenact.facts.imported import is_imported
+from reenact.facts.phrases import counted
+from reenact.interfaces.cli.cells import candidates_of, cells_folder, run_cells
+from reenact.interfaces.cli.goldens.add import program_of
+from reenact.interfaces.cli.shell import Shell, columns, paint
+from reenact.replaying.entries import start_of
+from reenact.replaying.launch import project_of
+from reenact.replaying.options import Options
+from reenact.testing.expectations.expectation import Expectation, expect
+from reenact.testing.experiments.batch import Experiment, here
+from reenact.testing.experiments.candidates import Candidate
+from reenact.testing.experiments.code import project_digest
+from reenact.testing.experiments.dataset import Row, stored_rows
+from reenact.testing.experiments.pricing import Estimate, estimate
+from reenact.testing.experiments.running import Place
+from reenact.testing.experiments.trial import (
+    REPRESENTATIVES,
+    Fate,
+    Trial,
+    Tried,
+    Verdict,
+    judged_by_person,
+    trial,
+    varied,
+)
+from reenact.timetravel.cost import prices
+from reenact.timetravel.preview import amount, brief, clip, safe
+from reenact.triage.groups import Group
+from reenact.triage.seen import Seen
+
+_SHOWN = 20
+"""Runs of one fate that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What is tried.
+
+    Attributes:
+        group: The group, and ``name`` what it is called.
+        members, healthy: Rows for those of its members, and of the healthy runs beside them, that are tried.
+        left_out: Members and healthy runs that were to be tried and cannot be, with why; cold members are not in it.
+        compared: How many healthy runs of the same agents there are.
+    """
+
+    group: Group
+    name: str
+    members: Sequence[Row]
+    healthy: Sequence[Row]
+    left_out: Sequence[tuple[Seen, str]]
+    compared: int
+
+
+def try_group(
+    shell: Shell, store: Store, group: Group, name: str, healthy: Sequence[Seen], how: Mapping[str, Any]
+) -> Callable[[], int]:
+    """Choose what is tried of a group, and say what it may cost.
+
+    Args:
+        shell: The running command's.
+        store: Where the runs are.
+        group: The group.
+        name: What it is called.
+        healthy: Healthy runs, of any agent, newest first.
+        how: The options of the command, by name.
+
+    Returns:
+        Runs it, tells what came of it and gives the exit status; the store need not be open for that.
+
+    Raises:
+        UsageError: An option is wrong, or nobody but a person can say whether a member is mended.
+    """
+    expectations = [expect(text) for text in how["expect_"]]
+    if judged_by_person(group, expectations):
+        raise UsageError(
+            f"group {name} was flagged by a person, and nothing in its runs shows what is wrong",
+            cause="--expect EXPR says what holds of a run that is mended",
+            next_command=f"reenact triage --group {name} --help",
+        )
+    project = project_of()
+    tried = candidates_of(how["candidates"], Path(project))
+    chosen = _chosen(store, group, name, healthy, how, expectations)
+    if not chosen.members:
+        return partial(_none, shell, chosen)
+    place = Place(project, str(cells_folder(shell, project)), project_digest(Path(project)))
+    rows = [*chosen.members, *chosen.healthy]
+    experiment = Experiment(place, rows, tried, how["repeat"], how["workers"] or 0, how["fresh"])
+    _tell_plan(shell, chosen, _estimates(store, experiment), tried)
+    return (lambda: 0) if how["dry_run"] else partial(_run, shell, experiment, chosen)
+
+
+def _chosen(
+    store: Store,
+    group: Group,
+    name: str,
+    healthy: Sequence[Seen],
+    how: Mapping[str, Any],
+    expectations: Sequence[Expectation],
+) -> Chosen:
+    """What is tried: members that can be replayed, and healthy runs of the same agents."""
+    agents = {member.agent for member in group.members}
+    beside = [run for run in healthy if run.agent in agents]
+    warm = varied(run for run in group.members if not run.cold)
+    make = partial(_rows, store, expectations, program_of(how))
+    members, left_out = make(warm, len(warm) if how["every"] else REPRESENTATIVES)
+    found, more = make(varied(beside), how["healthy"]) if members else ([], [])
+    return Chosen(group, name, members, found, [*left_out, *more], len(beside))
+
+
+def _rows(
+    store: Store, expectations: Sequence[Expectation], program: Mapping[str, Any], runs: Sequence[Seen], most: int
+) -> tuple[list[Row], list[tuple[Seen, str]]]:
+    """Rows for the first of some runs that can be run again; and those that were passed over, with why."""
+    rows: list[Row] = []
+    left_out: list[tuple[Seen, str]] = []
+    for run in runs:
+        if len(rows) >= most:
+            break
+        try:
+            found = store.run(run.id)
+            if not is_imported(found):
+                start_of(found, Options(), project_of())
+            rows += stored_rows(store, [found], expectations, **program)
+        except ReenactError as error:  # it was deleted meanwhile, is damaged, was imported, or is a block of code
+            left_out.append((run, error.message))
+    return rows, left_out
+
+
+def _estimates(store: Store, experiment: Experiment) -> list[tuple[int, Estimate]]:
+    """For each candidate how many cells are to be run, and what they may cost."""
+    to_do: dict[str, list[str]] = {candidate.name: [] for candidate in experiment.candidates}
+    for asked, kept in zip(experiment.asked(), experiment.kept(), strict=True):
+        if kept is None:
+            to_do[asked.candidate.name].append(asked.row.run)
+    live = any(candidate.live in ("changed", "model") for candidate in experiment.candidates)
+    priced, now = prices() if live else None, CLOCK.wall_us()
+    return [
+        (len(to_do[candidate.name]), estimate(store, to_do[candidate.name], candidate, priced, now))
+        for candidate in experiment.candidates
+    ]
+
+
+def _run(shell: Shell, experiment: Experiment, chosen: Chosen) -> int:
+    cells = run_cells(shell, experiment, partial(here, waits=lambda: None))
+    trials = [
+        trial(candidate.name, chosen.group, chosen.members, chosen.healthy, cells)
+        for candidate in experiment.candidates
+    ]
+    if shell.json:
+        for each in trials:
+            _tell_json(shell, chosen, each)
+    else:
+        shell.lines(line for each in trials for line in _lines(each, chosen))
+        shell.next(_next_command(trials[0], chosen))
+    return max(each.exit_code for each in trials)
+
+
+# --- the plan --------------------------------------------------------------------------------------------------------
+
+
+def _tell_plan(
+    shell: Shell, chosen: Chosen, estimates: Sequence[tuple[int, Estimate]], tried: Sequence[Candidate]
+) -> None:
+    """What is tried and may cost, before anything is run."""
+    if shell.json:
+        shell.line({
+            "type": "plan", "group": chosen.name, "fingerprint": chosen.group.fingerprint,
+            "runs": len(chosen.group.members), "cold": chosen.group.cold,
+            "members": [row.run for row in chosen.members], "healthy": [row.run for row in chosen.healthy],
+            "healthy_of": chosen.compared, "left_out": [{"run": run.id, "why": why} for run, why in chosen.left_out],
+            "candidates": [
+                {"candidate": each.name, "about": each.about, "to_do": to_do, "live": cost.to_json()}
+                for each, (to_do, cost) in zip(tried, estimates, strict=True)
+            ],
+        })  # fmt: skip
+        return
+    shell.talk(f"reenact: group {chosen.name}: {_members(chosen)}")
+    shell.talk(f"reenact: beside them: {_beside(chosen)}")
+    for each, (to_do, cost) in zip(tried, estimates, strict=True):
+        shell.talk(f"reenact: candidate {safe(each.name)} ({safe(each.about)}): {to_do} to run; {_live(cost, to_do)}")
+
+
+def _members(chosen: Chosen) -> str:
+    group = chosen.group
+    every, cold = len(group.members), group.cold
+    told = f"{len(chosen.members)} of {counted(every, 'run')} {'is' if len(chosen.members) == 1 else 'are'} tried"
+    told += f"; {cold} cannot be replayed: not tried" if cold else ""
+    ours = {member.id for member in group.members}
+    passed = [(run, why) for run, why in chosen.left_out if run.id in ours]
+    told += f"; {len(passed)} left out, the first: {safe(passed[0][1])}" if passed else ""
+    return told + ("" if len(chosen.members) + cold + len(passed) >= every else " (--all: all of them)")
+
+
+def _beside(chosen: Chosen) -> str:
+    agents = ", ".join(safe(agent) for agent in sorted({member.agent for member in chosen.group.members}) if agent)
+    of = f"healthy {'run' if chosen.compared == 1 else 'runs'}{f' of {agents}' if agents else ''}"
+    if not chosen.compared:
+        return f"no {of}: what the candidate breaks will not be known"
+    return f"{len(chosen.healthy)} of {chosen.compared} {of} (--healthy N)"
+
+
+def _live(cost: Estimate, to_do: int) -> str:
+    if not to_do:
+        return "nothing to ask"
+    if not cost.calls:
+        return "models are asked what has no recorded answer" if cost.open else "no model is asked"
+    about = counted(cost.calls, "model call")
+    if cost.cost is not None:
+        return f"about {about} live, about ${amount(cost.cost)}"
+    why = 'no price list is installed (pip install "reenact[cost]")' if prices() is None else "no price, or no tokens"
+    return f"about {about} live, cost unknown: {why}"
+
+
+def _none(shell: Shell, chosen: Chosen) -> int:
+    """No member can be replayed."""
+    group = chosen.group
+    if shell.json:
+        _tell_plan(shell, chosen, (), ())
+        shell.line({"type": "trial", "group": chosen.name, "verdict": Verdict.UNTRIED.value, "exit_code": 3})
+        return 3
+    why = f"{group.cold} of {counted(len(group.members), 'run')} cannot be replayed" if group.cold else ""
+    passed = safe(chosen.left_out[0][1]) if chosen.left_out else ""
+    shell.talk(f"reenact: group {chosen.name} was not tried: {'; '.join(filter(None, (why, passed)))}")
+    shell.next(f"reenact kit {tail(group.members[0].id)}")
+    return 3
+
+
+# --- what came of it -------------------------------------------------------------------------------------------------
+
+
+def _tell_json(shell: Shell, chosen: Chosen, found: Trial) -> None:
+    for what, runs in (("member", found.members), ("healthy", found.healthy)):
+        for each in runs:
+            shell.line({"type": what, "candidate": found.candidate} | each.to_json())
+    shell.line({
+        "type": "trial", "group": chosen.name, "fingerprint": chosen.group.fingerprint,
+        "runs": len(chosen.group.members), "cold": chosen.group.cold,
+    } | found.to_json())  # fmt: skip
+
+
+def _lines(found: Trial, chosen: Chosen) -> Iterator[str]:
+    yield paint(
+        f"{safe(found.candidate)}: {_verdict(found, chosen)}", bold=True, fg=None if found.exit_code else "green"
+    )
+    yield f"  members: {_summed(found.members)}"
+    yield from _named(found.members, (Fate.ALIKE, Fate.OTHERWISE, Fate.UNTRIED, Fate.FIXED))
+    if found.healthy:
+        low, high = (round(100 * end) for end in found.broken.interval)
+        sure = f"; broken {found.broken.hits} of {found.broken.of} (95 % {low} to {high} %)" if found.broken.of else ""
+        yield f"  healthy: {_summed(found.healthy)}{sure}"
+        yield from _named(found.healthy, (Fate.BROKEN, Fate.UNTRIED))
+        said = [each for each in found.healthy if each.otherwise and each.fate is Fate.UNBROKEN]
+        if said:
+            yield f"    {counted(len(said), 'healthy run')} answer otherwise than recorded, as {tail(said[0].run)}"
+
+
+def _verdict(found: Trial, chosen: Chosen) -> str:
+    cold = chosen.group.cold
+    told = f"group {chosen.name} {found.verdict.value}"
+    told += f" ({cold} of {counted(len(chosen.group.members), 'run')} cannot be replayed: not tried)" if cold else ""
+    if found.verdict is Verdict.UNTRIED:
+        return told
+    if not found.broken.of:
+        return f"{told}; what breaks is not known: no healthy run {'could be' if found.healthy else 'was'} tried"
+    broken = counted(found.broken.hits, "healthy run")
+    return f"{told}; {f'breaks {broken} of {found.broken.of}' if found.broken.hits else 'breaks none that was healthy'}"
+
+
+def _summed(runs: Sequence[Tried]) -> str:
+    counts = [(sum(each.fate is fate for each in runs), fate) for fate in Fate]
+    return f"{len(runs)} chosen: " + ", ".join(f"{count} {fate.value}" for count, fate in counts if count)
+
+
+def _named(runs: Sequence[Tried], fates: Sequence[Fate]) -> Iterator[str]:
+    width = max(len(fate.value) for fate in fates)
+    for fate in fates:
+        some = [each for each in runs if each.fate is fate]
+        for each in some[:_SHOWN]:
+            told = safe(each.why) or ("" if each.output is None else f"said {brief(each.output, columns())}")
+            yield clip(f"    {fate.value:<{width}}  {tail(each.run)}  {told}".rstrip(), columns())
+        if len(some) > _SHOWN:
+            yield f"    {fate.value:<{width}}  … and {len(some) - _SHOWN} others"
+
+
+def _next_command(found: Trial, chosen: Chosen) -> str:
+    """What helps most: to keep the fix, else to look at what it does not mend or breaks."""
+    first = chosen.members[0].run
+    if found.exit_code == 0:
+        return f"reenact golden add {tail(first)} --as NAME --expect \"status == 'ok'\""
+    bad = (Fate.BROKEN, Fate.ALIKE, Fate.OTHERWISE, Fate.UNTRIED)
+    runs = (each for fate in bad for each in (*found.members, *found.healthy) if each.fate is fate)
+    return f"reenact show {tail(next((each.run for each in runs), first))}"

@@ -1,0 +1,76 @@
+"""What the model calls that go live in an experiment may cost, before the first is made, by the recorded ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from reenact.abc.store import Recording, Store
+from reenact.facts.call import Json, Kind
+from reenact.testing.experiments.candidates import Candidate
+from reenact.timetravel.cost import Priced, calls_around, reading_cost, reading_made
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What goes live.
+
+    Attributes:
+        calls: Model calls that are asked anew, if the candidate makes as many as were recorded.
+        cost: What they cost in US dollars, if they take as many tokens; None where one has no price.
+        open: Whether what has no recorded answer is asked too, so that there may be more.
+    """
+
+    calls: int = 0
+    cost: Decimal | None = Decimal(0)
+    open: bool = False
+
+    def plus(self, other: Estimate) -> Estimate:
+        """Both together."""
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Estimate(self.calls + other.calls, cost, self.open or other.open)
+
+    def to_json(self) -> dict[str, Json]:
+        """As JSON-able data."""
+        return {"calls": self.calls, "cost": None if self.cost is None else float(self.cost), "open": self.open}
+
+
+def estimate(store: Store, runs: Iterable[str], candidate: Candidate, priced: Priced | None, now_us: int) -> Estimate:
+    """What a candidate asks models anew.
+
+    Args:
+        store: Where the recorded runs are.
+        runs: Ids of those that are not done yet, one for each cell.
+        candidate: It.
+        priced: A price list; None for no prices.
+        now_us: At the prices of that time, microseconds since the epoch.
+
+    Raises:
+        StoreError: A run is damaged, or gone. Costs one pass over the exchanges of each.
+    """
+    if candidate.live not in ("changed", "model"):
+        return Estimate(open=candidate.live == "missing")
+    found, known = Estimate(open=True), dict[str, Estimate]()
+    for run in runs:
+        if run not in known:
+            known[run] = _of(store.open(run), candidate, priced, now_us)
+        found = found.plus(known[run])
+    return found
+
+
+def _of(recording: Recording, candidate: Candidate, priced: Priced | None, now_us: int) -> Estimate:
+    found, within, functions = Estimate(), set[int](), list[int]()
+    for event in recording.events(kinds=(Kind.HTTP, Kind.MODEL)):
+        reading = reading_made(recording, event)
+        if reading is None:
+            functions += [event.number] if event.kind == Kind.MODEL else []
+            continue
+        data = dict(reading)
+        data.pop("error", None)
+        if candidate.model is not None:
+            data |= {"model_asked": candidate.model, "model_answered": candidate.model}
+        found = found.plus(Estimate(1, None if priced is None else reading_cost(data, now_us, priced)))
+        within.update(calls_around(recording, event))
+    unread = sum(number not in within for number in functions)
+    return found.plus(Estimate(unread, None)) if unread else found

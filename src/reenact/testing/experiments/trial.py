@@ -1,0 +1,227 @@
+"""A trial: whether a candidate makes a group of failures collapse, and what it breaks among healthy runs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from reenact.facts.call import Json
+from reenact.facts.features import Case, Features
+from reenact.testing.experiments.cell import Cell
+from reenact.testing.experiments.dataset import Row
+from reenact.testing.experiments.statistics import Share
+from reenact.triage.groups import Group
+from reenact.triage.seen import Seen
+
+REPRESENTATIVES: Final = 5
+"""Members of a group that are tried where not all are asked for, at most."""
+HEALTHY: Final = 20
+"""Healthy runs that are tried beside them, unless another number is asked for."""
+
+_NOT_RUN: Final = ("stale", "refused", "broken")
+
+
+class Fate(StrEnum):
+    """What became of one run on a candidate."""
+
+    FIXED = "fixed"
+    ALIKE = "fails alike"
+    OTHERWISE = "fails otherwise"
+    UNBROKEN = "unbroken"
+    BROKEN = "broken"
+    UNTRIED = "not tried"
+
+
+_WORST: Final = (Fate.ALIKE, Fate.OTHERWISE, Fate.BROKEN, Fate.UNTRIED, Fate.FIXED, Fate.UNBROKEN)
+
+
+class Verdict(StrEnum):
+    """What became of a group."""
+
+    COLLAPSES = "collapses"
+    IN_PART = "collapses in part"
+    NOT_AT_ALL = "does not collapse"
+    UNTRIED = "was not tried"
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One run on a candidate.
+
+    Attributes:
+        run: Id of the recorded run.
+        fate: What became of it: the worst of its repeats.
+        why: The first line of what went wrong, or of why it was not tried; empty where all went well.
+        otherwise: Whether the agent said something else than it did when it was recorded.
+        output: What the agent said.
+    """
+
+    run: str
+    fate: Fate
+    why: str = ""
+    otherwise: bool = False
+    output: Json = None
+
+    def to_json(self) -> dict[str, Json]:
+        """As JSON-able data."""
+        return {
+            "run": self.run, "fate": self.fate.value, "why": self.why, "otherwise": self.otherwise,
+            "output": self.output,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a candidate came to.
+
+    Attributes:
+        candidate: Its name.
+        members: The members of the group that were chosen.
+        healthy: The healthy runs that were chosen.
+    """
+
+    candidate: str
+    members: tuple[Tried, ...]
+    healthy: tuple[Tried, ...]
+
+    def count(self, *fates: Fate) -> int:
+        """How many of the runs came to one of some fates."""
+        return sum(each.fate in fates for each in (*self.members, *self.healthy))
+
+    @property
+    def verdict(self) -> Verdict:
+        """What became of the group. A member that could not be run on the candidate keeps it from a whole collapse."""
+        fixed, untried = self.count(Fate.FIXED), sum(each.fate is Fate.UNTRIED for each in self.members)
+        if untried == len(self.members):
+            return Verdict.UNTRIED
+        if not fixed:
+            return Verdict.NOT_AT_ALL
+        return Verdict.COLLAPSES if fixed == len(self.members) else Verdict.IN_PART
+
+    @property
+    def broken(self) -> Share:
+        """The share of healthy runs that it breaks, of those that could be run on it."""
+        return Share(self.count(Fate.BROKEN), self.count(Fate.BROKEN, Fate.UNBROKEN))
+
+    @property
+    def exit_code(self) -> int:
+        """0 where the group collapses and nothing breaks, as far as there are healthy runs to see that by; 3 where no
+        member could be tried; else 1."""
+        if self.verdict is Verdict.UNTRIED:
+            return 3
+        known = not self.healthy or self.broken.of > 0
+        return 0 if self.verdict is Verdict.COLLAPSES and known and not self.broken.hits else 1
+
+    def to_json(self) -> dict[str, Json]:
+        """As JSON-able data, without its runs."""
+        return {
+            "candidate": self.candidate, "verdict": self.verdict.value, "exit_code": self.exit_code,
+            "members": len(self.members), "healthy": len(self.healthy),
+            **{fate.name.lower(): self.count(fate) for fate in Fate if fate is not Fate.UNTRIED},
+            "untried": sum(each.fate is Fate.UNTRIED for each in self.members),
+            "healthy_untried": sum(each.fate is Fate.UNTRIED for each in self.healthy),
+            "otherwise": sum(each.otherwise for each in self.healthy),
+            "broken_interval": list(self.broken.interval) if self.broken.of else None,
+        }  # fmt: skip
+
+
+def trial(candidate: str, group: Group, members: Sequence[Row], healthy: Sequence[Row], cells: Iterable[Cell]) -> Trial:
+    """What a candidate came to.
+
+    Args:
+        candidate: Its name.
+        group: The group.
+        members, healthy: The rows that were run.
+        cells: All cells of the experiment.
+    """
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        if cell.candidate == candidate:
+            found.setdefault(cell.row, []).append(cell)
+    like = group.members[0].features
+    return Trial(
+        candidate,
+        tuple(_worst(row, [_of_member(row, cell, group.case, like) for cell in found[row.name]]) for row in members),
+        tuple(_worst(row, [_of_healthy(row, cell) for cell in found[row.name]]) for row in healthy),
+    )
+
+
+def _worst(row: Row, tried: Sequence[Tried]) -> Tried:
+    return min(tried, key=lambda each: _WORST.index(each.fate), default=Tried(row.run, Fate.UNTRIED))
+
+
+def _of_member(row: Row, cell: Cell, case: Case, like: Features) -> Tried:
+    """What became of a member. It is fixed where it ends without an error and without what it was found by."""
+    ended, why = _ended(cell)
+    if ended is None:
+        return _tried(row, cell, Fate.UNTRIED, why)
+    if ended.error:
+        same = (ended.error, ended.template, ended.tool) == (like.error, like.template, like.tool)
+        return _tried(row, cell, Fate.ALIKE if same else Fate.OTHERWISE, why)
+    if why:
+        return _tried(row, cell, Fate.OTHERWISE, why)
+    again = sorted(set(ended.suspicions or ()) & set(like.suspicions or ())) if case is Case.FLAGGED else []
+    if again:
+        return _tried(row, cell, Fate.ALIKE, f"suspicious again: {', '.join(again)}")
+    return _tried(row, cell, Fate.FIXED)
+
+
+def _of_healthy(row: Row, cell: Cell) -> Tried:
+    """What became of a healthy run: broken where it ends with an error, or does not fulfil what is expected."""
+    ended, why = _ended(cell)
+    if ended is None:
+        return _tried(row, cell, Fate.UNTRIED, why)
+    return _tried(row, cell, Fate.BROKEN if why else Fate.UNBROKEN, why)
+
+
+def _ended(cell: Cell) -> tuple[Features | None, str]:
+    """How a cell's run ended, and what is wrong with it; None, and why, where it says nothing of the candidate."""
+    ended = Features.from_json(cell.ended)
+    if cell.status in _NOT_RUN or not cell.ended:
+        return None, f"{cell.status}: {_line(cell.message)}"
+    if ended.error:
+        return ended, ": ".join(filter(None, (ended.error, ended.template)))
+    if cell.status != "failed":
+        return ended, ""
+    unmet = any(not each.holds for each in cell.judged)  # else the code crossed no boundary, or a change found no place
+    return ended if unmet else None, _line(cell.message)
+
+
+def _tried(row: Row, cell: Cell, fate: Fate, why: str = "") -> Tried:
+    otherwise = fate is not Fate.UNTRIED and cell.output != row.recorded.get("answer")
+    return Tried(row.run, fate, why, otherwise, cell.output)
+
+
+def _line(text: str) -> str:
+    return next(iter(text.splitlines()), "")
+
+
+def varied(runs: Iterable[Seen]) -> list[Seen]:
+    """Some runs in the order in which they are tried: the first one, then the first of each other kind (model, form of
+    answers, prompt, last steps, version), the most common kinds first, then the second of each, and so on.
+
+    Args:
+        runs: They, newest first. Costs a sort.
+    """
+    every = list(runs)
+    kinds: dict[tuple[object, ...], int] = {}
+    ranks: list[tuple[tuple[object, ...], int]] = []
+    for run in every:
+        kind = _kind(run)
+        kinds[kind] = kinds.get(kind, 0) + 1
+        ranks.append((kind, kinds[kind]))
+    order = sorted(range(len(every)), key=lambda at: (at > 0, ranks[at][1], -kinds[ranks[at][0]], at))
+    return [every[at] for at in order]
+
+
+def _kind(run: Seen) -> tuple[object, ...]:
+    found = run.features
+    return run.agent, found.asked, found.answered, found.shapes, found.prompts, found.steps, found.version
+
+
+def judged_by_person(group: Group, expectations: Sequence[object]) -> bool:
+    """Whether only a person can say that a member is mended: it was flagged, and nothing in it shows why."""
+    like = group.members[0].features
+    return group.case is Case.FLAGGED and not (expectations or like.suspicions)
