@@ -74,7 +74,6 @@ CYCLES: frozenset[tuple[str, ...]] = frozenset(
             "reenact.seams.lanes",
             "reenact.seams.posting",
         ),
-        ("reenact.seams.mcp.going_live", "reenact.seams.mcp.sessions"),
         (
             "reenact.timetravel.forks.called_off",
             "reenact.timetravel.forks.giving",

@@ -8,15 +8,41 @@ server begins comes from it from then on.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from reenact.abc.session import Crossing
 from reenact.facts.connections import DIFFERS
+from reenact.seams.lanes import Lane
+from reenact.seams.mcp.handshakes import Handshake
 from reenact.seams.mcp.inbox import Inbox
 from reenact.seams.mcp.lines import Line, thaw
 
-if TYPE_CHECKING:
-    from reenact.seams.lanes import Lane
-    from reenact.seams.mcp.sessions import Dispatching
+
+class Dispatcher(Protocol):
+    """Carries the messages of one session, as far as going live needs to know.
+
+    Attributes:
+        real: The library's own dispatcher.
+        handshake: How the client has greeted its server.
+        receiving: Answers what the recorded server began; None where nothing does.
+    """
+
+    real: Any
+    handshake: Handshake
+    receiving: Crossing | None
+
+    @property
+    def server(self) -> str:
+        """What the server calls itself; empty before it has said so."""
+        ...
+
+    def speaks_through(self, given: Any) -> None:
+        """Take the opened transport for everything that passes from now on."""
+        ...
+
+    async def work(self, inbox: Inbox) -> None:
+        """Carry messages until the session ends."""
+        ...
 
 
 class Closed(Exception):
@@ -37,7 +63,7 @@ class GoingLive:
         line: The transport below; None for one that is not known.
     """
 
-    def __init__(self, session: Dispatching, group: Any, inbox: Inbox, line: Line | None) -> None:
+    def __init__(self, session: Dispatcher, group: Any, inbox: Inbox, line: Line | None) -> None:
         self._session = session
         self._group = group
         self._inbox = inbox
