@@ -8,11 +8,13 @@ PYTEST_ARGS ?=
 SPREAD ?= -n auto --maxprocesses 4 --dist loadfile
 RUN := .venv/bin/python
 
-.PHONY: help demo environments test across sweep bench canary lint docs-check docs locks clean
+.PHONY: help demo environments test test-long across sweep bench canary lint docs-check docs locks clean
 
 help:
 	@echo "make demo        record two failing agents, take the network away, re-enact both failures (80 s, then 20)"
-	@echo "make test        the whole suite here, then its portable part on every other Python that is found"
+	@echo "make test        the suite without its longer tests (8 minutes on two cores)"
+	@echo "make test-long   the longer tests, which tests/long.txt names"
+	@echo "make across      what depends on the interpreter, on every other Python that is found"
 	@echo "make lint        ruff, mypy --strict, and the import contract"
 	@echo "make docs-check  the documents' examples run, the reference pages are current"
 	@echo "make bench       what it costs, side by side with its neighbours, as ratios"
@@ -26,19 +28,23 @@ demo:
 	@"$(PYTHON)" scripts/environment.py .venv demo
 	@$(RUN) -m reenact demo
 
-# What `make test` needs, so that it can run without a package source and what leads to it.
+# What the tests need, so that they can run without a package source and what leads to it.
 environments:
 	@"$(PYTHON)" scripts/environment.py .venv test
 	@$(RUN) scripts/across.py --make
 
 test:
 	@"$(PYTHON)" scripts/environment.py .venv test
-	$(RUN) scripts/suite.py $(SPREAD) $(PYTEST_ARGS)
-	@$(RUN) scripts/across.py -- $(SPREAD) $(PYTEST_ARGS)
+	$(RUN) scripts/suite.py --part=short $(SPREAD) $(PYTEST_ARGS)
+
+# What `make test` leaves out, so that it ends in minutes: a test is in one of the two, and none is in neither.
+test-long:
+	@"$(PYTHON)" scripts/environment.py .venv test
+	$(RUN) scripts/suite.py --part=long $(SPREAD) $(PYTEST_ARGS)
 
 across:
 	@"$(PYTHON)" scripts/environment.py .venv test
-	@$(RUN) scripts/across.py -- $(SPREAD) $(PYTEST_ARGS)
+	@$(RUN) scripts/across.py -- --part=short $(SPREAD) $(PYTEST_ARGS)
 
 sweep:
 	@"$(PYTHON)" scripts/environment.py .venv test

@@ -1,11 +1,12 @@
-"""Run the suite on every other supported Python that is found, and say plainly which were tested and which not.
+"""Run what depends on the interpreter on every other Python that is found, and say which were tested and which not.
 
     python scripts/across.py            a virtual environment and a run for each
     python scripts/across.py --list     only say what is found
     python scripts/across.py --make     only make the virtual environments
 
 An interpreter counts as found when it starts: on ``PATH`` as ``python3.N``, or among the versions of pyenv or uv. The
-interpreter that runs this script has been tested already. Tests marked ``slow`` or ``once`` are left out here.
+interpreter that runs this script has goals of its own: ``make test`` and ``make test-long``. Tests marked ``slow`` or
+``once`` are left out here.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=float(os.environ.get("REENACT_ACROSS_SECONDS", "600")))
     parser.add_argument("pytest", nargs="*", help="further arguments for pytest")
     options = parser.parse_args()
-    here = "its environment runs this" if options.make else "the whole suite, above"
+    here = "its environment runs this" if options.make else "the whole suite: make test, make test-long"
     lines = [f"3.{sys.version_info.minor}  {here} ({sys.version.split()[0]})"]
     failed = False
     for minor in MINORS:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.leftovers import Picture
+from tests.parts import LIST, PARTS, names, split
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -37,6 +38,23 @@ settings.register_profile(
 )
 SWEEP = os.environ.get("REENACT_SWEEP", "") not in {"", "0"}
 settings.load_profile("sweep" if SWEEP else "ci" if os.environ.get("CI") else "local")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The part of the suite that runs: all of it, unless ``make`` asks for one part."""
+    parser.addoption(
+        "--part", choices=PARTS, default="all", help="run the tests that tests/long.txt names, or the others"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the tests of the other part out."""
+    part = config.getoption("--part")
+    if part == "all":
+        return
+    short, long = split(((item.nodeid, item) for item in items), names(LIST.read_text(encoding="utf-8")))
+    items[:], others = (short, long) if part == "short" else (long, short)
+    config.hook.pytest_deselected(items=others)
 
 
 @pytest.fixture(scope="session")
