@@ -61,6 +61,7 @@ STEPS = 200
 """Steps of each of their runs."""
 
 SLOW = {
+    "find_runs": 1,
     "import_traces": 3,
     "long_bytes": 1,
     "long_text": 1,
@@ -100,6 +101,7 @@ def rows(*, full: bool) -> list[Row]:
         *replaying(full=full),
         *forking(),
         *moving(full=full),
+        *finding(100_000 if full else 10_000),
         *testing(full=full),
         *beside_engines(),
         *starting(),
@@ -248,6 +250,23 @@ def moving(*, full: bool) -> list[Row]:
         Row("the newest 100 of 1,000 steps", Figure("list_steps[1000]", "newest_ms"), "ms"),
         Row("  all of them", Figure("list_steps[1000]", "all_ms"), "ms"),
         Row("  all of them with their states", Figure("list_steps[1000]", "states_ms"), "ms"),
+    ]
+
+
+def finding(size: int) -> list[Row]:
+    """What it costs to find the newest hundred runs of a filter among so many."""
+    case = f"find_runs[{size}]"
+    of = {
+        "by user": "user", "by tenant": "tenant", "by a label of most": "tag_of_most", "by time": "time",
+        "a rare word": "rare_word", "a word of every second run": "word_of_half", "a word of every run": "word_of_all",
+        "the beginning of a word of every run": "beginning_of_all", "a word of every run, by one user": "word_and_user",
+        "a status that none has": "no_status", "a tenant that none has": "no_tenant",
+        "two names that none has together": "no_pair_of_many",
+    }  # fmt: skip
+    return [
+        Row(f"the slowest filter among {size:,} runs", Figure(case, "slowest_ms"), "ms", "most", 50),
+        *(Row(f"  {title}", Figure(case, f"{name}_ms"), "ms") for title, name in of.items()),
+        Row("  the newest hundred", Figure(case, "newest_ms"), "ms", "most", 1),
     ]
 
 

@@ -16,6 +16,7 @@ from bench.cases.code import (
     large_argument,
 )
 from bench.cases.engines import dbos_fork, langgraph_history, langgraph_newest, temporal_replay, temporal_replay_bare
+from bench.cases.finding import find_runs
 from bench.cases.golden_batches import find_goldens, run_goldens_of_20
 from bench.cases.goldens import cassette_test, collect_goldens, golden_test, import_plugin
 from bench.cases.http import (
@@ -68,6 +69,7 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         empty_run,
         clean_body,
         find_goldens,
+        find_runs,
         first_chunk,
         fork,
         frozen_http,

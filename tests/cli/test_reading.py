@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
+import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing as closing_file
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reenact.facts.ids import tail
 from reenact.facts.run import Status
+from reenact.interfaces.cli import opening
+from reenact.store.sqlite import SqliteStore
 from tests.cli import scenes
+from tests.store.records import closing, new_run
+from tests.store.records import opening as opening_records
 
 Cli = Callable[..., Any]
 
@@ -45,6 +52,38 @@ def test_ls_hands_filters_to_the_store(filled: Any, reenact: Cli) -> None:
     reenact("ls", "--since", "2h")
     assert filled.filters[-1].keys() == {"since_us"}
     assert reenact("ls", "--user", "nobody").err.startswith("no matching runs")
+
+
+def test_ls_says_what_is_found_by_an_index(filled: Any, reenact: Cli) -> None:
+    where = "tenant == 'acme' and tokens > 200 and calls(search_docs) > 5"
+    answer = reenact("ls", "--explain", "--json", "--user", "u_17", "--where", where)
+    assert answer.code == 0
+    said = [" ".join(line.split()) for line in answer.err.splitlines()]
+    assert said[:4] == [
+        "reenact: --user without an index: all runs are in memory",
+        "reenact: tenant == 'acme' without an index: all runs are in memory",
+        "reenact: tokens > 200 the row of each run that is left is read",
+        "reenact: calls(search_docs) > 5 the events of each run that is left are read",
+    ]
+    assert filled.filters[-1] == {"user": "u_17", "tenant": "acme"}
+
+
+def test_ls_explains_a_store_in_a_file(tmp_path: Path, reenact: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "store.db"
+    with SqliteStore(place) as store:
+        log = store.begin(run := new_run(tenant="acme"))
+        log.write([*opening_records(run), closing(run)])
+        log.close()
+    monkeypatch.setattr(opening, "open_store", lambda url=None: SqliteStore(place))
+    words = ("ls", "--explain", "--tenant", "acme", "-k", "refund")
+    assert [" ".join(line.split()) for line in reenact(*words).err.splitlines()[:2]] == [
+        "reenact: --tenant by an index",
+        "reenact: -k by an index",
+    ]
+    with closing_file(sqlite3.connect(place)) as connection:
+        connection.execute("DROP INDEX run_found")
+        connection.commit()
+    assert "without an index: the row of each run is read, until `reenact gc` has made one" in reenact(*words).err
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from reenact.facts.late import late
 from reenact.facts.retention import Kin, expiry_of, settled
 from reenact.facts.run import Status, belongs_to
 from reenact.store.connection import Writing
+from reenact.store.finding import make_narrow
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.tombstones import ARRIVAL, Tombstone, has
 
@@ -274,8 +275,10 @@ class Housekeeping:
         system, some at a time; yields how many are left.
 
         A store that was made by an older version is written anew once (``anew``), where it is not large and nothing is
-        recorded.
+        recorded, and is given the index by which runs are found.
         """
+        if anew:
+            make_narrow(writing, self._reading.rows, any_size=True)
         for _ in remove_rest(writing):
             yield _free(writing)
         while _has_words_left(writing):

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from reenact.errors import StoreError
 from reenact.store.backup import Told, back_up, free_name
 from reenact.store.connection import Reading, Writing, connect_reading
+from reenact.store.finding import add_narrow, has_narrow, make_narrow
 from reenact.store.folding import Folding
 from reenact.store.hashes import KeyedHash
 from reenact.store.pieces import is_there
@@ -50,6 +51,7 @@ class Plan(NamedTuple):
         anew: Whether the file would be written anew at the end, because it gives no pages back.
         backup: The copy, of this name; where one of an interrupted migration is there, that.
         goes_on: Whether a migration was interrupted.
+        found: Whether there is the index by which runs are found (``store.finding``).
     """
 
     written: int
@@ -62,10 +64,16 @@ class Plan(NamedTuple):
     anew: bool
     backup: Path | None
     goes_on: bool
+    found: bool
 
     @property
     def is_new(self) -> bool:
         """Whether there is nothing to do."""
+        return self.found and self.is_newest
+
+    @property
+    def is_newest(self) -> bool:
+        """Whether there is nothing to do but perhaps to make an index."""
         return self.written >= WRITTEN and not self.logs and not self.live and not self.anew and not self.goes_on
 
 
@@ -126,6 +134,7 @@ class Migration:
             after = max(used - saved(connection, [log for log, _ in logs]), roots * page)
             begun = connection.execute("SELECT value FROM meta WHERE name = ?", (_BACKUP,)).fetchone()
             anew = _number(connection, "auto_vacuum") != _IN_PARTS
+            narrow = has_narrow(lambda sql, values: connection.execute(sql, values).fetchall())
         size = pages * page
         copy = self._path.with_name(begun[0]) if begun is not None and begun[0] else None
         made = copy is not None and copy.exists()
@@ -134,7 +143,7 @@ class Migration:
         needed = min(size, _MARGIN) + (2 * after if anew else 0) + (size if copy is not None and not made else 0)
         free = shutil.disk_usage(self._path.parent).free
         return Plan(
-            written, tuple(logs), tuple(live), size, after, needed, free, anew, copy, begun is not None
+            written, tuple(logs), tuple(live), size, after, needed, free, anew, copy, begun is not None, narrow
         )  # fmt: skip
 
     def _old(self, connection: sqlite3.Connection) -> Iterator[tuple[int, str]]:
@@ -169,6 +178,7 @@ class Migration:
             back_up(self._path, plan.backup, told)
         with writing.transaction(durable=True) as connection:
             bring_up(connection)
+            add_narrow(connection)
             connection.execute("DELETE FROM meta WHERE name GLOB ?", (f"{MARK}*",))  # also of runs that are gone
             marks = [(f"{MARK}{log}", 0) for log, _ in plan.logs]
             name = plan.backup.name if plan.backup is not None else ""
@@ -193,6 +203,10 @@ class Migration:
         rows = tuple([(names.get(log, f"log {log}"), what) for log, what in damaged])
         runs = tuple([run for _, run in plan.logs])
         return Migrated(runs, plan.live, rows, plan.size, plan.backup, anew or not plan.anew)
+
+    def make_index(self, writing: Writing) -> None:
+        """Make the index by which runs are found, where it is all that lacks."""
+        make_narrow(writing, self._reading.rows, any_size=True)
 
     def _reword(self, writing: Writing, plan: Plan, told: Told) -> list[Damage]:
         """Keep each word of a text once: first of all, for forks read passages of their parents' by number."""

@@ -103,20 +103,9 @@ def _base_with(connection: sqlite3.Connection, bases: Sequence[int], n: int, bod
     return None
 
 
-def conditions(words: Sequence[str], indexed: bool) -> Iterator[tuple[str, str]]:
-    """Conditions on ``run.id``, each with its value, that all must hold for a run to contain some words.
-
-    Args:
-        words: The words, each of which may stand in another passage.
-        indexed: Whether the store has an index that this SQLite can read.
-    """
-    hits = "SELECT rowid AS id FROM words_index WHERE words_index MATCH ?" if indexed else _SCAN
-    for word in words:
-        yield _FOUND.format(hits), f'"{word}"*' if indexed else f"%{word}%"
-
-
-_SCAN = "SELECT id FROM words WHERE plain(body) LIKE ?"
-_FOUND = f"""r.id IN (WITH hit AS MATERIALIZED ({{}})
+def own_and_forks(places: str) -> str:
+    """A query for the numbers of the runs whose texts, their own or their bases', are at some places (``id``)."""
+    return f"""WITH hit AS MATERIALIZED ({places})
   SELECT CASE WHEN id > {LOW} THEN id >> {SHIFT} ELSE id END FROM hit
   UNION SELECT p.log FROM hit JOIN passage p ON p.base = hit.id >> {SHIFT}
-    AND (hit.id & {LOW}) >= p.n AND (hit.id & {LOW}) < p.end)"""
+    AND (hit.id & {LOW}) >= p.n AND (hit.id & {LOW}) < p.end"""

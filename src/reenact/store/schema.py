@@ -106,6 +106,14 @@ CREATE TABLE effect(address TEXT PRIMARY KEY, run TEXT NOT NULL, event INTEGER N
 CREATE INDEX effect_run ON effect(run);
 """
 
+NARROW = "run_found"
+"""The index that has what filters ask of a run, and none of its row: see ``store.finding``."""
+
+NARROW_INDEX = f"""
+CREATE INDEX IF NOT EXISTS {NARROW} ON run(run_id, status, started_us, tenant, user, session, agent, parent, lane);
+"""
+"""Stores of older versions lack it. A reader that does not know it loses nothing, and whoever writes keeps it up."""
+
 
 def create(connection: sqlite3.Connection, key: bytes) -> None:
     """Lay out an empty store.
@@ -114,7 +122,7 @@ def create(connection: sqlite3.Connection, key: bytes) -> None:
         connection: To an empty file.
         key: Secret of this store's payload hash, 32 unpredictable bytes.
     """
-    connection.executescript(TABLES + SHARED_TABLES + SPLICED_TABLES + SHAPE_TABLE)
+    connection.executescript(TABLES + NARROW_INDEX + SHARED_TABLES + SPLICED_TABLES + SHAPE_TABLE)
     connection.execute("INSERT INTO meta(name, value) VALUES ('key', ?)", (key,))
     write_format(connection, Format(WRITTEN, OLDEST_READER))
 
@@ -122,5 +130,5 @@ def create(connection: sqlite3.Connection, key: bytes) -> None:
 def declared() -> dict[str, str]:
     """The text that a store has of each of its tables and indexes, by name; it is the same in every format."""
     with closing(sqlite3.connect(":memory:")) as empty:
-        empty.executescript(TABLES + SHARED_TABLES + SPLICED_TABLES + SHAPE_TABLE)
+        empty.executescript(TABLES + NARROW_INDEX + SHARED_TABLES + SPLICED_TABLES + SHAPE_TABLE)
         return dict(empty.execute(TEXTS))

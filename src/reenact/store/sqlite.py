@@ -21,6 +21,7 @@ from reenact.facts.ids import TIME_LENGTH, is_run_id, tail
 from reenact.facts.late import late
 from reenact.facts.run import INNER, Run, Status
 from reenact.store.connection import Reading, Writing
+from reenact.store.finding import Finding, Text, has_narrow, make_narrow
 from reenact.store.hashes import KeyedHash
 from reenact.store.reading import SqliteRecording
 from reenact.store.runrows import COLUMNS, row_number, run_of
@@ -35,11 +36,12 @@ if TYPE_CHECKING:
     from reenact.facts.event import Payload
     from reenact.facts.marks import Mark
     from reenact.facts.record import Record
-    from reenact.store import effects, inheriting, marks, passages, thinning
+    from reenact.store import effects, inheriting, marks, thinning
     from reenact.store.contents import Contents
     from reenact.store.expiring import Going, Housekeeping
     from reenact.store.feature_rows import FeatureRows
     from reenact.store.forgetting import forget, unneeded
+    from reenact.store.hits import text_of
     from reenact.store.inherited import SharingRecording
     from reenact.store.liveness import LiveLock, ended_as, forget_mark, is_live
     from reenact.store.making import make_file
@@ -52,18 +54,17 @@ if TYPE_CHECKING:
     from reenact.store.tombstones import arrived, find, refuse_expired, unbury
     from reenact.store.usage import Usage
     from reenact.store.versions import check_writable
-    from reenact.store.words import conditions, words_of
     from reenact.store.writing import SqliteLog, write_whole
 else:
     Payload = late("reenact.facts.event", "Payload")
     effects = late("reenact.store.effects")
-    passages = late("reenact.store.passages")
     thinning = late("reenact.store.thinning")
     Contents = late("reenact.store.contents", "Contents")
     Housekeeping = late("reenact.store.expiring", "Housekeeping")
     FeatureRows = late("reenact.store.feature_rows", "FeatureRows")
     forget = late("reenact.store.forgetting", "forget")
     unneeded = late("reenact.store.forgetting", "unneeded")
+    text_of = late("reenact.store.hits", "text_of")
     SharingRecording = late("reenact.store.inherited", "SharingRecording")
     LiveLock = late("reenact.store.liveness", "LiveLock")
     ended_as = late("reenact.store.liveness", "ended_as")
@@ -81,8 +82,6 @@ else:
     unbury = late("reenact.store.tombstones", "unbury")
     Usage = late("reenact.store.usage", "Usage")
     check_writable = late("reenact.store.versions", "check_writable")
-    conditions = late("reenact.store.words", "conditions")
-    words_of = late("reenact.store.words", "words_of")
     SqliteLog = late("reenact.store.writing", "SqliteLog")
     write_whole = late("reenact.store.writing", "write_whole")
     inheriting = late("reenact.store.inheriting")
@@ -94,13 +93,11 @@ else:
     refuse_run = late("reenact.store.references", "refuse_run")
     marks = late("reenact.store.marks")
 
-_PAGE = 64
 _FAILED = (Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED)
 _SHARES = "EXISTS(SELECT 1 FROM piece p WHERE p.log = r.log)"
 """Whether the log of a run ``r`` reads rows of others."""
 UNKEPT = "it has ended, and its last events, output and error could not be written"
 """What is said of a run whose end could not be written."""
-_EQUAL = ("agent", "user", "tenant", "session", "parent")
 
 
 class SqliteStore(Views):
@@ -144,61 +141,33 @@ class SqliteStore(Views):
         """See ``abc.store.Store``."""
         check_filters(filters)
         reading, _ = self._read()
-        where, values = self._conditions(filters)
-        return self._filtered(reading, where, values, filters)
+        return self._filtered(reading, filters)
 
-    def _filtered(self, reading: Reading, where: str, values: list[Any], filters: Mapping[str, Any]) -> Iterator[Run]:
+    def _filtered(self, reading: Reading, filters: Mapping[str, Any], *, own: bool = False) -> Iterator[Run]:
+        """Runs, newest first: by when their ids were made, those of one millisecond by their rows. What a replay that
+        was kept says of its start is its recording's."""
         limit = filters.get("limit")
         found = 0
-        for run in self._pages(reading, where, values):
-            if limit is not None and found >= limit:
-                return
-            if _agrees(run, filters):
-                found += 1
-                yield run
-
-    def _pages(self, reading: Reading, where: str, values: list[Any]) -> Iterator[Run]:
-        """Runs of a condition, newest first: by when their ids were made, those of one millisecond by their rows. What
-        a replay that was kept says of its start is its recording's."""
-        rows = _rows(reading, f"SELECT {COLUMNS}, r.run_id FROM run r WHERE r.run_id < ?{where}", values)
+        rows = Finding(reading.rows, filters, self._text(reading, filters.get("text") or ""), own=own)
         for _, group in groupby(rows, key=lambda row: row[5][:TIME_LENGTH]):
             for row in sorted(group, key=lambda row: -int(row[0])):
-                yield self._run_of(reading, row[:5])
+                if limit is not None and found >= limit:
+                    return
+                run = self._run_of(reading, row[:5])
+                if _agrees(run, filters):
+                    found += 1
+                    yield run
 
-    def _conditions(self, filters: Mapping[str, Any]) -> tuple[str, list[Any]]:
-        """What SQL can decide of the filters; the rest is ``_agrees``."""
-        where: list[str] = []
-        values: list[Any] = []
-        for name in _EQUAL:
-            if filters.get(name) is not None:
-                where.append(f"r.{name} = ?")
-                values.append(filters[name])
-        if filters.get("since_us") is not None:
-            where.append("r.started_us >= ?")
-            values.append(filters["since_us"])
-        if filters.get("before_us") is not None:
-            where.append("r.started_us < ?")
-            values.append(filters["before_us"])
-        status = filters.get("status")
-        if status is not None and status not in (Status.RECORDING, Status.INTERRUPTED):
-            where.append("r.status IN (?, 'recording')")  # the end of one may stand beside the file
-            values.append(str(status))
-        if filters.get("failed"):
-            where.append("r.status NOT IN ('ok')")
-        for name, value in (filters.get("tag") or {}).items():
-            where.append("r.id IN (SELECT run FROM tag WHERE name = ? AND value = ?)")
-            values += [name, value]
-        text = filters.get("text") or ""
-        for condition, value in self._saying(text) if text else ():
-            where.append(condition)
-            values.append(value)
-        return "".join(f" AND {each}" for each in where), values
+    def _text(self, reading: Reading, text: str) -> Text | None:
+        """How a text is looked for."""
+        if not text:
+            return None
+        return text_of(reading.rows, text, indexed=self._indexed, shares=self._has_shared(reading))
 
-    def _saying(self, text: str) -> Iterator[tuple[str, Any]]:
-        """What SQL asks of runs that hold a text."""
-        if self._has_shared(self._read()[0]):
-            return passages.conditions(words_of(text), self._indexed)
-        return conditions(text, self._indexed)
+    def indexed(self) -> tuple[bool, bool]:
+        """Whether there is an index of what filters ask of a run, and one of words."""
+        reading, _ = self._read()
+        return has_narrow(reading.rows), self._indexed
 
     def run(self, ref: str) -> Run:
         """See ``abc.store.Store``."""
@@ -206,9 +175,7 @@ class SqliteStore(Views):
         reading, _ = self._read()
         if isinstance(wanted, Latest):
             filters = {"failed": True} if wanted.failed else {}
-            where, values = self._conditions(filters)
-            found_runs = self._filtered(reading, where + " AND r.lane = ''", values, filters)
-            own = (run for run in found_runs if run.relation not in INNER)
+            own = (run for run in self._filtered(reading, filters, own=True) if run.relation not in INNER)
             for n, run in enumerate(own):
                 if n == wanted.back:
                     return run
@@ -591,27 +558,18 @@ class SqliteStore(Views):
                 self._check_open()
             if not self.path.exists():
                 make_file(self.path, self._entropy, own_directory=self._own_directory)
-            self._read()
+            reading, _ = self._read()
             check_writable(self._format, self.path.name)
             with self._lock:
                 if self._writing is None:
-                    self._writing = Writing(self.path)
+                    writing = Writing(self.path)
+                    make_narrow(writing, reading.rows)
+                    self._writing = writing
         return self._writing, self._hash()
 
     def _check_open(self) -> None:
         if self._closed:
             raise StoreError("the store is closed", cause="it was used after its with block, or after close()")
-
-
-def _rows(reading: Reading, sql: str, values: list[Any]) -> Iterator[Any]:
-    """The rows of a condition, the last id first, fetched in pages."""
-    at = "{"
-    while True:
-        rows = reading.rows(f"{sql} ORDER BY r.run_id DESC LIMIT ?", (at, *values, _PAGE))
-        yield from rows
-        if len(rows) < _PAGE:
-            return
-        at = rows[-1][5]
 
 
 def _agrees(run: Run, filters: Mapping[str, Any]) -> bool:

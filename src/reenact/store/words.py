@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import sqlite3
 import zlib
-from collections.abc import Iterator
 from itertools import islice
 
 from reenact.errors import StoreError
@@ -256,21 +255,3 @@ def erase_some(connection: sqlite3.Connection) -> bool:
     else:
         connection.execute("DELETE FROM meta WHERE name = ?", (_ERASURE,))
     return more
-
-
-def conditions(query: str, indexed: bool) -> Iterator[tuple[str, str]]:
-    """Conditions on ``run.id``, each with its value, that all must hold for a run to contain the query.
-
-    Args:
-        query: Words.
-        indexed: Whether the store has an index that this SQLite can read.
-    """
-    found = words_of(query)
-    if not found:
-        return
-    if indexed:
-        terms = " AND ".join(f'"{word}"*' for word in found)
-        yield "r.id IN (SELECT rowid FROM words_index WHERE words_index MATCH ?)", terms
-        return
-    for word in found:
-        yield "r.id IN (SELECT id FROM words WHERE plain(body) LIKE ?)", f"%{word}%"

@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from reenact.facts.expressions import compile_expression
     from reenact.facts.marks import find_mark
     from reenact.facts.run import Run
+    from reenact.store.indices import indices
     from reenact.timetravel import vocabulary
+    from reenact.timetravel.narrowing import Narrowing
 else:
+    indices = late("reenact.store.indices", "indices")
+    Narrowing = late("reenact.timetravel.narrowing", "Narrowing")
     compile_expression = late("reenact.facts.expressions", "compile_expression")
     vocabulary = late("reenact.timetravel.vocabulary")
     find_mark = late("reenact.facts.marks", "find_mark")
@@ -113,15 +117,40 @@ def chosen(
     """
     if where is None:
         return store.runs(**filters, **({"limit": limit} if limit else {}))
-    expression = compile_expression(where, vocabulary.RUN_WORDS)
+    narrowing = Narrowing(compile_expression(where, vocabulary.RUN_WORDS))
 
     def holds(run: Run) -> bool:
         try:
-            return bool(expression.holds(vocabulary.RunScope(run, partial(store.open, run))))
+            return narrowing.holds(vocabulary.RunScope(run, partial(store.open, run)))
         except BlobMissing as missing:
             if missing.reason != UNPROVEN:
                 raise
             told(f"reenact: run {tail(run.id)} is left out: {missing.args[0]}")
             return False
 
-    return filter(holds, store.runs(**filters))
+    return filter(holds, store.runs(**narrowing.among(filters)))
+
+
+def ways(store: Store, where: str | None, filters: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """How runs are looked for: each option and each part of the expression, and what decides it.
+
+    Args:
+        store: Where they are.
+        where: An expression that is to hold for them.
+        filters: As ``Store.runs`` takes them.
+    """
+    found = indices(store)
+    for name in sorted(filters):
+        yield _SPOKEN.get(name, f"--{name}"), _by(found.words if name == "text" else found.runs)
+    if where is None:
+        return
+    for part in Narrowing(compile_expression(where, vocabulary.RUN_WORDS)).parts:
+        yield part.text, _by(found.runs) if part.reads == "index" else _READS[part.reads]
+
+
+_SPOKEN = {"text": "-k", "since_us": "--since", "before_us": "--before"}
+_READS = {"row": "the row of each run that is left is read", "events": "the events of each run that is left are read"}
+
+
+def _by(found: str) -> str:
+    return "by an index" if not found else f"without an index: {found}"

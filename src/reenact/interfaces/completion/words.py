@@ -5,7 +5,7 @@
 WORDS = """
 : --store= --json --no-pager --version --help -h
 record: --agent=agent --user=user --tenant=tenant --session=session --tag=tag --order=exact|arrival|off| command --store= --json --no-pager --help -h
-ls: --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --before= --where= -k= -n= --tree --cold --store= --json --no-pager --help -h
+ls: --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --before= --where= -k= -n= --tree --cold --explain --store= --json --no-pager --help -h
 show: run --all --state --oneline --tree --judge= --live --store= --json --no-pager --help -h
 cat: run --headers --hex --curl --python --store= --json --no-pager --help -h
 flag: run text --store= --json --no-pager --help -h

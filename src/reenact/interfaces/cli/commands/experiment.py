@@ -34,6 +34,7 @@ from reenact.testing.experiments.table import row_lines, rows_of, total_lines
 from reenact.testing.experiments.tally import Tally, tallies
 from reenact.testing.experiments.threshold import ThresholdScope, explained, threshold
 from reenact.testing.goldens.shelf import open_shelf
+from reenact.timetravel.narrowing import Narrowing
 from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
 
 _CHOOSING = ("where", "session", "since", "before")
@@ -155,11 +156,13 @@ def _dataset(
 
 def _runs(store: Store, where: str | None, filters: Mapping[str, Any]) -> Iterator[Run]:
     """Runs that were recorded, as they came; what was made of them (forks, kept replays, child runs) is no row."""
-    expression = None if where is None else compile_expression(where, RUN_WORDS)
     asked = {name: value for name, value in filters.items() if name != "where"}
+    narrowing = None if where is None else Narrowing(compile_expression(where, RUN_WORDS))
+    if narrowing is not None:
+        asked = narrowing.among(asked)
     found = [run for run in store.runs(**asked) if not run.relation and run.status is not Status.RECORDING]
     for run in sorted(found, key=lambda run: run.id):
-        if expression is None or expression.holds(RunScope(run, partial(store.open, run))):
+        if narrowing is None or narrowing.holds(RunScope(run, partial(store.open, run))):
             yield run
 
 

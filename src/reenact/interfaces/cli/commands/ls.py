@@ -14,7 +14,7 @@ from reenact.facts.ids import made_us, tail
 from reenact.facts.late import late
 from reenact.facts.phrases import counted
 from reenact.facts.run import Status, run_failed
-from reenact.interfaces.cli.choosing import choosing, chosen, filters_of, nothing_called
+from reenact.interfaces.cli.choosing import choosing, chosen, filters_of, nothing_called, ways
 from reenact.interfaces.cli.expires import Expiring
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.outcome import outcome
@@ -46,6 +46,8 @@ else:
 
 _WIDE = 110
 """Fewest columns of a terminal that shows the figures too."""
+_WIDEST_PART = 48
+"""Columns of a part of an expression, where it is explained."""
 _LOOKED_AT = 200
 """Runs that are looked at to find out whether any has a name."""
 
@@ -65,8 +67,11 @@ _LOOKED_AT = 200
 @click.option("-n", "limit", type=click.IntRange(min=1), metavar="N", help="Show at most N runs.")
 @click.option("--tree", is_flag=True, help="As a graph: forks, kept replays and child runs below their parents.")
 @click.option("--cold", is_flag=True, help="Only runs that cannot be replayed, each with the reason and its fix.")
+@click.option("--explain", is_flag=True, help="Say first what is found by an index, and what is read of each run.")
 @click.pass_context
-def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: bool, cold: bool, **wanted: Any) -> None:
+def command(
+    ctx: click.Context, /, where: str | None, limit: int | None, tree: bool, cold: bool, explain: bool, **wanted: Any
+) -> None:
     """List runs, newest first.
 
     With --cold the kit of each run is made, which reads its events: choose runs of a big store with --since or --agent.
@@ -87,6 +92,8 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
         )
     with opened(shell) as store:
         filters = filters_of(wanted, store)
+        if explain:
+            _explain(shell, ways(store, where, filters))
         if cold:
             _cold(shell, store, islice(_cold_cases(store, chosen(store, where, None, filters, shell.talk)), limit))
             return
@@ -105,6 +112,14 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
                 shell.talk(preview.safe(words))
             shell.next("reenact ls" if filters or where else "reenact record -- python agent.py")
     tidy(shell)
+
+
+def _explain(shell: Shell, found: Iterable[tuple[str, str]]) -> None:
+    """What decides each option and each part of the expression."""
+    told = [*found] or [("all runs", "by an index")]
+    widest = min(max(len(asked) for asked, _ in told), _WIDEST_PART)
+    for asked, by in told:
+        shell.talk(f"reenact: {preview.clip(preview.safe(asked), _WIDEST_PART):{widest}}  {by}")
 
 
 def _show(shell: Shell, store: Store, twigs: Iterator[Twig], tree: bool, filtered: bool) -> bool:

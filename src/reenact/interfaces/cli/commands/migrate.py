@@ -65,6 +65,10 @@ def command(ctx: click.Context, dry_run: bool, no_backup: bool) -> None:
         progress = Reading()
         try:
             plan = migration.plan(backup=not no_backup)
+            if plan.is_newest and not plan.found:
+                migration.make_index(store.writing())
+                shell.talk("reenact: an index was made, by which runs are found")
+                plan = migration.plan(backup=not no_backup)
             if plan.is_new or not (plan.logs or plan.anew or plan.goes_on or plan.written < WRITTEN):
                 _show(shell, store, plan)
                 return
@@ -101,6 +105,10 @@ def _show(shell: Shell, store: SqliteStore, plan: Plan) -> None:
     if plan.is_new:
         shell.data(f"{place} is of format {plan.written}, the newest: there is nothing to do")
         shell.next("reenact ls")
+        return
+    if plan.is_newest:
+        shell.data(f"{place} is of format {plan.written}, the newest: an index by which runs are found would be made")
+        shell.next("reenact migrate")
         return
     how = "goes on with" if plan.goes_on else "would rewrite"
     shell.data(f"{place} is of format {plan.written}, the newest is {WRITTEN}")
