@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from reenact.abc.store import Store
 from reenact.errors import ForkError
 from reenact.facts.call import Failure
 from reenact.facts.event import Event
+from reenact.facts.features import Case, fingerprint
 from reenact.facts.ids import made_us, tail
 from reenact.facts.kit import Hold, Standing, Verdict
 from reenact.facts.policy import Policy
@@ -28,6 +30,7 @@ from reenact.timetravel.forks.launch import require_ended
 from reenact.timetravel.gist import answer_of, question_of
 from reenact.timetravel.readings import decision_of, reading_of
 from reenact.triage.budget import budget_of
+from reenact.triage.featuring import features_of
 from reenact.triage.kit import kit_of
 from tests.interop.conftest import Bring, Tried
 from tests.interop.spans import TRACE, chat, lines, span, text, tool
@@ -366,3 +369,17 @@ def test_a_program_that_asks_nothing_is_never_the_same_as_a_trace(desk: Tried) -
     (desk.folder / "agent.py").write_text("print('It is lost.')\n")
     replayed = desk.reenact("replay", "@", "--cmd", "python agent.py")
     assert (replayed.code, b"verdict: different" in replayed.err) == (1, True)
+
+
+def test_a_failure_in_a_trace_is_the_same_case_as_in_a_recording(bring: Bring, store: Store) -> None:
+    """The span of the agent is the run itself, and no step of it."""
+    failed = agent(**{"error.type": "KeyError"}) | {"status": {"code": 2, "message": "'id'"}}
+    (run,) = bring("otlp", text(failed, chat(2, 1), tool(3, 1)))
+    found = features_of(store.open(run))
+    assert (found.error, found.template, found.tool, found.steps) == ("KeyError", "'id'", "", ("model", "find_order"))
+    recorded = replace(found, asked=("other",), commit="0123")
+    assert fingerprint(Case.FAILED, found) == fingerprint(Case.FAILED, recorded)
+    (run,) = bring("otlp", text(agent(), span(2, "plan", 1), span(3, "act", 1)))
+    assert features_of(store.open(run)).steps == ("plan", "act")
+    (run,) = bring("otlp", text(span(1, "plan"), span(2, "act")))
+    assert features_of(store.open(run)).steps == ("plan", "act"), "neither holds the other"

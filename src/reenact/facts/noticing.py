@@ -56,6 +56,8 @@ class _Part:
     def __init__(self) -> None:
         self.steps: deque[str] = deque(maxlen=_KEPT)
         self.calls: deque[str] = deque(maxlen=_KEPT)
+        self.outermost: deque[str] = deque(maxlen=2)
+        """Steps in no other call: of a trace, the one that holds all others is the run itself."""
         self.failing = ""
         self.tools: dict[str, None] = {}
         self.answers: dict[str, bytes | str] = {}
@@ -130,6 +132,9 @@ class Noticing:
         kind, message = ended_with(run)
         git = run.environment.get("git")
         commit = part.commit or self._own.commit or str(git.get("commit") or "" if isinstance(git, Mapping) else "")
+        steps = list(part.steps)
+        if is_traced(run) and len(part.outermost) == 1 and steps[:1] == list(part.outermost):
+            del steps[0]
         cold: tuple[str, ...] = ()
         if why_thinned(run):
             cold = ("payloads",)
@@ -139,7 +144,7 @@ class Noticing:
             error=kind,
             template=message,
             tool=part.failing,
-            steps=_last(part.steps) if part.steps else _last(_plain(part.calls, part.endpoints)),
+            steps=_last(steps) if steps else _last(_plain(part.calls, part.endpoints)),
             asked=some(part.asked),
             answered=some(part.answered),
             version=clipped(run.version),
@@ -166,6 +171,8 @@ class Noticing:
         if kind is Kind.STEP:
             for part in self._where(lane):
                 _add(part.steps, clipped(call.name))
+                if parent is None:
+                    part.outermost.append(clipped(call.name))
             return
         if kind not in _ACTS or is_plumbing(call):
             return
