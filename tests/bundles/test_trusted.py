@@ -154,6 +154,28 @@ def test_a_name_in_a_module_of_the_project_is_called_only_if_it_is_defined_there
             sys.modules.pop(name, None)
 
 
+def test_a_function_of_another_revision_is_defined_in_its_worktree(project: Path, tmp_path: Path) -> None:
+    """What must lie inside the project lies inside the worktree then, and what does not exist there is not taken from
+    the files as they are."""
+    run = command(project, kind="callable", target="pkg.tool:main", file="/elsewhere/proj/pkg/tool.py")
+    start = start_of(relocated(run, str(project))[0], Options(), str(project))
+    tree = tmp_path / "tree"
+    shutil.copytree(project, tree)
+    moved = Tree(os.path.realpath(project), str(tree), "0" * 40).start(
+        replace(start, cwd=str(project / "pkg")), run, "v1"
+    )
+    assert (moved.file, moved.within) == (str(tree / "pkg" / "tool.py"), str(tree))
+    try:
+        assert find("pkg.tool:main", moved.file, moved.within)() == 1
+        (tree / "pkg" / "tool.py").unlink()
+        sys.modules.pop("pkg.tool"), sys.modules.pop("pkg")
+        with pytest.raises(UnreplayableRun):
+            find("pkg.tool:main", str(project / "pkg" / "tool.py"), moved.within)
+    finally:
+        for name in ("pkg", "pkg.tool"):
+            sys.modules.pop(name, None)
+
+
 def test_variables_that_load_code_or_say_where_calls_go_do_not_travel() -> None:
     values = {
         "LD_PRELOAD": "/x.so", "PYTHONSTARTUP": "x.py", "PYTHONWARNINGS": "error::x.Y", "BASH_ENV": "x", "PATH": "/x",

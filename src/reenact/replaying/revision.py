@@ -69,7 +69,8 @@ class Tree:
                 next_command=f"git -C {self.root} log --oneline -- {os.path.relpath(start.cwd, self.root)}",
             )
         argv = tuple(self.moved(word) if os.path.isabs(word) else word for word in start.argv)
-        return replace(start, argv=argv, cwd=folder, file=self.moved(start.file) if start.file else "")
+        file, within = (self.moved(path) if path else "" for path in (start.file, start.within))
+        return replace(start, argv=argv, cwd=folder, file=file, within=within)
 
     def environment(self, environment: Mapping[str, str]) -> dict[str, str]:
         """An environment whose import path points into this tree."""

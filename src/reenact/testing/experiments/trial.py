@@ -12,6 +12,7 @@ from reenact.facts.features import Case, Features
 from reenact.testing.experiments.cell import Cell
 from reenact.testing.experiments.dataset import Row
 from reenact.testing.experiments.statistics import Share
+from reenact.testing.goldens.running import UNTESTED
 from reenact.triage.groups import Group
 from reenact.triage.seen import Seen
 
@@ -186,7 +187,7 @@ def _ended(cell: Cell) -> tuple[Features | None, str]:
     if cell.status != "failed":
         return ended, ""
     unmet = any(not each.holds for each in cell.judged)  # else the code crossed no boundary, or a change found no place
-    return ended if unmet else None, _line(cell.message)
+    return (ended, _line(cell.message)) if unmet else (None, _line(cell.message.removeprefix(f"{UNTESTED}\n")))
 
 
 def _tried(row: Row, cell: Cell, fate: Fate, why: str = "") -> Tried:
