@@ -231,6 +231,23 @@ def test_each_conversation_of_a_file_is_a_run_of_its_own(bring: Bring) -> None:
     assert [run.capture["import"]["part"] for run in runs] == ["line 1", "line 2"]
 
 
+def test_the_same_again_is_the_run_that_is_there_also_out_of_a_longer_file(bring: Bring, store: Store) -> None:
+    other = {"messages": [{"role": "user", "content": "Hm?"}, {"role": "assistant", "content": "Yes."}]}
+    (first,) = bring("messages", text_of(CONVERSATION))
+    assert [run.id for run in bring("messages", text_of(CONVERSATION))] == [first.id]
+    more = bring("messages", text_of(other, CONVERSATION, other))
+    assert [run.id == first.id for run in more] == [False, True, False]
+    assert [run.tags["import"].partition(".")[2] for run in more] == ["", "", "2"]
+    assert [run.id for run in bring("messages", text_of(other, other, CONVERSATION))] == [
+        more[0].id,
+        more[2].id,
+        first.id,
+    ]
+    assert len(list(store.runs())) == 3
+    (said,) = bring("messages", text_of(CONVERSATION), Asked(params={"model": "gpt-4o"}))  # it counts when compared
+    assert said.id != first.id
+
+
 def test_a_run_that_cannot_be_written_leaves_none_of_its_file(bring: Bring, store: Store) -> None:
     line = {"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]}
     with patch.object(arriving, "_duration_us", side_effect=[0, OSError("the disk is full")]), pytest.raises(OSError):

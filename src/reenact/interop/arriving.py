@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -13,10 +14,11 @@ from typing import Final
 from reenact.abc.redaction import Redactor
 from reenact.abc.sources import Clock, Entropy
 from reenact.abc.store import Store
+from reenact.errors import RunNotFound
 from reenact.facts.call import Effect, End, EndKind, Json
 from reenact.facts.dialects import stateless_model_request
 from reenact.facts.ids import make_run_id
-from reenact.facts.imported import IMPORT, NOTE, ORDER
+from reenact.facts.imported import IMPORT, NOTE, ORDER, is_imported
 from reenact.facts.known import Known, same_values
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
@@ -42,6 +44,9 @@ from reenact.recording.readings import Readings
 from reenact.seams.http.exchange import describe
 
 ROOT: Final = "root"
+TAG: Final = "import"
+"""Label of a run that was made of exchanges: a digest of them, and their number where a file holds the same again."""
+
 TRANSPORT: Final = "import"
 """Transport of an imported request: no client family."""
 
@@ -75,7 +80,7 @@ class Arrival:
 
     Attributes:
         run: It.
-        new: Whether it was written now; a trace that is in the store already is not written again.
+        new: Whether it was written now; what is in the store already is not written again.
     """
 
     run: Run
@@ -110,6 +115,7 @@ def arrive(
     """
     landing = Landing(store, origin.file, origin.digest, who, policy, clock, entropy)
     arrived: list[Arrival] = []
+    seen: Counter[str] = Counter()
     try:
         waiting = list(found)
         for left, each in zip(reversed(range(len(waiting))), waiting, strict=True):
@@ -117,7 +123,15 @@ def arrive(
                 known, earlier = landing.known(each)
                 arrived.append(Arrival(known, False) if known else Arrival(landing.land(each, left, earlier=earlier)))
                 continue
+            digest = each.digest()
+            seen[digest] += 1
+            digest += f".{seen[digest]}" if seen[digest] > 1 else ""  # it stands twice in the file: two runs
+            there = _known(store, digest)
+            if there is not None:
+                arrived.append(Arrival(there, False))
+                continue
             run = _begun(each, origin, who, policy, clock, entropy)
+            run = replace(run, tags={TAG: digest, **run.tags})
             arrived.append(Arrival(run))
             arrived[-1] = Arrival(_write(store, run, each, policy))
     except BaseException:
@@ -127,6 +141,14 @@ def arrive(
                     store.delete(arrival.run)
         raise
     return arrived
+
+
+def _known(store: Store, digest: str) -> Run | None:
+    """The run that the same exchanges have become before."""
+    try:
+        return next((run for run in store.runs(tag={TAG: digest}) if is_imported(run)), None)
+    except RunNotFound:  # there is no store yet
+        return None
 
 
 def _begun(found: Found, origin: Origin, who: Who, policy: Policy, clock: Clock, entropy: Entropy) -> Run:

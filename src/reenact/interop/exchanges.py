@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from hashlib import blake2b
 from typing import Final
 
 from reenact.facts.compression import undo
@@ -74,6 +75,17 @@ class Found:
             for remark in exchange.remarks:
                 counts[remark] = counts.get(remark, 0) + 1
         return counts
+
+    def digest(self) -> str:
+        """A digest of all that it holds, and of nothing about the file: the same from a copy of it, or a longer one."""
+        found = blake2b(repr((self.source, self.clock_us, sorted(self.ignore.items()))).encode(), digest_size=8)
+        for exchange in self.exchanges:
+            for each in fields(exchange):
+                value = getattr(exchange, each.name)
+                found.update(b"%d:" % len(value) if isinstance(value, bytes) else f"{value!r};".encode())
+                if isinstance(value, bytes):
+                    found.update(value)
+        return found.hexdigest()
 
 
 def header(headers: Headers, name: str) -> str:

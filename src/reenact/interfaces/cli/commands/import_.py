@@ -69,8 +69,8 @@ def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Seque
 
     All of the file is read before anything is written; what cannot be read is refused by its place in the file, or of
     traces left out and named. Such a run knows neither the program nor the order of its calls: replay it with --cmd or
-    --entry. Its exchanges are found by what they ask, and each is given once. A trace that is here already is not
-    written again.
+    --entry. Its exchanges are found by what they ask, and each is given once. What is here already is not written
+    again.
     """
     shell = current(ctx)
     found, origin = read(form, file, Asked(how["only"], how["url"], fields(how["param"])))
@@ -163,6 +163,9 @@ def _arrived(shell: Shell, arrival: Arrival) -> None:
     else:
         what = counted(run.totals.events, "exchange")
         shell.data(f"{tail(run.id)}  {what}{models} from {safe(str(kept['file']))}, {kept['format']}")
+        if not arrival.new:
+            shell.talk(f"reenact: the same is here already, as run {tail(run.id)}: nothing was written")
+            return
     for remark, count in kept["remarks"].items():
         shell.talk(f"reenact: {safe(str(remark))} ({count})")
     ignored = ", ".join(run.capture["ignore"])
