@@ -21,7 +21,6 @@ LONG_MODULES: frozenset[str] = frozenset(
         "facts/spotted_names.py",
         "facts/views.py",
         "facts/weaving.py",
-        "interop/messages.py",
         "recording/session.py",
         "replaying/order.py",
         "replaying/redirecting.py",

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from reenact.facts.call import Json
-from reenact.interop.messages import opened, unflattened
 from reenact.interop.otlp.names import EXACT, INDEXED, PREFIXES
 from reenact.interop.otlp.spans import LOG, Span
+from reenact.interop.unpacking import opened, unflattened
 
 _DETAILS: Final = "gen_ai.client.inference.operation.details"
 _MESSAGES: Final = {

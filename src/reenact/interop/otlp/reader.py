@@ -17,7 +17,6 @@ from typing import Any, BinaryIO, Final, TypeVar
 
 from reenact.facts.call import Json
 from reenact.facts.traced import Grade
-from reenact.interop.messages import opened
 from reenact.interop.originals import Original
 from reenact.interop.otlp.columns import Columns, Found, Order, documents_of, ordered, short
 from reenact.interop.otlp.documents import Left, Place
@@ -26,6 +25,7 @@ from reenact.interop.otlp.spans import LOG, Span, read_spans, whole
 from reenact.interop.otlp.telling import merged, told
 from reenact.interop.refusing import refused
 from reenact.interop.traces import Facts, Item, Sort, Trace, Wrong
+from reenact.interop.unpacking import opened
 
 RECOVERED: Final = "calls of tools without a span, told by the model calls around them"
 LOGS_LEFT: Final = "records of logs on spans that are not in the file"

@@ -11,11 +11,14 @@ from typing import Final
 from reenact.facts.call import Json
 from reenact.facts.reading import Reading
 from reenact.facts.traced import Grade
-from reenact.interop.messages import Asked, Said, answer, conversation, is_cut, opened, tools, usage, words
+from reenact.interop.answers import Said, answer, usage
+from reenact.interop.messages import words
 from reenact.interop.otlp.gathering import Gathered, gathered
 from reenact.interop.otlp.names import EMBEDDING_WORDS, MODEL_WORDS, RETRIEVAL_WORDS, SORTS, TOOL_WORDS
 from reenact.interop.otlp.spans import Span
+from reenact.interop.questions import Asked, conversation, tools
 from reenact.interop.traces import Facts, Item, Sort, Wrong
+from reenact.interop.unpacking import is_cut, opened
 
 CUT: Final = "content that a limit on lengths has cut off"
 ELSEWHERE: Final = "content that was kept elsewhere, by reference"

@@ -14,7 +14,7 @@ from typing import Any, Final
 from reenact.facts.call import Json
 from reenact.facts.reading import Reading
 from reenact.facts.traced import Grade
-from reenact.interop.messages import Asked, conversation
+from reenact.interop.questions import Asked, conversation
 from reenact.interop.rows.calls import (
     Held,
     exact,

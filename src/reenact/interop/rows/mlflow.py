@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from reenact.facts.traced import Grade
-from reenact.interop.messages import opened
 from reenact.interop.otlp.spans import Span, spans_in
 from reenact.interop.otlp.telling import told
 from reenact.interop.rows.calls import listing, mapping, microseconds, since, text
 from reenact.interop.rows.reading import Belongs, Row, Teller
 from reenact.interop.traces import Facts, Item, Sort, Wrong
+from reenact.interop.unpacking import opened
 
 SOURCE: Final = "mlflow"
 

@@ -9,9 +9,10 @@ from hashlib import blake2b
 from typing import Final
 
 from reenact.facts.call import Json
-from reenact.interop.messages import conversation, opened
+from reenact.interop.questions import conversation
 from reenact.interop.rows.calls import tool_call
 from reenact.interop.traces import Item
+from reenact.interop.unpacking import opened
 
 _PENDING: Final = 4096
 _OPEN: Final = 50_000

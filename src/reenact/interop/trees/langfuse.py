@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Final
 
 from reenact.facts.call import Json
-from reenact.interop.messages import opened
 from reenact.interop.otlp.documents import Pages, json_form
 from reenact.interop.otlp.spans import Span, identity, time_ns
 from reenact.interop.rows.calls import mapping, text
+from reenact.interop.unpacking import opened
 
 SOURCE: Final = "langfuse"
 

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from typing import Any, BinaryIO, Final
 
 from reenact.facts.call import Json
-from reenact.interop.messages import opened
 from reenact.interop.otlp.documents import Pages, json_form
 from reenact.interop.otlp.names import as_said
 from reenact.interop.otlp.spans import Span, identity, time_ns
 from reenact.interop.rows.calls import listing, mapping, text
+from reenact.interop.unpacking import opened
 
 SOURCE: Final = "langsmith"
 

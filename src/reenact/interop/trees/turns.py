@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from reenact.facts.call import Json
 from reenact.interop.messages import message as neutral
-from reenact.interop.messages import opened
 from reenact.interop.otlp.names import as_said
 from reenact.interop.rows.calls import listing, mapping, text
+from reenact.interop.unpacking import opened
 
 ROOM: Final = 24 << 20
 """Most bytes that the messages of all model calls of one conversation may come to: each is told all before it."""
