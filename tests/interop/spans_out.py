@@ -7,6 +7,7 @@ import json
 import threading
 from typing import Any
 
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -108,6 +109,9 @@ class Receiver:
         self.measured: list[ExportMetricsServiceRequest] = []
         self.metrics_status = "200 OK"
         self.server.routes["/v1/metrics"] = self._measure
+        self.logged: list[ExportLogsServiceRequest] = []
+        self.logs_status = "200 OK"
+        self.server.routes["/v1/logs"] = self._log
 
     def _take(self, request: Request) -> Any:
         if self.hold is not None:
@@ -123,6 +127,22 @@ class Receiver:
         body = gzip.decompress(request.body) if request.header("content-encoding") == "gzip" else request.body
         self.measured.append(ExportMetricsServiceRequest.FromString(body))
         return answer(b"", self.metrics_status, [("Content-Type", "application/x-protobuf")])
+
+    def _log(self, request: Request) -> Any:
+        body = gzip.decompress(request.body) if request.header("content-encoding") == "gzip" else request.body
+        self.logged.append(ExportLogsServiceRequest.FromString(body))
+        return answer(b"", self.logs_status, [("Content-Type", "application/x-protobuf")])
+
+    @property
+    def records(self) -> list[Any]:
+        """Every record of a log that has arrived."""
+        return [
+            record
+            for request in self.logged
+            for group in request.resource_logs
+            for scope in group.scope_logs
+            for record in scope.log_records
+        ]
 
     @property
     def spans(self) -> list[Any]:

@@ -12,6 +12,7 @@ from reenact.facts.event import Event
 from reenact.facts.run import Run, Status
 from reenact.facts.tracecontext import Around, span_id, trace_id
 from reenact.facts.traced import is_original
+from reenact.interop.otlp.records import records_of
 from reenact.interop.otlp.recounting import MENTIONED, Seen, is_spanned, recounted, wrong
 from reenact.interop.otlp.sent import Happened, SentSpan
 from reenact.interop.otlp.spelling import Recounted, as_text, spelled
@@ -73,6 +74,7 @@ class Course:
         if error is not None:
             said = {"exception.type": error.type, "exception.message": error.text}
             happened.append(Happened("exception", end_ns, said))
+        attributes = spelled(replace(told, shared={**told.shared, **more}), self._dialect)
         return SentSpan(
             self.trace,
             span_id(self._run.id, event.number),
@@ -81,9 +83,10 @@ class Course:
             told.kind,
             self._at(event.issued_us),
             end_ns,
-            spelled(replace(told, shared={**told.shared, **more}), self._dialect),
+            attributes,
             tuple(happened),
             None if error is None else error.text,
+            records_of(told, attributes, end_ns, error) if self._dialect == "otel" else (),
         )
 
     def closed(self, run: Run, asked: Json = None, answered: Json = None) -> SentSpan:

@@ -18,10 +18,11 @@ from typing import Final
 from reenact.abc.sources import CLOCK
 from reenact.facts.call import Json
 from reenact.facts.policy import Policy
+from reenact.interop.otlp import records
 from reenact.interop.otlp.measures import Measurement
 from reenact.interop.otlp.metering import Meter, OfProgram, Summed
 from reenact.interop.otlp.programs import through_provider
-from reenact.interop.otlp.sending import Unsent, send, target
+from reenact.interop.otlp.sending import LOGS, Target, Unsent, send, send_signal, target
 from reenact.interop.otlp.sent import Batch, SentSpan
 from reenact.seams import background, lanes
 
@@ -36,6 +37,45 @@ _PAUSE_S: Final = 1.0
 _ATTEMPTS: Final = 3
 
 Deliver = Callable[[Sequence[Batch]], None]
+
+
+class Sent:
+    """Sends spans to an endpoint, and the records on them beside.
+
+    What is wrong with records costs no span: their content stands on the spans as well. An endpoint that takes none is
+    not asked again, and nothing is said: many tools take spans alone.
+
+    Args:
+        to: The endpoint.
+
+    Attributes:
+        lost: Records that were not taken.
+        why: Why not, the last time.
+    """
+
+    def __init__(self, to: Target) -> None:
+        self._to = to
+        self._refused = False
+        self.lost = 0
+        self.why = ""
+
+    def __call__(self, batches: Sequence[Batch]) -> None:
+        """Send them.
+
+        Raises:
+            Unsent: The spans were not taken.
+        """
+        send(self._to, batches)
+        body = b"" if self._refused else records.as_protobuf(batches)
+        if not body:
+            return
+        try:
+            send_signal(self._to, LOGS, body)
+        except Unsent as error:
+            self._refused = error.unknown
+            if not error.unknown:
+                self.lost += records.count(batches)
+                self.why = str(error)
 
 
 class Exporter:
@@ -102,6 +142,7 @@ class Exporter:
             while self._owes() and (left := (until - CLOCK.mono_us()) / 1e6) > 0:
                 self._door.acquire(timeout=left)
         self._say_spans()
+        self._say_records()
         self._say_metrics()
 
     def _owes(self) -> bool:
@@ -119,6 +160,13 @@ class Exporter:
             why = self.why or "they were not taken in time"
             noun = "span was" if missing == 1 else "spans were"
             print(f"reenact: {missing} {noun} lost: {why}", file=sys.stderr)
+
+    def _say_records(self) -> None:
+        sent = self._deliver
+        if isinstance(sent, Sent) and sent.lost:
+            noun = "record of a log was" if sent.lost == 1 else "records of a log were"
+            print(f"reenact: {sent.lost} {noun} lost: {sent.why}", file=sys.stderr)
+            sent.lost = 0
 
     def _say_metrics(self) -> None:
         if self._meter is None or (self._meter.due_s() is None and not self._unmeasured and not self._metering):
@@ -224,7 +272,7 @@ def _ways(policy: Policy) -> tuple[Deliver, Meter]:
     if policy.otel_provider:
         return through_provider, OfProgram()
     to = target(policy.otel_endpoint)
-    return lambda batches: send(to, batches), Summed(to)
+    return Sent(to), Summed(to)
 
 
 def _forked() -> None:

@@ -29,6 +29,29 @@ def through_provider(batches: Sequence[Batch]) -> None:
     for batch in batches:
         for span in batch.spans:
             processor.on_end(_readable(api, sdk, provider, span, batch.version))
+    _log(batches)
+
+
+def _log(batches: Sequence[Batch]) -> None:
+    """Give the records on spans to the program's logs, where it has set up any."""
+    api = sys.modules.get("opentelemetry._logs")
+    if api is None or "opentelemetry.sdk._logs" not in sys.modules:
+        return
+    provider = api.get_logger_provider()
+    for batch in batches:
+        for span in batch.spans:
+            for each in span.records:
+                record = api.LogRecord(
+                    timestamp=each.at_ns,
+                    observed_timestamp=each.at_ns,
+                    trace_id=int(span.trace, 16),
+                    span_id=int(span.id, 16),
+                    trace_flags=sys.modules["opentelemetry.trace"].TraceFlags(1),
+                    severity_number=api.SeverityNumber(each.severity),
+                    attributes=dict(each.attributes),
+                    event_name=each.name,
+                )
+                provider.get_logger(SCOPE, batch.version).emit(record)
 
 
 def _readable(api: Any, sdk: Any, provider: Any, span: SentSpan, version: str) -> Any:

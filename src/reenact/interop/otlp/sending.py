@@ -49,6 +49,7 @@ class Signal:
 
 
 SPANS: Final = Signal("/v1/traces", "/opentelemetry.proto.collector.trace.v1.TraceService/Export", "spans")
+LOGS: Final = Signal("/v1/logs", "/opentelemetry.proto.collector.logs.v1.LogsService/Export", "records")
 METRICS: Final = Signal("/v1/metrics", "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", "metrics")
 
 

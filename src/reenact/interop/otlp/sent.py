@@ -29,6 +29,16 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True)
+class SentRecord:
+    """A record of a log on a span: the name of what it tells, when, its attributes, and how grave it is."""
+
+    name: str
+    at_ns: int
+    attributes: Mapping[str, Json]
+    severity: int
+
+
+@dataclass(frozen=True, slots=True)
 class SentSpan:
     """A finished span.
 
@@ -40,6 +50,7 @@ class SentSpan:
         attributes: By name, in the names of one dialect.
         events: What happened in it.
         error: Words of its failure; None where it did not fail.
+        records: Of a log, which are sent beside the spans.
     """
 
     trace: str
@@ -52,6 +63,7 @@ class SentSpan:
     attributes: Mapping[str, Json]
     events: tuple[Happened, ...] = ()
     error: str | None = None
+    records: tuple[SentRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

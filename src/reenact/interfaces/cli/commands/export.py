@@ -18,7 +18,8 @@ from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.opening import bundle_of, opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interop.formats import SPANS, WRITERS, Written, spans, write
-from reenact.interop.otlp.sending import Unsent, send, target
+from reenact.interop.otlp.exporters import Sent
+from reenact.interop.otlp.sending import Unsent, target
 from reenact.interop.otlp.sent import as_json, as_protobuf
 from reenact.interop.plain import OURS, script
 from reenact.timetravel.comparing import compare_all
@@ -145,13 +146,15 @@ def _trace(shell: Shell, ref: str, output: Path | None, policy: Policy) -> None:
         made = spans(store.open(run), policy)
     if to is not None:
         try:
-            send(to, [made.batch])
+            (sent := Sent(to))([made.batch])
         except Unsent as error:
             raise InteropError(
                 f"the spans of {tail(run.id)} were not taken: {error}",
                 cause="nobody listens there, or it takes no OTLP over HTTP",
                 next_command=f"reenact export otel {tail(run.id)} -o trace.json",
             ) from None
+        if sent.lost:
+            shell.talk(f"reenact: {sent.lost} records of a log were not taken: {safe(sent.why)}")
     elif output is not None:
         _put(output, (as_protobuf if output.suffix == ".pb" else as_json)([made.batch]))
     count = len(made.batch.spans)
