@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fresh.desk import Desk
+from tests.project.transcript import blocks
 
 CUT_OFF, NEW_FORM = "json.decoder.JSONDecodeError", "KeyError"
 
@@ -22,6 +23,15 @@ def desk(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Desk:
     done = desk.run("python", "traffic.py")
     assert done.code == 0, done.err
     return desk
+
+
+def test_the_page_tells_the_files_of_the_example(checkout: Path) -> None:
+    page = checkout / "docs" / "how-to" / "from-alert-to-golden.md"
+    told = {block.title: block.text for block in blocks(page) if block.title}
+    folder = checkout / "examples" / "cold_cases"
+    assert told == {
+        name: (folder / name).read_text(encoding="utf-8") for name in ("alert.json", "agent.py", "traffic.py")
+    }
 
 
 def groups(desk: Desk, *more: str) -> list[dict[str, Any]]:
