@@ -50,6 +50,7 @@ class Exchange:
         self._notes: list[Callable[[], Any]] = []
         self._piece: bytes | None = None
         self._left = pieces
+        self._waits = False
         crossing = begin(lane, lambda: call)
         self._crossing: Live | Frozen | None = None if crossing is None or crossing.mode == "rerun" else crossing
         self._headers = call.head.get("headers") or []
@@ -91,13 +92,14 @@ class Exchange:
                 raise
 
     def _unread(self) -> None:
-        """The application reads no further."""
+        """The application reads no further. Where a reader was still waiting for what did not come (one that listens
+        for its client's going while the answer is streamed), that is kept: it waits in a replay too."""
         crossing = self._crossing
         if crossing is None or self._body_over:
             return
         self._body_over = True
         if crossing.mode == "live":
-            crossing.dropped(End(EndKind.CLOSED))
+            crossing.dropped(End(EndKind.CANCELLED if self._waits else EndKind.CLOSED))
         else:
             crossing.dropped()
 
@@ -117,6 +119,7 @@ class Exchange:
     async def _arriving(self, crossing: Live) -> Mapping[str, Any]:
         """The next message. One whose receiver is cancelled while it waits for its turn is kept for the next receiver:
         the server has handed it out, and will not do so again."""
+        self._waits = True
         if self._message is None:
             try:
                 message = await self._beside()
@@ -131,6 +134,7 @@ class Exchange:
             self._pending = None
             del self._notes[0]
         arrived, self._message = self._message, None
+        self._waits = False
         self._body_over = arrived.get("type") == _GONE_TYPE or not arrived.get("more_body", False)
         return arrived
 
