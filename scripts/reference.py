@@ -24,7 +24,7 @@ from reenact.interfaces.cli.table import COMMANDS
 from reenact.interop.readers import BUILT_IN
 from reenact.testing import expecting
 from reenact.testing.expectations.scope import ASKING_WORDS
-from reenact.timetravel.vocabulary import EVENT_WORDS, RUN_WORDS
+from reenact.timetravel.vocabulary import EVENT_WORDS, KIT_WORDS, RUN_WORDS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "reference"
@@ -277,6 +277,7 @@ def vocabulary() -> str:
     lines += [""]
     tables = (
         ("Names over a run", RUN_WORDS),
+        ("Names by which runs of a store are chosen too", KIT_WORDS),
         ("Names that only an expectation has", ASKING_WORDS),
         ("Names over an event", EVENT_WORDS),
     )

@@ -16,7 +16,7 @@ from reenact.timetravel import preview
 from reenact.timetravel.references import Reference, parse_reference
 from reenact.timetravel.steps import steps_of
 from reenact.timetravel.story import names_of, tell
-from reenact.timetravel.vocabulary import _EVENT_VALUES, _RUN_VALUES, EVENT_WORDS, RUN_WORDS, EventScope
+from reenact.timetravel.vocabulary import _EVENT_VALUES, _RUN_VALUES, EVENT_WORDS, STORED_WORDS, EventScope
 from tests.cli import scenes
 from tests.cli.shelf import Shelf
 
@@ -191,7 +191,7 @@ def test_any_text_is_a_reference_or_a_usage_error(text: str) -> None:
 
 
 def test_every_word_has_one_meaning_and_one_place() -> None:
-    for words, values in ((RUN_WORDS, _RUN_VALUES), (EVENT_WORDS, _EVENT_VALUES)):
+    for words, values in ((STORED_WORDS, _RUN_VALUES), (EVENT_WORDS, _EVENT_VALUES)):
         names = [word.name for word in words]
         assert len(names) == len(set(names))
         assert {word.name for word in words if word.form.value in ("value", "either")} == set(values)
@@ -200,7 +200,7 @@ def test_every_word_has_one_meaning_and_one_place() -> None:
 
 def test_the_help_of_ls_lists_every_word(reenact: Any) -> None:
     shown = reenact("ls", "--help").out
-    for word in RUN_WORDS:
+    for word in STORED_WORDS:
         assert word.name in shown
 
 

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
 
 from reenact.facts.kit import Bucket, Item, Kit, Standing, Stops
-from reenact.triage.cold import reasons
+from reenact.facts.run import Run
+from reenact.interfaces.cli.coldcases import tell_alike
+from reenact.store.opening import open_store
+from reenact.store.sqlite import SqliteStore
+from reenact.triage.cold import Reason, reasons
+from reenact.triage.coldcases import ColdCase
+from reenact.triage.featuring import features_of
+from reenact.triage.kit import kit_of
 from tests.interop.spans import chat, text, tool
 from tests.interop.test_traces import agent
 from tests.kit.recorded import Desk
@@ -44,9 +57,13 @@ def test_cold_cases_are_listed_with_their_reasons_and_the_fix_for_next_time(desk
 
     shown = desk.run("ls", "--cold")
     assert "history: " in shown.stdout and "next time: OTEL_INSTRUMENTATION_GENAI" in shown.stdout
-    assert len([row for row in shown.stdout.splitlines() if not row.startswith("   ")]) == 2, "its head and one run"
+    rows, alike = shown.stdout.split("\n\n")
+    assert len([row for row in rows.splitlines() if not row.startswith("   ")]) == 2, "its head and one run"
+    assert alike.startswith("1 cold case, alike in 1 group") and "1 run  history, model_calls  " in alike
     command = shown.stderr.splitlines()[-1].removeprefix("next: reenact ")
     assert "cold case" in desk.run(*command.split()).stdout
+    story = desk.run("show", cold).stdout
+    assert "gpt-4o" in story and re.search(r"\(\d+(\.\d+)? m?s\)", story), "what the trace tells is shown: model, times"
 
 
 def test_without_a_cold_case_the_list_says_so(desk: Desk) -> None:
@@ -58,3 +75,114 @@ def test_without_a_cold_case_the_list_says_so(desk: Desk) -> None:
 def test_cold_cases_are_no_graph(desk: Desk) -> None:
     brought(desk, "whole.json", agent(), chat(2, 1))
     assert "--cold and --tree" in desk.run("ls", "--cold", "--tree", status=2).stderr
+
+
+LIVE = """
+import sys, threading
+import reenact
+
+@reenact.tool(effect="read")
+def connect(host: str):
+    return threading.Lock()
+
+@reenact.tool(effect="read")
+def fetch(page: int):
+    return "p" * page
+
+@reenact.tool(effect="read")
+def within(page: int):
+    return len(fetch(page)), threading.current_thread().name
+
+@reenact.tool
+def fine(page: int):
+    return page
+
+with reenact.record(agent="desk", policy=reenact.Policy(largest_value_mb=0.01)) as run:
+    globals()[sys.argv[1]]("db" if sys.argv[1] == "connect" else 20_000)
+"""
+LACKING = {
+    "connect": ("1 of 1 returned what cannot be stored", "let connect return data"),
+    "fetch": ("1 of 1 are withheld", "a larger largest_value_mb in the settings"),
+}
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    """Runs whose tools answered with what cannot be stored, and with what is too long, and healthy ones."""
+    desk = Desk(tmp_path_factory.mktemp("live"))
+    desk.script(LIVE)
+    environ = {**os.environ, "REENACT_STORE": str(desk.folder / ".reenact")}
+    for name in ("fine", "within", "connect", "connect", "fetch"):
+        subprocess.run([sys.executable, "agent.py", name], cwd=desk.folder, env=environ, check=True, timeout=60)
+    return desk
+
+
+def test_a_live_run_whose_answers_could_not_be_stored_is_cold_with_the_setting_or_line_that_mends_it(
+    live: Desk,
+) -> None:
+    lines = [json.loads(line) for line in live.run("--json", "ls", "--cold").stdout.splitlines()]
+    assert len(lines) == 3, "what a replay answers as a whole misses nothing inside of it"
+    for name, line in zip(("fetch", "connect", "connect"), lines, strict=True):
+        (why,) = line["cold"]
+        about, fix = LACKING[name]
+        assert (
+            why["item"] == "tool_calls"
+            and why["about"].startswith(about)
+            and why["capture"][0] == fix + (": JSON, dataclasses, pydantic models" if name == "connect" else "")
+        )
+        assert re.fullmatch("[0-9a-f]{32}", line["fingerprint"])
+
+
+def test_what_a_store_has_when_a_run_closes_is_what_its_kit_says(live: Desk) -> None:
+    with open_store(str(live.folder / ".reenact")) as store:
+        assert isinstance(store, SqliteStore)
+        rows = list(store.features().all())
+        assert len(rows) == 5
+        for row in rows:
+            run = store.run(row.id)
+            assert row.features is not None and row.features.lacks is None
+            assert row.features.cold == tuple(each.item for each in reasons(kit_of(store, run)))
+            assert features_of(store.open(run)) == row.features
+
+
+def test_every_visible_detail_of_a_cold_run_is_kept(live: Desk) -> None:
+    shown = live.run("show", "@").stdout
+    assert "tool   fetch(page=20000) -> <20.0 kB, withheld>  (" in shown
+    event = json.loads(live.run("--json", "show", "@:fetch").stdout.splitlines()[0])
+    assert event["ended_us"] >= event["issued_us"] > 0
+    opaque = live.run("show", "@~1").stdout
+    assert 'connect(host="db") -> "<opaque _thread.lock>"' in opaque
+
+
+def test_the_like_of_each_is_counted_over_time(live: Desk) -> None:
+    shown = live.run("ls", "--cold").stdout
+    head, *groups = shown[shown.index("\n\n") :].strip().splitlines()
+    assert head == "3 cold cases, alike in 1 group"
+    (line,) = groups
+    name, count, *_ = line.split()
+    assert (count, "tool_calls" in line) == ("3", True)
+    assert "3 runs" in live.run("triage", "--group", name).stdout, "a group has one name everywhere"
+
+
+def test_cold_and_missing_choose_runs(live: Desk) -> None:
+    def chosen(where: str) -> int:
+        return len(live.run("--json", "ls", "--where", where).stdout.splitlines())
+
+    assert (chosen("cold"), chosen("not cold"), chosen("cold and 'tool_calls' in missing")) == (3, 2, 3)
+    assert chosen("'tool_calls' in missing") == 4, "one of them inside a call that is answered as a whole"
+    assert chosen("cold and 'history' in missing") == 0
+    assert chosen("len(missing) >= 0") == 5
+    refused = live.run("golden", "add", "@", "--as", "x", "--expect", "not cold", status=2)
+    assert "unknown name cold" in refused.stderr
+
+
+def test_the_curve_of_the_like_has_a_bar_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    day = 86_400_000_000
+    why = (Reason("history", "no messages", ()),)
+    runs = [Run(id=f"r{n}", started_us=n * day, origin_us=0) for n in (9, 9, 9, 7, 1)]
+    cases = [ColdCase(run, why, "ab" * 16) for run in runs] + [ColdCase(runs[0], why, "cd" * 16)]
+    _, head, first, second = tell_alike(cases)
+    assert "6 cold cases, alike in 2 groups" in head
+    assert first.startswith("abababab  5 runs  history  1970-01-02 00:00 to 1970-01-10 00:00  by day ")
+    assert len(first.split("by day ")[1]) == 9 and second.startswith("cdcdcdcd  1 run  history  1970-01-10 00:00")

@@ -281,11 +281,11 @@ def test_outputs_without_inputs_are_partial_and_stop_the_code(store: Any) -> Non
     assert "outputs without inputs" in item(found, "tool_calls").about and found.verdict is Verdict.EVENTS
 
 
-def test_a_result_that_cannot_be_stored_stops_the_code_and_names_the_way_through(store: Any) -> None:
+def test_a_result_that_cannot_be_stored_makes_a_cold_case_and_names_the_way_through(store: Any) -> None:
     scene = story(store)
     scene.opaque("connect")
     found = kit(store, scene)
-    assert found.verdict is Verdict.EVENTS and "--through connect" in item(found, "tool_calls").capture[0]
+    assert found.verdict is Verdict.COLD and "--through connect" in item(found, "tool_calls").capture[1]
 
 
 def test_a_tool_that_only_computes_may_return_anything(store: Any) -> None:

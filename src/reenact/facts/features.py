@@ -16,7 +16,7 @@ from reenact.facts.call import Json
 from reenact.facts.run import Run, Status
 from reenact.facts.templates import parted, template
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of what is written: features of another version are made again from the run."""
 
 MOST: Final = 12
@@ -27,6 +27,9 @@ LONGEST: Final = 120
 
 STEPS: Final = 3
 """Last steps that count."""
+
+_NAMING: Final = "1"
+"""Of fingerprints: they stay what they are when other features are written."""
 
 _FAILED: Final = frozenset((Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED))
 
@@ -50,7 +53,8 @@ class Features:
         version: Version of the agent.
         suspicions: Kinds of suspicious events in it; None where nobody has looked yet.
         lacks: Items of its kit that are missing or partial; None where nobody has looked yet.
-        cold: Those among them without which it cannot be replayed; None where nobody has looked yet.
+        cold: Those without which it cannot be replayed, as far as its records tell: bytes that are damaged later are
+            found by a look at its kit.
     """
 
     error: str = ""
@@ -122,7 +126,7 @@ def fingerprint(case: Case, features: Features, flag: str = "") -> str:
         features: Its features, looked at in full.
         flag: The text of a person's flag; used for flagged runs.
     """
-    parts: list[str] = [str(VERSION), case.value]
+    parts: list[str] = [_NAMING, case.value]
     if case is Case.COLD:
         parts += ["", *sorted(features.cold or ())]
     else:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Final
 
-from reenact.facts.call import Call, EndKind, Failure, Json, Kind, Outcome, Value, calls_a_tool
+from reenact.facts.call import Call, EndKind, Failure, Fidelity, Json, Kind, Outcome, Value, calls_a_tool
 from reenact.facts.compression import Decoder
 from reenact.facts.dialects import read
 from reenact.facts.features import MOST, STEPS, Features, clipped, ended_with, some
@@ -32,6 +32,7 @@ from reenact.facts.record import (
 from reenact.facts.run import Run
 from reenact.facts.thinned import why_thinned
 from reenact.facts.traced import SPAN, Grade, is_traced, is_traced_model, reading_in
+from reenact.facts.unstored import MODELS, Asking, item_of
 from reenact.facts.values import jsonable
 
 LARGEST: Final = 32 << 10
@@ -46,6 +47,7 @@ _KEYS: Final = 10
 _DIGEST: Final = 16
 _ENDED: Final = 64
 _CALLS: Final = 4096
+_UNSTORED: Final = 256
 _ACTS: Final = frozenset((Kind.TOOL, Kind.RETRIEVAL, Kind.HTTP, Kind.MODEL, Kind.MCP, Kind.DB, Kind.PROCESS))
 _SHORT: Final = 12
 
@@ -70,6 +72,9 @@ class _Part:
         """Names of calls that are calls of a model: which one is told apart, and what it said has no form."""
         self.models = 0
         self.untold = 0
+        self.unasked = 0
+        self.unstored: dict[int, str] = {}
+        """Calls whose answers are not kept, and the item of the kit that each is of."""
         self.commit = ""
 
     def came(self, name: str, failed: bool, answer: bytes | str | None) -> None:
@@ -106,6 +111,7 @@ class Noticing:
         """Runs inside that have ended: what was read of their model calls may still come."""
         self._paths: dict[int, str] = {}
         self._open: dict[int, _Call] = {}
+        self._asked = Asking[tuple[_Part, ...]]()
         self._unkept: dict[int, Record] = {}
         self._lanes: dict[int, str] = {}
         """The lane of each call that may be one of a model, while runs are inside this one."""
@@ -135,11 +141,6 @@ class Noticing:
         steps = list(part.steps)
         if is_traced(run) and len(part.outermost) == 1 and steps[:1] == list(part.outermost):
             del steps[0]
-        cold: tuple[str, ...] = ()
-        if why_thinned(run):
-            cold = ("payloads",)
-        elif is_traced(run) and part.models and part.untold == part.models:
-            cold = ("model_calls",)
         return Features(
             error=kind,
             template=message,
@@ -153,7 +154,7 @@ class Noticing:
             prompts=some(part.prompts or map(_prompt, part.requests.values())),
             schemas=some(digest[:_SHORT] for digest in part.schemas),
             commit=commit[:_SHORT],
-            cold=cold,
+            cold=tuple(dict.fromkeys(_cold(run, part))),
         )
 
     def _ended_part(self, lane: str) -> _Part:
@@ -169,11 +170,10 @@ class Noticing:
         """A call was issued."""
         kind = call.kind
         if kind is Kind.STEP:
-            for part in self._where(lane):
-                _add(part.steps, clipped(call.name))
-                if parent is None:
-                    part.outermost.append(clipped(call.name))
+            self._stepped(lane, parent, clipped(call.name))
             return
+        if item_of(call):
+            self._asked.issued(event, parent, call, self._where(lane))
         if kind not in _ACTS or is_plumbing(call):
             return
         name, where, tool = clipped(call.name), self._where(lane), calls_a_tool(call)
@@ -195,8 +195,15 @@ class Noticing:
             elif len(part.requests) < STEPS and _may_ask(call):
                 part.requests[event] = call
 
-    def settled(self, event: int, outcome: Outcome) -> None:
+    def _stepped(self, lane: str, parent: int | None, name: str) -> None:
+        for part in self._where(lane):
+            _add(part.steps, name)
+            if parent is None:
+                part.outermost.append(name)
+
+    def settled(self, event: int, outcome: Outcome, fidelity: Fidelity = Fidelity.EXACT) -> None:
         """A call came back, or raised."""
+        self._stored(event, outcome, fidelity)
         seen = self._open.pop(event, None)
         if seen is None or seen.nested:
             return
@@ -214,6 +221,10 @@ class Noticing:
         if seen is not None:
             seen.head = head
 
+    def withheld(self, event: int) -> None:
+        """Some of a stream is not kept."""
+        self._asked.withheld(event)
+
     def arrived(self, event: int, data: bytes) -> None:
         """Bytes of a stream came."""
         seen = self._open.get(event)
@@ -224,6 +235,7 @@ class Noticing:
 
     def ended(self, event: int, kind: EndKind) -> None:
         """A stream ended."""
+        self._stored(event, None, Fidelity.EXACT)
         seen = self._open.pop(event, None)
         if seen is None or seen.nested:
             return
@@ -232,6 +244,12 @@ class Noticing:
         answer = f"status {status}" if failed else _json_of(seen)
         for part in seen.where:
             part.came(seen.name, failed, answer)
+
+    def _stored(self, event: int, outcome: Outcome | None, fidelity: Fidelity) -> None:
+        missed = self._asked.ended(event, outcome, fidelity)
+        for part in missed[1] if missed else ():
+            if missed and len(part.unstored) < _UNSTORED:
+                part.unstored[event] = missed[0]
 
     def noted(self, event: int | None, key: str, value: Json) -> None:
         """Evidence came."""
@@ -243,6 +261,8 @@ class Noticing:
                 self._own.commit = str(value.get("commit") or "")
         elif key == "reading" and isinstance(value, Mapping):
             for part in self._where_of(event):
+                if event in part.unstored:
+                    part.unstored[event] = MODELS
                 if event in part.requests:
                     part.endpoints.add(clipped(part.requests[event].name))
                 _note_model(part, value)
@@ -255,6 +275,7 @@ class Noticing:
             for part in self._where_of(event):
                 part.models += 1
                 part.untold += grades["answer"] == Grade.ABSENT
+                part.unasked += grades.get("messages", Grade.ABSENT) == Grade.ABSENT
 
     def _where(self, lane: str) -> tuple[_Part, ...]:
         """The runs that a lane belongs to."""
@@ -283,12 +304,14 @@ class Noticing:
         self.issued(record.event, self._paths.get(record.lane, ""), record.parent, record.call)
 
     def _settled(self, record: CallSettled) -> None:
-        self.settled(record.event, record.outcome)
+        self.settled(record.event, record.outcome, record.fidelity)
 
     def _head(self, record: HeadArrived) -> None:
         self.began(record.event, record.head)
 
     def _segment(self, record: SegmentArrived) -> None:
+        if record.fidelity is Fidelity.WITHHELD:
+            self.withheld(record.event)
         self.arrived(record.event, record.data)
 
     def _stream(self, record: StreamEnded) -> None:
@@ -308,6 +331,17 @@ _SEEN_BY: Final[Mapping[type, Callable[[Noticing, Any], None]]] = {
     StreamEnded: Noticing._stream,
     Noted: Noticing._noted,
 }
+
+
+def _cold(run: Run, part: _Part) -> Iterator[str]:
+    """Items of the kit without which a run cannot be replayed: as its kit has them, but for bytes that are damaged."""
+    if is_traced(run) and part.models:
+        yield from ("history",) if part.unasked == part.models else ()
+        yield from (MODELS,) if part.untold == part.models else ()
+    elif not is_traced(run):
+        yield from part.unstored.values()
+    if why_thinned(run):
+        yield "payloads"
 
 
 def _belongs(path: str, lane: str) -> bool:

@@ -14,9 +14,10 @@ from reenact.abc.store import Recording
 from reenact.facts.call import Json, Kind, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.expressions import Form, Word
+from reenact.facts.kit import Kit, Verdict
 from reenact.facts.late import late
 from reenact.facts.model_names import events_called
-from reenact.facts.run import Run, run_failed
+from reenact.facts.run import Run, Status, run_failed
 from reenact.timetravel.conduct import Finding, acts, came_before, in_order, outermost, repeated, state_left, unanswered
 from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_of, status_of
 from reenact.timetravel.cost import event_cost, prices, run_cost
@@ -78,6 +79,15 @@ RUN_WORDS: tuple[Word, ...] = (
 )
 """Names over a run."""
 
+KIT_WORDS: tuple[Word, ...] = (
+    Word("cold", Form.VALUE, "whether it cannot be replayed; unknown while it runs"),
+    Word("missing", Form.VALUE, "items of its kit that are missing or partial: a list of their names, as kit has them"),
+)
+"""Names over a run in a store, by which runs are chosen."""
+
+STORED_WORDS: tuple[Word, ...] = (*RUN_WORDS, *KIT_WORDS)
+"""All names by which runs are chosen."""
+
 EVENT_ONLY_WORDS: tuple[Word, ...] = (
     Word("effect", Form.VALUE, "none, read or write"),
     Word("kind", Form.VALUE, "kind of the event: tool, http, model, step …"),
@@ -108,11 +118,16 @@ class RunScope:
     Args:
         run: The run.
         open_recording: Opens its log; called at most once, and only when an expression needs it.
+        make_kit: Makes its kit, likewise; None where nothing asks for it.
     """
 
-    def __init__(self, run: Run, open_recording: Callable[[], Recording]) -> None:
+    def __init__(
+        self, run: Run, open_recording: Callable[[], Recording], make_kit: Callable[[], Kit] | None = None
+    ) -> None:
         self._run = run
         self._open = open_recording
+        self._make_kit = make_kit
+        self._kit: Kit | None = None
         self._opened: Recording | None = None
         self._known: dict[tuple[Json, ...], Json] = {}
         self._found: dict[tuple[Json, ...], Finding] = {}
@@ -164,6 +179,13 @@ class RunScope:
     def run(self) -> Run:
         """The run."""
         return self._run
+
+    @property
+    def kit(self) -> Kit | None:
+        """Its kit; None while it runs, for what it lacks may yet come."""
+        if self._kit is None and self._make_kit is not None and self._run.status is not Status.RECORDING:
+            self._kit = self._make_kit()
+        return self._kit
 
     @property
     def recording(self) -> Recording:
@@ -285,6 +307,7 @@ _RUN_VALUES: Mapping[str, Callable[[RunScope], Json]] = {
     "agent": lambda scope: scope.run.agent,
     "answer": lambda scope: scope.find(("answer",), _answer(scope)),
     "args": lambda scope: _boundary(scope, "input"),
+    "cold": lambda scope: None if scope.kit is None else scope.kit.verdict is Verdict.COLD,
     "cost": lambda scope: money(run_cost(scope.recording, prices())),
     "duration": _duration,
     "error": lambda scope: scope.run.error or None,
@@ -294,6 +317,7 @@ _RUN_VALUES: Mapping[str, Callable[[RunScope], Json]] = {
     "flag": lambda scope: scope.run.flag,
     "flagged": lambda scope: scope.run.flagged,
     "id": lambda scope: scope.run.id,
+    "missing": lambda scope: None if scope.kit is None else [item.name for item in scope.kit.lacking],
     "models": lambda scope: scope.run.totals.models,
     "repeats": lambda scope: scope.find(("repeats",), repeated(scope.recording)),
     "result": lambda scope: _boundary(scope, "output"),

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from reenact.facts.call import Effect, Failure, Fidelity, Json, Kind, Stream, Value, calls_a_tool
+from reenact.facts.call import Effect, Failure, Fidelity, Json, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.imported import is_imported, times_known
 from reenact.facts.kit import Bucket, Item, Standing, Stops
 from reenact.facts.thinned import why_thinned
+from reenact.facts.unstored import ITEMS, is_opaque, item_of
 from reenact.triage import identity
 from reenact.triage.gaps import gap_items
 from reenact.triage.scene import ModelCall, Scene, label_of
 
-_WORLD = (
-    *(Kind.TOOL, Kind.RETRIEVAL, Kind.MCP, Kind.PROCESS, Kind.HUMAN, Kind.FILE, Kind.DB, Kind.FLAG, Kind.ENV),
-    *(Kind.WEBSOCKET, Kind.HTTP),
-)
-_NAMES: Mapping[Kind, str] = {
-    Kind.TOOL: "tool_calls",
-    Kind.RETRIEVAL: "retrievals",
-    Kind.MCP: "mcp",
-    Kind.PROCESS: "processes",
-    Kind.HUMAN: "answers_of_people",
-    Kind.FILE: "files",
-    Kind.DB: "databases",
-    Kind.FLAG: "flag_evaluations",
-    Kind.ENV: "environment_reads",
-    Kind.WEBSOCKET: "websockets",
-    Kind.HTTP: "exchanges",
-}
+_WORLD = tuple(ITEMS)
+_LIMITS = re.compile(r"largest_(?:value|run)_mb")
 _FEW = 4
 
 
@@ -53,11 +40,10 @@ def effects(scene: Scene) -> Iterator[Item]:
 
 def _by_name(scene: Scene, spoken: set[int]) -> dict[str, list[Event]]:
     """Calls by the name of their item; those of an MCP server's tools are tool calls."""
-    found: dict[str, list[Event]] = {_NAMES[kind]: [] for kind in _WORLD}
+    found: dict[str, list[Event]] = {name: [] for name in ITEMS.values()}
     for event in scene.of_kind(*_WORLD):
         if event.number not in spoken:
-            kind = Kind.TOOL if calls_a_tool(event.call) else event.call.kind
-            found[_NAMES[kind]].append(event)
+            found[item_of(event.call)].append(event)
     return found
 
 
@@ -92,20 +78,13 @@ def _calls(name: str, events: list[Event], inside: set[int]) -> Item:
         names += " …"
     withheld = [event for event in events if event.fidelity is Fidelity.WITHHELD]
     if withheld:
-        return _item(
-            name,
-            Standing.PARTIAL,
-            f"{len(withheld)} of {len(events)} are withheld: {withheld[0].fidelity_note or 'could not be cleaned'}",
-            withheld,
-            capture=("reenact show REF:EVENT",),
-            stops=Stops.CODE,
-        )
+        return _withheld(name, withheld, len(events), inside)
     blind = [event for event in events if _without_input(event)]
     if blind:
         about = f"{len(blind)} of {len(events)} are outputs without inputs: {blind[0].name}"
         capture = ("record the run with reenact, rather than import what was traced",)
         return _item(name, Standing.PARTIAL, about, blind, capture=capture, stops=Stops.CODE)
-    opaque = [event for event in events if event.number not in inside and _opaque_outcome(event)]
+    opaque = [event for event in events if event.number not in inside and is_opaque(event.call, event.outcome)]
     if opaque:
         first = opaque[0]
         return _item(
@@ -114,10 +93,10 @@ def _calls(name: str, events: list[Event], inside: set[int]) -> Item:
             f"{len(opaque)} of {len(events)} returned what cannot be stored: {first.name} at #{first.number}",
             opaque,
             capture=(
-                f"reenact replay REF --through {first.name}, which runs its own code",
                 f"let {first.name} return data: JSON, dataclasses, pydantic models",
+                f"reenact replay REF --through {first.name}, which runs its own code",
             ),
-            stops=Stops.CODE,
+            stops=Stops.EVENTS,
         )
     undeclared = [(event, types) for event in events if event.number not in inside and (types := _undeclared(event))]
     if undeclared:
@@ -144,6 +123,23 @@ def _calls(name: str, events: list[Event], inside: set[int]) -> Item:
     return _item(name, Standing.CAPTURED, f"{len(events)}, asked{between}{answered}: {names}", events)
 
 
+def _withheld(name: str, events: list[Event], of: int, inside: set[int]) -> Item:
+    """Calls whose answers were not kept: without one that a replay hands out, nothing is to be replayed."""
+    note = events[0].fidelity_note or "could not be cleaned"
+    limit = _LIMITS.search(note)
+    return _item(
+        name,
+        Standing.PARTIAL,
+        f"{len(events)} of {of} are withheld: {note}",
+        events,
+        capture=(
+            f"a larger {limit[0]} in the settings" if limit else "reenact show REF:EVENT",
+            f"reenact replay REF --through {events[0].name}, which runs its own code",
+        ),
+        stops=Stops.NOTHING if all(event.number in inside or event.call.observed for event in events) else Stops.EVENTS,
+    )
+
+
 def _without_input(event: Event) -> bool:
     """Whether an answer is there to a question that is not."""
     if event.outcome is None or event.request is not None:
@@ -151,14 +147,6 @@ def _without_input(event: Event) -> bool:
     if event.call.kind in (Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL):
         return True
     return event.call.kind is Kind.HTTP and not event.call.head.get("url")
-
-
-def _opaque_outcome(event: Event) -> bool:
-    """Whether a frozen answer cannot be given as it was."""
-    outcome = event.outcome
-    if event.call.observed or event.call.effect is Effect.NONE or not isinstance(outcome, (Value, Failure)):
-        return False
-    return bool(outcome.head.get("opaque") or outcome.head.get("mutates_opaque"))
 
 
 def _undeclared(event: Event) -> tuple[str, ...]:
@@ -270,4 +258,5 @@ def _recording(scene: Scene) -> Iterator[Item]:
         yield _item("payloads", Standing.MISSING, about, capture=capture, stops=Stops.EVENTS)
     elif scene.lost:
         about = f"{len(scene.lost)} payloads cannot be read: {scene.lost[0]}"
-        yield _item("payloads", Standing.MISSING, about, capture=("reenact show",), stops=Stops.EVENTS)
+        damaged = ("reenact fsck, which names what is damaged",)
+        yield _item("payloads", Standing.MISSING, about, capture=damaged, stops=Stops.EVENTS)

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import count
+from typing import Any
 
 from reenact.abc.store import Recording, Store
 from reenact.errors import BlobMissing
-from reenact.facts.call import Call, Failure, Kind, Stream, Value
+from reenact.facts.call import Call, Failure, Fidelity, Kind, Stream, Value
 from reenact.facts.event import Event, Payload
 from reenact.facts.features import Features
+from reenact.facts.large import Withheld
 from reenact.facts.noticing import LARGEST, LARGEST_REQUEST, Noticing
 from reenact.facts.run import Run
 from reenact.facts.suspicions import RULES, suspicions
@@ -106,16 +108,20 @@ def _issued(recording: Recording, event: Event, noticing: Noticing) -> None:
 def _ended(recording: Recording, event: Event, noticing: Noticing) -> None:
     outcome, short = event.outcome, event.answer is not None and event.answer.size <= LARGEST
     if isinstance(outcome, Stream):
+        if event.fidelity is Fidelity.WITHHELD:
+            noticing.withheld(event.number)
         noticing.began(event.number, outcome.head)
         if short and "reading" not in event.attributes:
             noticing.arrived(event.number, _body(recording, event.answer))
         if outcome.end is not None:
             noticing.ended(event.number, outcome.end.kind)
     elif isinstance(outcome, Failure):
-        noticing.settled(event.number, outcome)
+        noticing.settled(event.number, outcome, event.fidelity)
     elif isinstance(outcome, Value):
-        body = _body(recording, event.answer) if short else b" " * (LARGEST + 1)
-        noticing.settled(event.number, replace(outcome, body=body))
+        body: Any = _body(recording, event.answer) if short else b" " * (LARGEST + 1)
+        if not body and event.answer is not None and event.fidelity is Fidelity.WITHHELD:
+            body = Withheld(event.answer.size, event.answer.digest)
+        noticing.settled(event.number, replace(outcome, body=body), event.fidelity)
 
 
 def _asks(call: Call) -> bool:

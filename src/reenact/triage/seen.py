@@ -67,12 +67,13 @@ def seen(store: Store, told: Told = lambda what, done, total: None) -> list[Seen
         store: The store. 100,000 runs in some 3 s once their features are there.
         told: Is told how far it is.
     """
-    rows = _ended(store, [row for row in _rows(store) if row.origin in _OWN and not row.inside])
+    rows = ended(store)
     rows = _filled(store, rows, told)
-    return [_seen(row) for row in _examined(store, rows, told)]
+    return [seen_of(row) for row in _examined(store, rows, told)]
 
 
-def _seen(row: Featured) -> Seen:
+def seen_of(row: Featured) -> Seen:
+    """A run whose features are there, as a triage sees it."""
     features = row.features or Features()
     case = case_of(row.status, row.flag is not None, features)
     name = "" if case is None else fingerprint(case, features, row.flag or "")
@@ -89,6 +90,19 @@ def _rows(store: Store) -> Iterator[Featured]:
         yield row_of(run, None)
 
 
+def features_in(store: Store, run: Run) -> Features:
+    """The features of one run that has ended: those that its store has, or made of its log.
+
+    Raises:
+        StoreError: A part of it is damaged.
+    """
+    if isinstance(store, SqliteStore):
+        for row in store.features().all(" AND r.run_id = ?", (run.id,)):
+            if row.features is not None:
+                return row.features
+    return features_of(store.open(run))
+
+
 def row_of(run: Run, features: Features | None) -> Featured:
     """A run as a row."""
     flag = (run.flag or "") if run.flagged else None
@@ -98,10 +112,11 @@ def row_of(run: Run, features: Features | None) -> Featured:
     )  # fmt: skip
 
 
-def _ended(store: Store, rows: Iterable[Featured]) -> list[Featured]:
-    """Without those that are still recorded; those whose process died are interrupted."""
+def ended(store: Store) -> list[Featured]:
+    """The runs of a store that were recorded by themselves and have ended, newest first, with the features that are
+    there. Those that are still recorded are left out; those whose process died are interrupted."""
     found = []
-    for row in rows:
+    for row in (row for row in _rows(store) if row.origin in _OWN and not row.inside):
         if row.status is not Status.RECORDING:
             found.append(row)
             continue
@@ -125,7 +140,7 @@ def _examined(store: Store, rows: list[Featured], told: Told) -> list[Featured]:
     wanted: list[Featured] = []
     healthy: dict[str, list[Featured]] = {}
     for row in rows:
-        if _seen(row).case is None:
+        if seen_of(row).case is None:
             healthy.setdefault(row.agent, []).append(row)
         elif _unexamined(row):
             wanted.append(row)

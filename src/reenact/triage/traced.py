@@ -66,7 +66,8 @@ def traced(scene: Scene) -> Iterator[Item]:
     yield from _never(scene)
     if scene.lost:
         about = f"{len(scene.lost)} payloads cannot be read: {scene.lost[0]}"
-        yield Item(Bucket.EFFECTS, "payloads", Standing.MISSING, about, capture=("reenact show",), stops=Stops.EVENTS)
+        capture = ("reenact fsck, which names what is damaged",)
+        yield Item(Bucket.EFFECTS, "payloads", Standing.MISSING, about, capture=capture, stops=Stops.EVENTS)
 
 
 def _part(event: Event, name: str) -> Grade | None:

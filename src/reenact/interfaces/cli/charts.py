@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import date, timedelta
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Final
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _PLAIN: Final = "_.:-=+*#"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_DAYS: Final = 40
 
 
 def bars_for(encoding: str | None) -> str:
@@ -35,3 +39,31 @@ def encodes(text: str, encoding: str | None) -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
+
+
+def moment_in(zone: tzinfo, at_us: int) -> datetime:
+    """A time in a zone; the epoch for one that no calendar has."""
+    try:
+        return (_EPOCH + timedelta(microseconds=at_us)).astimezone(zone)
+    except OverflowError:
+        return _EPOCH
+
+
+def by_day(moments: Iterable[int], zone: tzinfo) -> list[tuple[str, int]]:
+    """How many of some times (at least one, microseconds since the epoch) lie on each day, from the first to the last;
+    the latest days of a long time."""
+    counts = Counter(moment_in(zone, at_us).date().isoformat() for at_us in moments)
+    return [(day, counts[day]) for day in days_between(min(counts), max(counts), _DAYS)]
+
+
+def curve(days: Sequence[tuple[str, int]]) -> str:
+    """Counts of days as a line of bars; empty for a single day."""
+    if len(days) < 2:
+        return ""
+    return f"by day {sparkline([count for _, count in days], bars_for(getattr(sys.stdout, 'encoding', None)))}"
+
+
+def stretch(first_us: int, last_us: int, zone: tzinfo) -> str:
+    """From when to when, to the minute."""
+    first, last = (f"{moment_in(zone, at):%Y-%m-%d %H:%M}" for at in (first_us, last_us))
+    return f"{first} to {last}" if first != last else first

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from reenact.store.indices import indices
     from reenact.timetravel import vocabulary
     from reenact.timetravel.narrowing import Narrowing
+    from reenact.triage.kit import kit_of
 else:
     indices = late("reenact.store.indices", "indices")
     Narrowing = late("reenact.timetravel.narrowing", "Narrowing")
     compile_expression = late("reenact.facts.expressions", "compile_expression")
     vocabulary = late("reenact.timetravel.vocabulary")
+    kit_of = late("reenact.triage.kit", "kit_of")
     find_mark = late("reenact.facts.marks", "find_mark")
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -96,8 +98,13 @@ def nothing_called(store: Store, where: str | None, filters: Mapping[str, Any]) 
     from reenact.testing.expectations.judging import misspelt  # late: for the rare miss
 
     for run in store.runs(**filters, limit=1):
-        for words in misspelt(compile_expression(where, vocabulary.RUN_WORDS), store.open(run)):
+        for words in misspelt(compile_expression(where, vocabulary.STORED_WORDS), store.open(run)):
             yield f"run {tail(run.id)}, the newest: {words}"
+
+
+def scope_of(store: Store, run: Run) -> vocabulary.RunScope:
+    """A run of a store as expressions see it. Its kit is made where one asks for it, which reads its events."""
+    return vocabulary.RunScope(run, partial(store.open, run), lambda: kit_of(store, run))
 
 
 def chosen(
@@ -117,11 +124,11 @@ def chosen(
     """
     if where is None:
         return store.runs(**filters, **({"limit": limit} if limit else {}))
-    narrowing = Narrowing(compile_expression(where, vocabulary.RUN_WORDS))
+    narrowing = Narrowing(compile_expression(where, vocabulary.STORED_WORDS))
 
     def holds(run: Run) -> bool:
         try:
-            return narrowing.holds(vocabulary.RunScope(run, partial(store.open, run)))
+            return narrowing.holds(scope_of(store, run))
         except BlobMissing as missing:
             if missing.reason != UNPROVEN:
                 raise
@@ -144,7 +151,7 @@ def ways(store: Store, where: str | None, filters: Mapping[str, Any]) -> Iterato
         yield _SPOKEN.get(name, f"--{name}"), _by(found.words if name == "text" else found.runs)
     if where is None:
         return
-    for part in Narrowing(compile_expression(where, vocabulary.RUN_WORDS)).parts:
+    for part in Narrowing(compile_expression(where, vocabulary.STORED_WORDS)).parts:
         yield part.text, _by(found.runs) if part.reads == "index" else _READS[part.reads]
 
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import tzinfo
 
 from reenact.abc.sources import CLOCK
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.marks import Mark
 from reenact.facts.phrases import counted
-from reenact.interfaces.cli.charts import bars_for, days_between, sparkline
+from reenact.interfaces.cli.charts import by_day, curve, stretch
 from reenact.interfaces.cli.shell import Shell, columns, paint
 from reenact.timetravel.preview import ago, clip, safe
 from reenact.triage.cold import Reason
 from reenact.triage.groups import Group, Novelty
 from reenact.triage.sharing import LEAST, Share, Trait
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DAYS = 40
 _SHOWN = 3
 _HUGE = 100
 
@@ -81,7 +77,7 @@ def _lines(group: Group, told: Told) -> Iterator[str]:
     new = _novelty(group, told.mark)
     head = f"{name}  {counted(len(group.members), 'run')}  {safe(group.about)}"
     yield paint(clip(f"{head}{f'  ({safe(new)})' if new else ''}", width), bold=True, fg="red")
-    yield f"  {_when(group, told.zone)}  {_curve(group, told.zone)}".rstrip()
+    yield f"  {_when(group, told.zone)}  {curve(_days(group, told.zone))}".rstrip()
     for share in told.shares.get(group.fingerprint, ()):
         yield clip(f"  shares: {_traits(share)}: {_figures(share)}", width)
         if share.same:
@@ -106,32 +102,12 @@ def _novelty(group: Group, mark: Mark | None) -> str:
 
 
 def _when(group: Group, zone: tzinfo) -> str:
-    first, last = (_moment(at, zone) for at in (group.first_us, group.last_us))
-    return f"{first} to {last} ({ago(CLOCK.wall_us() - group.last_us)})" if first != last else first
+    told = stretch(group.first_us, group.last_us, zone)
+    return f"{told} ({ago(CLOCK.wall_us() - group.last_us)})" if " to " in told else told
 
 
-def _moment(at_us: int, zone: tzinfo) -> str:
-    return f"{_at(at_us, zone):%Y-%m-%d %H:%M}"
-
-
-def _at(at_us: int, zone: tzinfo) -> datetime:
-    try:
-        return (_EPOCH + timedelta(microseconds=at_us)).astimezone(zone)
-    except OverflowError:
-        return _EPOCH
-
-
-def by_day(group: Group, zone: tzinfo) -> list[tuple[str, int]]:
-    """How many runs of a group began on each day, from the first to the last; the latest days of a long time."""
-    counts = Counter(_at(member.started_us, zone).date().isoformat() for member in group.members)
-    return [(day, counts[day]) for day in days_between(min(counts), max(counts), _DAYS)]
-
-
-def _curve(group: Group, zone: tzinfo) -> str:
-    days = by_day(group, zone)
-    if len(days) < 2:
-        return ""
-    return f"by day {sparkline([count for _, count in days], bars_for(getattr(sys.stdout, 'encoding', None)))}"
+def _days(group: Group, zone: tzinfo) -> list[tuple[str, int]]:
+    return by_day((member.started_us for member in group.members), zone)
 
 
 def _trait(trait: Trait) -> str:
@@ -179,7 +155,7 @@ def group_data(group: Group, told: Told) -> dict[str, Json]:
         "runs": len(group.members), "cold": group.cold, "first_us": group.first_us, "last_us": group.last_us,
         "novelty": group.novelty.value, "representative": told.representatives.get(fingerprint) or None,
         "reasons": [reason.to_json() for reason in told.reasons.get(fingerprint, ())],
-        "by_day": [[day, count] for day, count in by_day(group, told.zone)],
+        "by_day": [[day, count] for day, count in _days(group, told.zone)],
         "shares": [share.to_json() for share in told.shares.get(fingerprint, ())],
     }  # fmt: skip
 

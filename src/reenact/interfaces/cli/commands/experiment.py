@@ -16,7 +16,7 @@ from reenact.facts.marks import Mark, find_mark
 from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.arguments import Since
 from reenact.interfaces.cli.cells import candidates_of, cells_folder, run_cells
-from reenact.interfaces.cli.choosing import filters_of
+from reenact.interfaces.cli.choosing import filters_of, scope_of
 from reenact.interfaces.cli.goldens.add import program_of
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
@@ -35,7 +35,7 @@ from reenact.testing.experiments.tally import Tally, tallies
 from reenact.testing.experiments.threshold import ThresholdScope, explained, threshold
 from reenact.testing.goldens.shelf import open_shelf
 from reenact.timetravel.narrowing import Narrowing
-from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
+from reenact.timetravel.vocabulary import STORED_WORDS
 
 _CHOOSING = ("where", "session", "since", "before")
 """Options that choose stored runs."""
@@ -157,12 +157,12 @@ def _dataset(
 def _runs(store: Store, where: str | None, filters: Mapping[str, Any]) -> Iterator[Run]:
     """Runs that were recorded, as they came; what was made of them (forks, kept replays, child runs) is no row."""
     asked = {name: value for name, value in filters.items() if name != "where"}
-    narrowing = None if where is None else Narrowing(compile_expression(where, RUN_WORDS))
+    narrowing = None if where is None else Narrowing(compile_expression(where, STORED_WORDS))
     if narrowing is not None:
         asked = narrowing.among(asked)
     found = [run for run in store.runs(**asked) if not run.relation and run.status is not Status.RECORDING]
     for run in sorted(found, key=lambda run: run.id):
-        if narrowing is None or narrowing.holds(RunScope(run, partial(store.open, run))):
+        if narrowing is None or narrowing.holds(scope_of(store, run)):
             yield run
 
 

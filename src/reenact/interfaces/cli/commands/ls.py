@@ -13,7 +13,7 @@ from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import made_us, tail
 from reenact.facts.late import late
 from reenact.facts.phrases import counted
-from reenact.facts.run import Status, run_failed
+from reenact.facts.run import run_failed
 from reenact.interfaces.cli.choosing import choosing, chosen, filters_of, nothing_called, ways
 from reenact.interfaces.cli.expires import Expiring
 from reenact.interfaces.cli.opening import opened
@@ -28,20 +28,21 @@ if TYPE_CHECKING:
     from reenact.abc.store import Store
     from reenact.facts.marks import Mark, Periods
     from reenact.facts.run import Run
+    from reenact.interfaces.cli.coldcases import tell_alike, tell_reasons
     from reenact.interfaces.cli.shell import Shell
     from reenact.interfaces.cli.tidying import tidy
     from reenact.timetravel.lineage import draw
     from reenact.timetravel.plain import run_data
     from reenact.timetravel.priced import priced_run
-    from reenact.triage.cold import Reason, reasons
-    from reenact.triage.kit import kit_of
+    from reenact.triage.coldcases import ColdCase, cold_case
 else:
+    tell_alike = late("reenact.interfaces.cli.coldcases", "tell_alike")
+    tell_reasons = late("reenact.interfaces.cli.coldcases", "tell_reasons")
     tidy = late("reenact.interfaces.cli.tidying", "tidy")
     draw = late("reenact.timetravel.lineage", "draw")
     run_data = late("reenact.timetravel.plain", "run_data")
     priced_run = late("reenact.timetravel.priced", "priced_run")
-    reasons = late("reenact.triage.cold", "reasons")
-    kit_of = late("reenact.triage.kit", "kit_of")
+    cold_case = late("reenact.triage.coldcases", "cold_case")
     Periods = late("reenact.facts.marks", "Periods")
 
 _WIDE = 110
@@ -75,13 +76,16 @@ def command(
     """List runs, newest first.
 
     With --cold the kit of each run is made, which reads its events: choose runs of a big store with --since or --agent.
+    Behind the list stands how often the like of each came, by day. cold and missing in --where read the same:
+    --where "'tool_calls' in missing".
 
     \b
     Names in --where:
-      acts agent answer args before(A, B) calls(NAME) cost duration
-      error events exit_status failed flag flagged id models order(A, B)
-      repeats result session state status stderr stdout suspicious tag(NAME) tags
-      tenant tokens tokens_in tokens_out tools unanswered user version
+      acts agent answer args before(A, B) calls(NAME) cold cost duration
+      error events exit_status failed flag flagged id missing models
+      order(A, B) repeats result session state status stderr stdout suspicious
+      tag(NAME) tags tenant tokens tokens_in tokens_out tools unanswered user
+      version
     """
     shell = current(ctx)
     if cold and tree:
@@ -136,18 +140,16 @@ def _show(shell: Shell, store: Store, twigs: Iterator[Twig], tree: bool, filtere
     return True
 
 
-def _cold_cases(store: Store, runs: Iterable[Run]) -> Iterator[tuple[Run, tuple[Reason, ...]]]:
-    """The runs among some that are cold, each with why. One that is still being recorded may yet have what it lacks."""
-    for run in runs:
-        why = () if run.status is Status.RECORDING else reasons(kit_of(store, run))
-        if why:
-            yield run, why
+def _cold_cases(store: Store, runs: Iterable[Run]) -> Iterator[ColdCase]:
+    """The runs among some that are cold."""
+    return filter(None, (cold_case(store, run) for run in runs))
 
 
-def _cold(shell: Shell, store: Store, cases: Iterator[tuple[Run, tuple[Reason, ...]]]) -> None:
+def _cold(shell: Shell, store: Store, cases: Iterator[ColdCase]) -> None:
     if shell.json:
-        for run, why in cases:
-            shell.line(run_data(run) | {"question": _question(store, run), "cold": [each.to_json() for each in why]})
+        for case in cases:
+            told = {"question": _question(store, case.run), "cold": [each.to_json() for each in case.why]}
+            shell.line(run_data(case.run) | told | {"fingerprint": case.fingerprint})
         return
     with Working("looking for what cannot be replayed"):
         found = list(cases)
@@ -155,20 +157,12 @@ def _cold(shell: Shell, store: Store, cases: Iterator[tuple[Run, tuple[Reason, .
         shell.talk("no cold cases: each of these runs can be replayed")
         shell.next("reenact kit")
         return
-    rows = _table(store, (run for run, _ in found))
+    rows = _table(store, (case.run for case in found))
     shell.lines((next(rows),))
-    for row, (_, why) in zip(rows, found, strict=True):
-        shell.lines((row, *_reasons(why)))
-    shell.next(f"reenact kit {tail(found[0][0].id)}")
-
-
-def _reasons(why: tuple[Reason, ...]) -> Iterator[str]:
-    """Each reason, and under it the cheapest way to capture it."""
-    width = columns()
-    for each in why:
-        yield preview.clip(f"          {preview.safe(each.item)}: {preview.safe(each.about)}", width)
-        if each.capture:
-            yield preview.clip(f"          next time: {preview.safe(each.capture[0])}", width)
+    for case in found:
+        shell.lines((next(rows), *tell_reasons(case)))
+    shell.lines(tell_alike(found))
+    shell.next(f"reenact kit {tail(found[0].run.id)}")
 
 
 def _graph(twigs: Iterable[Twig]) -> Iterator[str]:

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -180,10 +180,13 @@ def _kit(shell: Shell, run: Run) -> Kit | None:
         return None
 
 
+_STOP: Final = (Stops.CODE, Stops.EVENTS)
+
+
 def _stopping(kit: Kit | None) -> list[Item]:
     """The calls whose answers are kept in such a way that a replay of the code stops there."""
     lacking = () if kit is None else kit.lacking
-    return [each for each in lacking if each.stops is Stops.CODE and each.standing is Standing.PARTIAL and each.capture]
+    return [each for each in lacking if each.stops in _STOP and each.standing is Standing.PARTIAL and each.capture]
 
 
 def _score(kit: Kit | None) -> str:

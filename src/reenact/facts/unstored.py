@@ -1,0 +1,84 @@
+"""Unstored: which answers of the world are not in a recording, and by which item of the kit they are missed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Generic, TypeVar
+
+from reenact.facts.call import Call, Effect, Failure, Fidelity, Kind, Outcome, Value, calls_a_tool
+
+ITEMS: Final[Mapping[Kind, str]] = {
+    Kind.TOOL: "tool_calls",
+    Kind.RETRIEVAL: "retrievals",
+    Kind.MCP: "mcp",
+    Kind.PROCESS: "processes",
+    Kind.HUMAN: "answers_of_people",
+    Kind.FILE: "files",
+    Kind.DB: "databases",
+    Kind.FLAG: "flag_evaluations",
+    Kind.ENV: "environment_reads",
+    Kind.WEBSOCKET: "websockets",
+    Kind.HTTP: "exchanges",
+}
+"""What calls of a kind are called in a kit."""
+
+MODELS: Final = "model_calls"
+
+
+def item_of(call: Call) -> str:
+    """The item of the kit that a call belongs to; empty where it is none of the world's. Whether an HTTP exchange is
+    one with a model is not looked at."""
+    if call.kind is Kind.MODEL:
+        return MODELS
+    return ITEMS[Kind.TOOL] if calls_a_tool(call) else ITEMS.get(call.kind, "")
+
+
+def is_opaque(call: Call, outcome: Outcome | None) -> bool:
+    """Whether a frozen answer cannot be given as it was: it is no data."""
+    if call.observed or call.effect is Effect.NONE or not isinstance(outcome, (Value, Failure)):
+        return False
+    return bool(outcome.head.get("opaque") or outcome.head.get("mutates_opaque"))
+
+
+def is_unstored(call: Call, outcome: Outcome | None, fidelity: Fidelity) -> bool:
+    """Whether a replay misses what came back from a call: it was withheld, or is no data."""
+    return (fidelity is Fidelity.WITHHELD and not call.observed) or is_opaque(call, outcome)
+
+
+W = TypeVar("W")
+
+
+@dataclass(slots=True)
+class _Asked(Generic[W]):
+    call: Call
+    where: W
+    inside: bool
+    withheld: bool = False
+
+
+class Asking(Generic[W]):
+    """Calls of the world under way, and what a replay will miss of those that ended. ``W`` is what each belongs to."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, _Asked[W]] = {}
+
+    def issued(self, event: int, parent: int | None, call: Call, where: W) -> None:
+        """A call was issued; one inside a call that a replay answers as a whole will not be missed."""
+        around = None if parent is None else self._open.get(parent)
+        inside = around is not None and (around.inside or not around.call.observed)
+        self._open[event] = _Asked(replace(call, body=b""), where, inside)
+
+    def withheld(self, event: int) -> None:
+        """Some of what it gives is not kept."""
+        asked = self._open.get(event)
+        if asked is not None:
+            asked.withheld = True
+
+    def ended(self, event: int, outcome: Outcome | None, fidelity: Fidelity) -> tuple[str, W] | None:
+        """It has ended: by which item of the kit its answer is missed, and where; None where it is not."""
+        asked = self._open.pop(event, None)
+        if asked is None or asked.inside:
+            return None
+        weakest = Fidelity.WITHHELD if asked.withheld else fidelity
+        return (item_of(asked.call), asked.where) if is_unstored(asked.call, outcome, weakest) else None

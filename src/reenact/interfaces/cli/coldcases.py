@@ -1,0 +1,44 @@
+"""Cold cases on the command line: why each is one, and how often its like came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC
+from typing import Final
+
+from reenact.facts.phrases import counted
+from reenact.interfaces.cli.charts import by_day, curve, stretch
+from reenact.interfaces.cli.shell import columns, paint
+from reenact.timetravel.preview import clip, safe
+from reenact.triage.coldcases import ColdCase, alike
+from reenact.triage.groups import short_names
+
+_MOST: Final = 10
+
+
+def tell_reasons(case: ColdCase) -> Iterator[str]:
+    """Each reason, and under it the cheapest way to have it next time."""
+    width = columns()
+    for each in case.why:
+        yield clip(f"          {safe(each.item)}: {safe(each.about)}", width)
+        if each.capture:
+            yield clip(f"          next time: {safe(each.capture[0])}", width)
+
+
+def tell_alike(cases: Sequence[ColdCase]) -> Iterator[str]:
+    """A line for each fingerprint: how many, when, and how many a day.
+
+    Args:
+        cases: At least one.
+    """
+    groups = alike(cases)
+    names = short_names(each.fingerprint for each in groups)
+    width = columns()
+    yield ""
+    yield paint(f"{counted(len(cases), 'cold case')}, alike in {counted(len(groups), 'group')}", bold=True)
+    for each in groups[:_MOST]:
+        when = stretch(min(each.moments), max(each.moments), UTC)
+        told = [f"{names[each.fingerprint]}  {counted(len(each.moments), 'run')}", ", ".join(each.lacks), when]
+        yield clip("  ".join(filter(None, (*map(safe, told), curve(by_day(each.moments, UTC))))), width).rstrip()
+    if len(groups) > _MOST:
+        yield f"and {counted(len(groups) - _MOST, 'more group')}: reenact triage"

@@ -1,0 +1,77 @@
+"""Runs that cannot be replayed as cases: each with its fingerprint, and how often its like came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from reenact.abc.store import Store
+from reenact.facts.features import Case, case_of, fingerprint
+from reenact.facts.run import Run, Status
+from reenact.triage.cold import Reason, reasons
+from reenact.triage.kit import kit_of
+from reenact.triage.seen import features_in
+
+
+@dataclass(frozen=True, slots=True)
+class ColdCase:
+    """A run that cannot be replayed.
+
+    Attributes:
+        run: The run.
+        why: What keeps it from being replayed.
+        fingerprint: Of the group that a triage puts it in.
+    """
+
+    run: Run
+    why: tuple[Reason, ...]
+    fingerprint: str
+
+
+def cold_case(store: Store, run: Run) -> ColdCase | None:
+    """A run as a cold case; None where it can be replayed, or is still recorded and may yet have what it lacks.
+
+    Args:
+        store: Where it is. Costs as much as its kit.
+        run: The run.
+
+    Raises:
+        StoreError: A part of it is damaged.
+    """
+    why = () if run.status is Status.RECORDING else reasons(kit_of(store, run))
+    if not why:
+        return None
+    features = replace(features_in(store, run), cold=tuple(each.item for each in why), suspicions=())
+    case = case_of(run.status, run.flagged, features) or Case.COLD
+    return ColdCase(run, why, fingerprint(case, features, run.flag or ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Cold cases with one fingerprint.
+
+    Attributes:
+        fingerprint: It.
+        lacks: Items of the kit that the newest of them lacks.
+        moments: When each of them began, newest first, microseconds since the epoch.
+    """
+
+    fingerprint: str
+    lacks: tuple[str, ...]
+    moments: tuple[int, ...]
+
+
+def alike(cases: Iterable[ColdCase]) -> tuple[Alike, ...]:
+    """Cold cases by fingerprint, the most frequent first: pure.
+
+    Args:
+        cases: They, newest first.
+    """
+    groups: dict[str, list[ColdCase]] = {}
+    for each in cases:
+        groups.setdefault(each.fingerprint, []).append(each)
+    found = [
+        Alike(name, tuple(each.item for each in of[0].why), tuple(each.run.started_us for each in of))
+        for name, of in groups.items()
+    ]
+    return tuple(sorted(found, key=lambda each: -len(each.moments)))
