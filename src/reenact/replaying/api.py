@@ -1,16 +1,15 @@
-"""Replay in code, with nothing live: ``replay`` and what it returns."""
+"""Replay in code, with nothing live, and what it proves."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from reenact.abc.store import Store
-from reenact.errors import Divergence, EffectRefused, UsageError
-from reenact.facts.policy import Policy
+from reenact.errors import Divergence, EffectRefused
 from reenact.facts.run import Run
 from reenact.facts.values import decode
 from reenact.replaying import caller, guard, launch
@@ -26,8 +25,6 @@ from reenact.replaying.telling import to_divergence
 from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import lanes, stdout, wiring
 from reenact.seams.files import file_digests
-from reenact.store import open_store
-from reenact.store.opening import names_bundle
 
 _BEGINS_TODAY = "a replay in its caller's process begins with the disk of today: put it back, or use reenact replay"
 _HERE = "the caller's process"
@@ -66,55 +63,18 @@ class Replay:
     report: Report
 
 
-def replay(
-    run: Run | str,
-    *,
-    mode: str = "code",
-    entry: str | Callable[..., Any] | None = None,
-    store: str | Store | None = None,
-    policy: Policy | None = None,
-    through: Iterable[str] = (),
-    order: str = "exact",
-) -> Replay:
-    """Re-execute a recorded run with every answer taken from the recording.
-
-    Args:
-        run: The run, or a reference to it, or the path of a ``.reenact`` file.
-        mode: ``code`` re-executes the agent's code; ``events`` walks the log without it.
-        entry: ``module:function`` to call, or a function: it is called in this process with the recorded arguments. A
-            function without parameters, for a run whose arguments could not be stored, builds them itself. By
-            default the recorded entry point, in a fresh interpreter.
-        store: Where the run is; the default store if None.
-        policy: Its ignore rules join the run's own, and are named and counted in the remarks of the report.
-        through: Names of tools whose own code runs, with what they call frozen.
-        order: ``exact``, ``shuffle`` or ``shuffle:SEED``.
-
-    Returns:
-        What it proved. A replay that differs returns too, unless it diverged.
+def replayed(store: Store, run: Run, entry: Callable[..., Any] | None, options: Options) -> Replay:
+    """Replay a run with nothing live: in this process, which calls ``entry``, or in one of its own.
 
     Raises:
         Divergence: A crossing did not match the recording.
         EffectRefused: The agent tried to touch the world.
         UnreplayableRun: The run cannot be started again here.
     """
-    if mode not in ("code", "events"):
-        raise UsageError(f"there is no mode {mode!r}", cause="it is code or events")
-    named = entry if isinstance(entry, str) else ""
-    ignore = dict(policy.ignore) if policy is not None else {}
-    options = Options(mode=mode, through=tuple(through), order=order, entry=named, ignore=ignore)
-    if store is None and isinstance(run, str) and names_bundle(run):
-        store = run
-    owned = store is None or isinstance(store, str)
-    target: Any = open_store(store) if owned else store  # type: ignore[arg-type]
-    try:
-        found = run if isinstance(run, Run) else target.run(run)
-        if callable(entry):
-            return _here(target, found, entry, options)
-        report = launch.replay_run(target.url, found.id, options)
-    finally:
-        if owned:
-            target.close()
-    return _concluded(found, report, None, to_divergence(report.divergence) if report.divergence else None)
+    if entry is not None:
+        return _here(store, run, entry, options)
+    report = launch.replay_run(store.url, run.id, options)
+    return _concluded(run, report, None, to_divergence(report.divergence) if report.divergence else None)
 
 
 def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -> Replay:

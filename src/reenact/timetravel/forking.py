@@ -122,7 +122,7 @@ def fork(
     target: Any = open_store(store) if owned else store  # type: ignore[arg-type]
     try:
         parent = run if isinstance(run, Run) else target.run(run)
-        plan = _plan(target, parent, at, change or Change(), live, tuple(allow_writes))
+        plan = plan_of(target, parent, at, change or Change(), live=live, allow_writes=allow_writes)
         if dry_run:
             named = f"{entry.__module__}:{entry.__qualname__}" if callable(entry) else entry or ""
             return planned(target, parent.id, plan, Options(entry=named))
@@ -142,7 +142,15 @@ def fork(
             target.close()
 
 
-def _plan(store: Store, parent: Run, at: int | str, change: Change, live: str, writes: tuple[str, ...]) -> Plan:
+def plan_of(
+    store: Store, parent: Run, at: int | str, change: Change, *, live: str, allow_writes: Iterable[str] = ()
+) -> Plan:
+    """What is asked of a fork, with every event by its number.
+
+    Raises:
+        UsageError: ``live`` is none of the four words.
+        EventNotFound: An event is named that the run does not have.
+    """
     if live not in OPENINGS:
         raise UsageError(f"there is no live={live!r}", cause=f"it is one of {', '.join(OPENINGS)}")
 
@@ -152,7 +160,7 @@ def _plan(store: Store, parent: Run, at: int | str, change: Change, live: str, w
     return Plan(
         at=number(at),
         live=live,
-        allow_writes=writes,
+        allow_writes=tuple(allow_writes),
         results={number(event): value for event, value in change.results.items()},
         errors={number(event): text for event, text in change.errors.items()},
         says={number(event): text for event, text in change.says.items()},

@@ -10,11 +10,11 @@ from reenact.errors import UsageError
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.facts.values import decode
-from reenact.replaying import api
-from reenact.replaying.api import Replay
+from reenact.replaying.api import Replay, replayed
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
 from reenact.store import open_store
+from reenact.store.opening import names_bundle
 from reenact.timetravel.forking import concluded
 from reenact.timetravel.forks.code import require_code_here
 from reenact.timetravel.forks.here import fork_here
@@ -58,31 +58,41 @@ def replay(
         UnreplayableRun: The run cannot be started again here.
     """
     names, tools = tuple(live), tuple(through)
-    if not names:
-        return api.replay(run, mode=mode, entry=entry, store=store, policy=policy, through=tools, order=order)
-    if mode != "code" or tools or order != "exact":
+    if mode not in ("code", "events"):
+        raise UsageError(f"there is no mode {mode!r}", cause="it is code or events")
+    if names and (mode != "code" or tools or order != "exact"):
         raise UsageError(
             "live excludes mode, through and order",
             cause="with something live it is a fork: it runs the code, and has an order of its own",
             next_command="reenact replay --help",
         )
+    named, function = (entry or "", None) if entry is None or isinstance(entry, str) else ("", entry)
+    ignore = dict(policy.ignore) if policy is not None else {}
+    options = Options(mode=mode, through=tools, order=order, entry=named, ignore=ignore)
+    if store is None and not names and isinstance(run, str) and names_bundle(run):
+        store = run
     owned = store is None or isinstance(store, str)
     target: Any = open_store(store) if owned else store  # type: ignore[arg-type]
     try:
         found = run if isinstance(run, Run) else target.run(run)
-        require_ended(found)
-        plan = opened(target.open(found), names)
-        ignore = dict(policy.ignore) if policy is not None else {}
-        options = Options(entry=entry if isinstance(entry, str) else "", ignore=ignore)
-        if callable(entry):
-            require_code_here(found, plan)
-            report = fork_here(target, found, plan, entry, options)
-        else:
-            report = fork_run(target.url, found.id, plan, options)
-        return _replay_of(target, found, concluded(target.run(report.run), report), report)
+        return _opened(target, found, names, function, options) if names else replayed(target, found, function, options)
     finally:
         if owned:
             target.close()
+
+
+def _opened(
+    store: Store, run: Run, names: tuple[str, ...], entry: Callable[..., Any] | None, options: Options
+) -> Replay:
+    """A replay with something opened to the world, which is a fork without writes."""
+    require_ended(run)
+    plan = opened(store.open(run), names)
+    if entry is not None:
+        require_code_here(run, plan)
+        report = fork_here(store, run, plan, entry, options)
+    else:
+        report = fork_run(store.url, run.id, plan, options)
+    return _replay_of(store, run, concluded(store.run(report.run), report), report)
 
 
 def _replay_of(store: Any, recorded: Run, fork: Run, report: ForkReport) -> Replay:

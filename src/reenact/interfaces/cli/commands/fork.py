@@ -20,11 +20,12 @@ from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interfaces.cli.telling import tell_fork
 from reenact.replaying.options import Options
 from reenact.timetravel import preview
+from reenact.timetravel.forking import Change, plan_of
 from reenact.timetravel.forks.dry import DryRun
 from reenact.timetravel.forks.dry import dry_run as planned
 from reenact.timetravel.forks.launch import fork_run
 from reenact.timetravel.forks.ledger import address_of
-from reenact.timetravel.forks.plan import OPENINGS, Plan
+from reenact.timetravel.forks.plan import OPENINGS
 
 _OF_ANOTHER = re.compile(r"(?P<run>@[~\d]*|[0-9a-z]{4,32}):(?P<event>\d+)")
 
@@ -71,11 +72,10 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
     with opened(shell, ref) as store:
         run = store.run(named.run)
         said_around(shell, store, run, entry)
-        at = store.event(f"{run.id}:{named.event}").number if named.event and not named.event.isdigit() else None
-        number = numbering(store, run.id)
-        results, given = results_of(store, how["result"], number)
-        plan = replace(plan_of(how, at if at is not None else int(named.event or 0), number), given=given)
-        plan = replace(plan, results=results)
+        results, given = results_of(store, how["result"], numbering(store, run.id))
+        live, writes = how["live"], how["allow_write"]
+        plan = plan_of(store, run, named.event or 0, change_of(how, results), live=live, allow_writes=writes)
+        plan = replace(plan, settle=how["settle"] or "", given=given)
         url = store.url
         words = tuple(shlex.split(cmd)) if cmd is not None else ()
         options = Options(command=words, entry=entry, divert_output=shell.json)
@@ -124,29 +124,20 @@ def results_of(
     return results, given
 
 
-def plan_of(how: dict[str, Any], at: int, number: Callable[[str], int]) -> Plan:
-    """What was asked for on the command line, as a plan.
-
-    Args:
-        how: Options by name.
-        at: The branching event.
-        number: Gives the number of an event named on the command line.
-    """
+def change_of(how: dict[str, Any], results: dict[int, Json]) -> Change:
+    """What is to be different, as it was asked for on the command line: options by name, and the new results."""
     prompt = how["prompt"]
-    return Plan(
-        at=at,
-        live=how["live"],
-        allow_writes=tuple(how["allow_write"]),
-        settle=how["settle"] or "",
-        says={number(name): text for name, text in pairs(how["say"], "--say EVENT=TEXT")},
-        errors={number(name): text for name, text in pairs(how["error"], "--error EVENT=TYPE:TEXT")},
+    return Change(
+        results={str(number): answer for number, answer in results.items()},
+        says=dict(pairs(how["say"], "--say EVENT=TEXT")),
+        errors=dict(pairs(how["error"], "--error EVENT=TYPE:TEXT")),
         state={name: value(text) for name, text in pairs(how["state"], "--set PATH=JSON")},
         prompt=None if prompt is None else text_of(prompt),
         model=how["model"],
         params={name: value(text) for name, text in pairs(how["param"], "--param K=V")},
         input=None if how["input_"] is None else value(how["input_"]),
         flags={name: value(text) for name, text in pairs(how["flag"], "--flag K=V")},
-        at_time=how["at_time"] or "",
+        at_time=how["at_time"],
         rev=_revision(how["rev"]),
     )
 
