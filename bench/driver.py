@@ -34,9 +34,19 @@ def run_agent(name: str, size: int, folder: str, *, replay: bool = True) -> Mapp
     env = {**os.environ, "REENACT_STORE": f"sqlite:///{folder}/runs.db"}
     program = [sys.executable, str(AGENTS / f"{name}.py"), str(size)]
     said = step([sys.executable, "-m", "reenact", "record", "--", *program], env)
-    if replay:
-        said = step([sys.executable, "-m", "reenact", "replay", "@"], env, ends=(0, 1))
-    return _figures(said)
+    return replay_agent(folder) if replay else _figures(said)
+
+
+def replay_agent(folder: str) -> Mapping[str, float]:
+    """Replay the program that was recorded last in a folder, and give what it measured about itself."""
+    env = {**os.environ, "REENACT_STORE": f"sqlite:///{folder}/runs.db"}
+    return _figures(step([sys.executable, "-m", "reenact", "replay", "@"], env, ends=(0, 1)))
+
+
+def run_bare(name: str, size: int) -> Mapping[str, float]:
+    """Run a program unrecorded, and give what it measured about itself."""
+    env = {**os.environ, "REENACT_DISABLE": "1"}
+    return _figures(step([sys.executable, str(AGENTS / f"{name}.py"), str(size)], env))
 
 
 def _figures(said: str) -> Mapping[str, float]:

@@ -28,6 +28,7 @@ from bench.cases.http import (
     open_run,
     record_model,
     record_read,
+    resent,
 )
 from bench.cases.long_values import long_bytes, long_rows, long_text
 from bench.cases.neighbours import plain_transport, vcr_first_chunk, vcr_http
@@ -103,6 +104,7 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         record_read,
         record_short,
         replay_short,
+        resent,
         run_goldens_of_20,
         sdk_spans,
         show_help,

@@ -14,7 +14,7 @@ import httpx
 import reenact
 from bench.cases.neighbours import first_chunks
 from bench.clocks import Real
-from bench.driver import run_agent
+from bench.driver import replay_agent, run_agent, run_bare
 from bench.traffic import WARM, busy, drive, url
 
 
@@ -108,6 +108,23 @@ def frozen_http(size: int) -> Mapping[str, float]:
     """Microseconds a call under httpx when the run is replayed, everything included but the start of the process."""
     with tempfile.TemporaryDirectory() as folder:
         return {f"replay_{name}": took for name, took in run_agent("http_calls", size, folder).items()}
+
+
+def resent(size: int) -> Mapping[str, float]:
+    """How much more a request costs the agent's thread, recorded and replayed, at the end of so many that send their
+    conversation again than at the beginning: beyond what it costs more unrecorded."""
+    with tempfile.TemporaryDirectory() as folder:
+        live = run_bare("resent_calls", size)
+        taped = run_agent("resent_calls", size, folder, replay=False)
+        again = run_bare("resent_calls", size)
+        replayed = replay_agent(folder)
+    grown = min(each["last_us"] - each["first_us"] for each in (live, again))
+    return {
+        "live_us": grown,
+        "record_us": taped["last_us"] - taped["first_us"] - grown,
+        "replay_us": replayed["last_us"] - replayed["first_us"],
+        "replay_last_us": replayed["last_us"],
+    }
 
 
 def open_run(size: int) -> Mapping[str, float]:

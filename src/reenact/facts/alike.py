@@ -1,6 +1,12 @@
-"""How far two texts are the same from their beginning."""
+"""How far two texts are the same from their beginning, and before their ends."""
 
 from __future__ import annotations
+
+import sys
+
+_SLICE = 1 << 16
+
+Bytes = bytes | bytearray
 
 
 def shared_length(left: bytes, right: bytes) -> int:
@@ -13,3 +19,41 @@ def shared_length(left: bytes, right: bytes) -> int:
         else:
             high = middle - 1
     return low
+
+
+def common_head(one: bytes, other: Bytes, a: int = 0, b: int = 0, most: int = sys.maxsize) -> int:
+    """How many bytes are the same from two places on, ``most`` at most."""
+    most = min(most, len(one) - a, len(other) - b)
+    least, step = 0, 64
+    while least < most:
+        reach = min(least + step, most)
+        if one[a + least : a + reach] != other[b + least : b + reach]:
+            most = reach - 1
+            break
+        least, step = reach, min(step * 4, _SLICE)
+    while least < most:  # the first difference lies before ``most``, or right after it
+        half = (least + most + 1) // 2
+        if one[a + least : a + half] == other[b + least : b + half]:
+            least = half
+        else:
+            most = half - 1
+    return least
+
+
+def common_tail(one: bytes, other: Bytes, a: int, b: int, most: int = sys.maxsize) -> int:
+    """How many bytes are the same before two places, ``most`` at most."""
+    least, most = 0, min(most, a, b)
+    step = 64
+    while least < most:
+        reach = min(least + step, most)
+        if one[a - reach : a - least] != other[b - reach : b - least]:
+            most = reach - 1
+            break
+        least, step = reach, min(step * 4, _SLICE)
+    while least < most:
+        half = (least + most + 1) // 2
+        if one[a - half : a - least] == other[b - half : b - least]:
+            least = half
+        else:
+            most = half - 1
+    return least

@@ -8,11 +8,12 @@ appended to it. So a version costs one comparison and what is new in it, and not
 from __future__ import annotations
 
 import re
-import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
+
+from reenact.facts.alike import common_head, common_tail
 
 LEAST = 32
 """Shortest beginning or end of the version before that is worth a reference."""
@@ -29,7 +30,6 @@ _KEY = 40
 _APART = 24
 """Fewest bytes between two places by which it is found: they bound what the index takes."""
 _BEGINNINGS = re.compile(rb'[\[{,:] ?(?=["{\[])|\\n|\n')
-_SLICE = 1 << 16
 
 Bytes = bytes | bytearray
 
@@ -199,44 +199,6 @@ def joined(pieces: Iterable[Piece]) -> list[Piece]:
         elif piece.size:
             found.append(piece)
     return found
-
-
-def common_head(one: bytes, other: Bytes, a: int = 0, b: int = 0, most: int = sys.maxsize) -> int:
-    """How many bytes are the same from two places on, ``most`` at most. Slices of bytes are compared at C speed."""
-    most = min(most, len(one) - a, len(other) - b)
-    least, step = 0, 64
-    while least < most:
-        reach = min(least + step, most)
-        if one[a + least : a + reach] != other[b + least : b + reach]:
-            most = reach - 1
-            break
-        least, step = reach, min(step * 4, _SLICE)
-    while least < most:  # the first difference lies before ``most``, or right after it
-        half = (least + most + 1) // 2
-        if one[a + least : a + half] == other[b + least : b + half]:
-            least = half
-        else:
-            most = half - 1
-    return least
-
-
-def common_tail(one: bytes, other: Bytes, a: int, b: int, most: int = sys.maxsize) -> int:
-    """How many bytes are the same before two places, ``most`` at most."""
-    least, most = 0, min(most, a, b)
-    step = 64
-    while least < most:
-        reach = min(least + step, most)
-        if one[a - reach : a - least] != other[b - reach : b - least]:
-            most = reach - 1
-            break
-        least, step = reach, min(step * 4, _SLICE)
-    while least < most:
-        half = (least + most + 1) // 2
-        if one[a - half : a - least] == other[b - half : b - least]:
-            least = half
-        else:
-            most = half - 1
-    return least
 
 
 def _beginnings(text: bytes, start: int, end: int) -> Iterable[int]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
+from reenact.facts.alike import common_head
 from reenact.store.frames import Packing, Portion
 from reenact.store.splice_rows import LOW, SHIFT, SPLICED, Splice
-from reenact.store.splices import EMPTY, Change, Piece, Recent, Version, common_head, split
+from reenact.store.splices import EMPTY, Change, Piece, Recent, Version, split
 from reenact.store.versions import bring_up
 
 BODIES = 256

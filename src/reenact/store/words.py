@@ -14,11 +14,11 @@ import zlib
 from itertools import islice
 
 from reenact.errors import StoreError
+from reenact.facts.alike import common_head, common_tail
 from reenact.facts.call import Failure, Kind, Value
 from reenact.facts.large import is_large, is_withheld
 from reenact.facts.record import CallIssued, CallSettled, Noted, Printed, Record
 from reenact.store.schema import LOW, SHIFT
-from reenact.store.splices import common_head, common_tail
 
 LONGEST = 64
 """Letters of a word that count: it is kept, and looked for, by its beginning."""

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import (
+    UNUSUAL,
     Answered,
     Asked,
     compact,
@@ -18,15 +19,15 @@ from reenact.facts.dialects.dialect import (
     mapping,
     parameters,
     text,
-    unusual,
     usage,
 )
+from reenact.facts.repeated import Searched
 
 _ELSEWHERE = re.compile(
     r"/publishers/anthropic/models/([^/:]+):(?:stream)?[rR]awPredict$|/model/([^/]+)/invoke(?:-with-response-stream)?$"
 )
 _NOT_PARAMETERS = ("model", "messages", "system", "tools")
-_STATEFUL = re.compile(rb'"(?:mcp_servers|container)"')
+_ACTS = Searched(UNUSUAL, re.compile(rb'"(?:mcp_servers|container)"'))
 _OWN = re.compile(r"(?:custom|bash|text_editor|computer|memory)(?:_\d+)?\Z")
 
 
@@ -44,7 +45,7 @@ class AnthropicMessages:
 
     def stateless(self, body: bytes) -> bool:
         """Unless a hosted tool or server acts for it, or a container keeps what it did."""
-        if _STATEFUL.search(body) is None and not unusual(body):
+        if not _ACTS.finds(body):
             return True
         request = json.loads(body)
         if request.get("mcp_servers") or request.get("container"):

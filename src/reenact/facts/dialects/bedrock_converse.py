@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import (
+    UNUSUAL,
     Answered,
     Asked,
     compact,
@@ -19,13 +20,13 @@ from reenact.facts.dialects.dialect import (
     neutral,
     parameters,
     text,
-    unusual,
     usage,
 )
+from reenact.facts.repeated import Searched
 
 _PATH = re.compile(r"/model/([^/]+)/converse(?:-stream)?$")
 _NOT_PARAMETERS = ("messages", "system", "toolConfig", "inferenceConfig", "modelId", "schemaVersion")
-_HOSTED = re.compile(rb'"(?:systemTool|mcp_servers|container)"')
+_ACTS = Searched(UNUSUAL, re.compile(rb'"(?:systemTool|mcp_servers|container)"'))
 _OWN = re.compile(r"(?:function|custom|bash|text_editor|computer|memory)(?:_\d+)?\Z")
 
 
@@ -41,7 +42,7 @@ class BedrockConverse:
 
     def stateless(self, body: bytes) -> bool:
         """Unless a hosted tool acts for it, among its own or in what it passes on to the model."""
-        if _HOSTED.search(body) is None and not unusual(body):
+        if not _ACTS.finds(body):
             return True
         request = json.loads(body)
         if any("systemTool" in mapping(one) for one in listing(mapping(request.get("toolConfig")).get("tools"))):

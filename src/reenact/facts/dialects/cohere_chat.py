@@ -8,6 +8,7 @@ from typing import Any
 
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import (
+    UNUSUAL,
     Answered,
     Asked,
     conversation,
@@ -18,11 +19,12 @@ from reenact.facts.dialects.dialect import (
     parameters,
     shaped,
     text,
-    unusual,
     usage,
 )
 from reenact.facts.dialects.openai_chat import called, message, tool
+from reenact.facts.repeated import Searched
 
+_ACTS = Searched(UNUSUAL)
 _KNOWN = frozenset((
     "stream", "model", "messages", "tools", "strict_tools", "documents", "citation_options", "response_format",
     "safety_mode", "max_tokens", "stop_sequences", "temperature", "seed", "frequency_penalty", "presence_penalty",
@@ -49,7 +51,7 @@ class CohereChat:
 
     def stateless(self, body: bytes) -> bool:
         """The second version keeps nothing, unless a tool is none of the caller's own."""
-        if not unusual(body):
+        if not _ACTS.finds(body):
             return True
         tools = listing(json.loads(body).get("tools"))
         return all(mapping(one).get("type", "function") == "function" for one in tools)

@@ -130,19 +130,13 @@ def failure(error: Any, status: int = 0) -> dict[str, Json]:
     return {"status": status, "type": str(kind), "message": said if isinstance(said, str) else compact(said)[:2000]}
 
 
-_TYPE = re.compile(
+UNUSUAL = re.compile(
     rb'"type"\s*:\s*"(?!(?:function|custom|text|image|image_url|input_text|output_text|input_image|input_audio|file|document'
     rb"|refusal|tool_use|tool_result|thinking|redacted_thinking|base64|url|ephemeral|json_object|json_schema|enabled"
     rb'|disabled|adaptive|auto|any|tool|none|string|number|integer|object|array|boolean|null)")'
 )
-
-
-def unusual(body: bytes) -> bool:
-    """Whether something in a request is of a type that is no common part, tool of one's own or JSON schema.
-
-    One search through the bytes: what is not unusual needs no parsing to be known to hold no hosted tool.
-    """
-    return _TYPE.search(body) is not None
+"""Something of a type that is no common part, tool of one's own or JSON schema. Where a request has none, it needs no
+parsing to be known to hold no hosted tool."""
 
 
 def shaped(body: bytes, known: frozenset[str], evidence: Collection[str] = ()) -> Mapping[str, Any]:

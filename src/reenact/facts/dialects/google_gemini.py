@@ -22,13 +22,14 @@ from reenact.facts.dialects.dialect import (
     text,
     usage,
 )
+from reenact.facts.repeated import Searched
 
 _METHOD = re.compile(r"/([^/:]+)(?::|%3[Aa])(?:generateContent|streamGenerateContent)$")
 _SETTLED = ("contents", "systemInstruction", "system_instruction", "tools", "generationConfig", "generation_config")
-_STATEFUL = re.compile(
-    rb'"(?:cachedContent|cached_content|store|background|previousInteractionId|previous_interaction_id)"'
+_ACTS = Searched(
+    re.compile(rb'"(?:cachedContent|cached_content|store|background|previousInteractionId|previous_interaction_id)"'),
+    re.compile(rb'"tools"'),
 )
-_TOOLS = re.compile(rb'"tools"')
 _OWN = frozenset(("functionDeclarations", "function_declarations", "computerUse", "computer_use"))
 
 
@@ -44,7 +45,7 @@ class GoogleGemini:
 
     def stateless(self, body: bytes) -> bool:
         """Unless it leans on cached content, is stored, or a hosted tool acts for it."""
-        if _STATEFUL.search(body) is None and _TOOLS.search(body) is None:
+        if not _ACTS.finds(body):
             return True
         request = json.loads(body)
         if any(at(request, name) for name in ("cachedContent", "store", "background", "previousInteractionId")):

@@ -9,6 +9,7 @@ from typing import Any
 
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import (
+    UNUSUAL,
     Answered,
     Asked,
     compact,
@@ -18,15 +19,21 @@ from reenact.facts.dialects.dialect import (
     neutral,
     parameters,
     text,
-    unusual,
     usage,
 )
+from reenact.facts.repeated import Searched
 
 _DEPLOYMENT = re.compile(r"/deployments/([^/]+)/")
-_STATEFUL = re.compile(
-    rb'"(?:store|web_search_options|background|conversation|plugins|mcp_servers|deferred|agent_id|search_parameters'
-    rb'|search_settings|compound_custom|enable_search)"|compound|:online"'
+_ACTS = Searched(
+    UNUSUAL,
+    re.compile(
+        rb'"(?:store|web_search_options|background|conversation|plugins|mcp_servers|deferred|agent_id|search_parameters'
+        rb'|search_settings|compound_custom|enable_search)"'
+    ),
+    re.compile(rb"compound"),
+    re.compile(rb':online"'),
 )
+"""What may say that a request does more than ask. Patterns that begin with a letter of their own are found faster."""
 _KEPT = ("store", "background", "conversation", "plugins", "mcp_servers", "deferred", "agent_id", "enable_search")
 _SEARCHES = ("web_search_options", "search_parameters", "search_settings", "compound_custom")
 _HOSTED = re.compile(r"(?:\A|/)compound(?:\Z|-)|:online\Z")
@@ -48,7 +55,7 @@ class OpenAIChat:
 
     def stateless(self, body: bytes) -> bool:
         """Unless it is stored, or a hosted tool, agent or model that uses tools by itself acts for it."""
-        if _STATEFUL.search(body) is None and not unusual(body):
+        if not _ACTS.finds(body):
             return True
         request = json.loads(body)
         if any(request.get(name) for name in _KEPT) or any(request.get(name) is not None for name in _SEARCHES):

@@ -1,0 +1,69 @@
+"""Searching bytes that mostly repeat those of a moment ago: only what is new in them is looked at.
+
+A request sends its conversation again, with one turn more. A pattern that has found nothing in the last request finds
+nothing in what this one begins and ends with either; the rest is some kilobytes, wherever it stands (a mark that moved,
+an edit). Both are compared in bytes, so that nothing is trusted, and what differs everywhere is searched whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from reenact.facts.alike import common_head, common_tail
+
+_LONG = 1 << 14
+"""Bytes from which on it is worth it."""
+
+_TOO_LONG = 4 << 20
+"""Bytes from which on nothing is kept in mind."""
+
+_SIDE_BY_SIDE = 4
+"""Conversations that are kept in mind."""
+
+_MARGIN = 128
+"""Bytes on each side of what is new that belong to it, because a match may lie across its edge."""
+
+_GAP = re.compile(rb"\s{24}")
+"""White space so long that a match may be longer than the margin."""
+
+
+class Searched:
+    """Whether any of some patterns is found.
+
+    Args:
+        patterns: None looks back, and none reads more than 64 bytes beside white space, which stands in two places at
+            most.
+    """
+
+    def __init__(self, *patterns: re.Pattern[bytes]) -> None:
+        self._patterns = patterns
+        self._without: Sequence[bytes] = ()
+
+    def finds(self, body: bytes) -> bool:
+        """Whether one of them is found in a body."""
+        if len(body) < _LONG or type(body) is not bytes:
+            return self._searched(body, 0, len(body))
+        without = self._without
+        heads = [common_head(body, each) for each in without]
+        nearest = max(range(len(heads)), key=heads.__getitem__, default=-1)
+        start, end = 0, len(body)
+        if nearest >= 0:
+            start, end = _new(body, without[nearest], heads[nearest])
+        if self._searched(body, start, end) and self._searched(body, 0, len(body)):  # what is cut may seem to match
+            return True
+        if len(body) <= _TOO_LONG:
+            others = [each for each, head in zip(without, heads, strict=True) if 2 * head < len(each)]
+            self._without = (body, *others[: _SIDE_BY_SIDE - 1])
+        return False
+
+    def _searched(self, body: bytes, start: int, end: int) -> bool:
+        return any(pattern.search(body, start, end) is not None for pattern in self._patterns)
+
+
+def _new(body: bytes, before: bytes, head: int) -> tuple[int, int]:
+    """What of a body is to be searched, where nothing is found in one before it, which begins alike."""
+    tail = common_tail(body, before, len(body), len(before), min(len(body), len(before)) - head)
+    start, end = max(head - _MARGIN, 0), min(len(body) - tail + _MARGIN, len(body))
+    across = _GAP.search(body, start, head) or _GAP.search(body, len(body) - tail, end)
+    return (0, len(body)) if across else (start, end)
