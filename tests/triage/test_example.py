@@ -78,6 +78,15 @@ def test_a_mark_parts_what_is_new_from_what_is_gone(desk: Desk) -> None:
         assert (one["novelty"], two["novelty"]) == ("", "new")
         said = desk.run("reenact", "triage").out.decode()
         assert "(new since orders v3)" in said
+        assert (
+            "  since orders v3: more often, 12/100 (7-20 %) of the runs after 0/200 (0-2 %); difference +7 to +20 "
+            in said
+        )
+        assert "  since orders v3: no difference is shown, " in said
+        sides = two["mark"]
+        assert (sides["before"]["runs"], sides["before"]["of"]) == (0, 200) and sides["since"]["runs"] == two["runs"]
+        assert sides["difference"][0] > 0 > one["mark"]["difference"][0]
+        assert "- since orders v3: more often, 12/100" in desk.run("reenact", "triage", "--markdown").out.decode()
     finally:
         desk.run("reenact", "mark", "--rm", "orders v3")
 
@@ -87,6 +96,7 @@ def test_for_a_person_and_for_a_ticket(desk: Desk) -> None:
     assert "hour 02:00 and model asked fast-2: " in said.out.decode() and "further" not in said.out.decode()
     assert b"smaller groups of" in said.out and b"next: reenact triage --group " in said.err
     paper = desk.run("reenact", "triage", "--markdown").out.decode()
-    assert paper.startswith("# Triage\n") and "| tenant acme | " in paper
+    assert paper.startswith("# Triage\n") and "| tenant acme | " in paper and "smaller group" not in paper
+    assert "and 2 smaller groups of " in desk.run("reenact", "triage", "--markdown", "-n", "1").out.decode()
     assert desk.run("reenact", "triage", "--agent", "nobody").code == 0
     assert desk.run("reenact", "triage", "--zone", "Mars/Olympus").code == 2

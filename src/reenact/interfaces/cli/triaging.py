@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 
@@ -13,9 +13,12 @@ from reenact.facts.marks import Mark
 from reenact.facts.phrases import counted
 from reenact.interfaces.cli.charts import by_day, curve, stretch
 from reenact.interfaces.cli.shell import Shell, columns, paint
+from reenact.testing.experiments.statistics import Share as Proportion
+from reenact.testing.experiments.statistics import difference
 from reenact.timetravel.preview import ago, clip, safe
 from reenact.triage.cold import Reason
 from reenact.triage.groups import Group, Novelty
+from reenact.triage.seen import Seen
 from reenact.triage.sharing import LEAST, Share, Trait
 
 _SHOWN = 3
@@ -35,6 +38,7 @@ class Told:
         reasons: Why a representative that is cold is so, by fingerprint.
         mark: The last mark; None without one.
         zone: In which times are told.
+        halves: For each agent how many of the runs that were chosen began before the mark, and how many since.
     """
 
     groups: Sequence[Group]
@@ -45,6 +49,7 @@ class Told:
     reasons: Mapping[str, tuple[Reason, ...]]
     mark: Mark | None
     zone: tzinfo
+    halves: Mapping[str, tuple[int, int]]
 
     @property
     def runs(self) -> int:
@@ -58,10 +63,16 @@ def tell_groups(shell: Shell, told: Told, most: int) -> None:
     for group in told.groups[:most]:
         shell.data("")
         shell.lines(_lines(group, told))
-    rest = told.groups[most:]
+    rest = _rest(told, most)
     if rest:
-        runs = sum(len(group.members) for group in rest)
-        shell.data(f"\nand {counted(len(rest), 'smaller group')} of {counted(runs, 'run')}: -n {len(told.groups)}")
+        shell.data(f"\n{rest}")
+
+
+def _rest(told: Told, most: int) -> str:
+    """What is said of the groups that are not shown; empty where all are."""
+    rest = told.groups[most:]
+    runs = counted(sum(len(group.members) for group in rest), "run")
+    return f"and {counted(len(rest), 'smaller group')} of {runs}: -n {len(told.groups)}" if rest else ""
 
 
 def _headline(told: Told) -> str:
@@ -78,6 +89,9 @@ def _lines(group: Group, told: Told) -> Iterator[str]:
     head = f"{name}  {counted(len(group.members), 'run')}  {safe(group.about)}"
     yield paint(clip(f"{head}{f'  ({safe(new)})' if new else ''}", width), bold=True, fg="red")
     yield f"  {_when(group, told.zone)}  {curve(_days(group, told.zone))}".rstrip()
+    sides = _sides(group, told)
+    if sides is not None:
+        yield clip(f"  {safe(_across(sides, told))}", width)
     for share in told.shares.get(group.fingerprint, ()):
         yield clip(f"  shares: {_traits(share)}: {_figures(share)}", width)
         if share.same:
@@ -99,6 +113,44 @@ def _novelty(group: Group, mark: Mark | None) -> str:
     if mark is None or group.novelty is Novelty.NEITHER:
         return ""
     return f"{'new since' if group.novelty is Novelty.NEW else 'gone since'} {mark.name}"
+
+
+def halves_of(runs: Iterable[Seen], mark: Mark | None) -> dict[str, tuple[int, int]]:
+    """For each agent how many runs began before a mark, and how many since; empty without a mark."""
+    found: dict[str, tuple[int, int]] = {}
+    for run in runs if mark is not None else ():
+        before, since = found.get(run.agent, (0, 0))
+        later = mark is not None and run.started_us >= mark.at_us
+        found[run.agent] = (before + (not later), since + later)
+    return found
+
+
+def _sides(group: Group, told: Told) -> tuple[Proportion, Proportion] | None:
+    """The share of the runs of its agents that are in a group, before the mark and since; None where there are no runs
+    on one side."""
+    mark = told.mark
+    every = [told.halves.get(agent, (0, 0)) for agent in {member.agent for member in group.members}]
+    before, since = (sum(each[at] for each in every) for at in (0, 1))
+    if mark is None or not (before and since):
+        return None
+    later = sum(member.started_us >= mark.at_us for member in group.members)
+    return Proportion(len(group.members) - later, before), Proportion(later, since)
+
+
+def _across(sides: tuple[Proportion, Proportion], told: Told) -> str:
+    """How often a group came before the mark and since, in words."""
+    low, high = difference(*sides)
+    how = "more often" if low > 0 else "less often" if high < 0 else "no difference is shown"
+    name = told.mark.name if told.mark is not None else ""
+    points = f"difference {100 * low:+.0f} to {100 * high:+.0f} points (95 %)"
+    return f"since {name}: {how}, {sides[1]} of the runs after {sides[0]}; {points}"
+
+
+def _sides_data(sides: tuple[Proportion, Proportion] | None) -> Json:
+    if sides is None:
+        return None
+    before, since = ({"runs": each.hits, "of": each.of, "interval": list(each.interval)} for each in sides)
+    return {"before": before, "since": since, "difference": list(difference(*sides))}
 
 
 def _when(group: Group, zone: tzinfo) -> str:
@@ -153,7 +205,8 @@ def group_data(group: Group, told: Told) -> dict[str, Json]:
         "error": first.error, "template": first.template, "tool": first.tool, "steps": list(first.steps),
         "suspicions": list(first.suspicions or ()),
         "runs": len(group.members), "cold": group.cold, "first_us": group.first_us, "last_us": group.last_us,
-        "novelty": group.novelty.value, "representative": told.representatives.get(fingerprint) or None,
+        "novelty": group.novelty.value, "mark": _sides_data(_sides(group, told)),
+        "representative": told.representatives.get(fingerprint) or None,
         "reasons": [reason.to_json() for reason in told.reasons.get(fingerprint, ())],
         "by_day": [[day, count] for day, count in _days(group, told.zone)],
         "shares": [share.to_json() for share in told.shares.get(fingerprint, ())],
@@ -178,6 +231,9 @@ def markdown(told: Told, most: int) -> Iterator[str]:
         yield f"- representative: {f'`{tail(run)}`' if run else 'none is there any more'}"
         if group.cold:
             yield f"- {group.cold} cannot be replayed"
+        sides = _sides(group, told)
+        if sides is not None:
+            yield f"- {_escaped(_across(sides, told))}"
         shares = told.shares.get(group.fingerprint, ())
         if shares:
             yield ""
@@ -189,6 +245,10 @@ def markdown(told: Told, most: int) -> Iterator[str]:
                 f"| {_escaped(_traits(share))} | {share.found.among} of {share.found.of} | {share.found.healthy} of "
                 f"{share.found.healthy_of} | {_figure(share.found.lift)} | {_figure(low)} to {_figure(high)} |"
             )
+    rest = _rest(told, most)
+    if rest:
+        yield ""
+        yield f"{rest}."
 
 
 def _escaped(text: str) -> str:

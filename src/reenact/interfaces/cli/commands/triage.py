@@ -17,7 +17,7 @@ from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Reading
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.interfaces.cli.triaging import Told, markdown, tell_groups, tell_json
+from reenact.interfaces.cli.triaging import Told, halves_of, markdown, tell_groups, tell_json
 from reenact.triage.cold import Reason, reasons
 from reenact.triage.groups import Group, group_called, grouped, short_names
 from reenact.triage.kit import kit_of
@@ -177,7 +177,7 @@ def _triage(
             stand[group.fingerprint] = run.id
             if all(member.cold for member in group.members):
                 why[group.fingerprint] = _reasons(store, run.id)
-    return Told(groups, names, shares, len(healthy), stand, why, mark, zone)
+    return Told(groups, names, shares, len(healthy), stand, why, mark, zone, halves_of(runs, mark))
 
 
 def all_seen(store: Store) -> list[Seen]:
