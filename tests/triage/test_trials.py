@@ -111,6 +111,8 @@ def test_the_newest_is_tried_first_and_then_what_differs_from_it() -> None:
     first = varied(runs)
     assert [each.id for each in first[:3]] == ["r000000", "r000009", "r000010"]
     assert sorted(each.id for each in first) == sorted(each.id for each in runs)
+    rare = [run(20, "A", asked=("m9",)), *runs]
+    assert varied(rare)[0] == rare[0], "it is the one that triage names"
     apart = varied([run(n, "A", asked=(f"m{n}",)) for n in range(4)])
     assert [each.id for each in apart] == [f"r{n:06}" for n in range(4)]
     assert grouped(runs)[0].members[0] == first[0] and varied([]) == []
