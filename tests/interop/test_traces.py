@@ -32,8 +32,9 @@ from reenact.timetravel.readings import decision_of, reading_of
 from reenact.triage.budget import budget_of
 from reenact.triage.featuring import features_of
 from reenact.triage.kit import kit_of
+from reenact.triage.seen import seen
 from tests.interop.conftest import Bring, Tried
-from tests.interop.spans import TRACE, chat, lines, span, text, tool
+from tests.interop.spans import START, TRACE, chat, lines, span, text, tool
 
 
 def events(store: Store, run: object) -> list[Event]:
@@ -377,7 +378,9 @@ def test_a_failure_in_a_trace_is_the_same_case_as_in_a_recording(bring: Bring, s
     (run,) = bring("otlp", text(failed, chat(2, 1), tool(3, 1)))
     found = features_of(store.open(run))
     assert (found.error, found.template, found.tool, found.steps) == ("KeyError", "'id'", "", ("model", "find_order"))
-    recorded = replace(found, asked=("other",), commit="0123")
+    (one,) = seen(store)
+    assert one.started_us * 1000 == START + 1_000_000 and run.started_us > one.started_us, "not when it was imported"
+    recorded = replace(found, asked=("other",), commit="0123", began_us=0)
     assert fingerprint(Case.FAILED, found) == fingerprint(Case.FAILED, recorded)
     (run,) = bring("otlp", text(agent(), span(2, "plan", 1), span(3, "act", 1)))
     assert features_of(store.open(run)).steps == ("plan", "act")

@@ -16,6 +16,7 @@ from reenact.facts.call import Call, EndKind, Failure, Fidelity, Json, Kind, Out
 from reenact.facts.compression import Decoder
 from reenact.facts.dialects import read
 from reenact.facts.features import MOST, STEPS, Features, clipped, ended_with, some
+from reenact.facts.imported import is_imported, times_known
 from reenact.facts.large import is_large, is_withheld
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.record import (
@@ -155,6 +156,7 @@ class Noticing:
             schemas=some(digest[:_SHORT] for digest in part.schemas),
             commit=commit[:_SHORT],
             cold=tuple(dict.fromkeys(_cold(run, part))),
+            began_us=_began_us(run),
         )
 
     def _ended_part(self, lane: str) -> _Part:
@@ -342,6 +344,14 @@ def _cold(run: Run, part: _Part) -> Iterator[str]:
         yield from part.unstored.values()
     if why_thinned(run):
         yield "payloads"
+
+
+def _began_us(run: Run) -> int:
+    """When an imported run began, as its file tells; ``started_us`` is when it was imported."""
+    clock = run.environment.get("clock")
+    if not (is_imported(run) and times_known(run) and isinstance(clock, list | tuple) and clock):
+        return 0
+    return clock[0] if isinstance(clock[0], int) else 0
 
 
 def _belongs(path: str, lane: str) -> bool:
