@@ -91,7 +91,7 @@ class Bodies:
         """See ``abc.store.Recording``."""
         if payload is None:
             return not data
-        return payload.size == len(data) and self._hasher.named(data, payload.digest)
+        return payload.size == len(data) and self._hasher.named_again(data, payload.digest)
 
     def _event_with(self, digest: str) -> int | None:
         """The first event that names a payload; a search, for errors only."""
