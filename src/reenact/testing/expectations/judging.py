@@ -17,6 +17,7 @@ from reenact.facts.model_names import events_called, shown_name
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.quiet import group_of
 from reenact.testing.expectations.prefixes import Prefixes, Watched
+from reenact.testing.expectations.printing import printed
 from reenact.testing.expectations.scope import ExpectationScope
 from reenact.testing.expectations.spelling import quoted
 from reenact.testing.expectations.verdict import Verdict
@@ -64,7 +65,7 @@ def judged(expression: Expression, recording: Recording, scopes: Scopes) -> Verd
     if holds:
         return Verdict(True, text, run=run)
     parts = _blamed(expression, scope)
-    unknown = dict.fromkeys(words for part in parts for words in misspelt(part, recording))
+    unknown = dict.fromkeys(words for part in parts for words in (*misspelt(part, recording), *printed(part, scope)))
     seen = "; ".join((explain(expression, scope, scope.remark), *unknown))
     if holds is None and _nobody_knows(expression, scope):
         return Verdict(None, text, seen, run=run)

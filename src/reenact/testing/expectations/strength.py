@@ -20,6 +20,7 @@ from reenact.facts.explaining import values
 from reenact.testing.expectations.courts import Court
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.expectations.judging import ASKED, misspelt, words_of
+from reenact.testing.expectations.printing import printed
 from reenact.testing.expectations.scope import ExpectationScope
 from reenact.testing.expectations.spelling import called
 from reenact.testing.expectations.verdict import Verdict
@@ -165,7 +166,8 @@ def _judged(expectation: Expectation, bad: Recording, fixed: Recording | None, a
     if over_bad.holds:
         scope = expectation.scope(bad, asked.court, asked.project)
         told = values(expectation.compiled(), scope)
-        seen = "; ".join((told, *_said(expectation, scope), *misspelt(expectation.compiled(), bad)))
+        hints = (*misspelt(expectation.compiled(), bad), *printed(expectation.compiled(), scope))
+        seen = "; ".join((told, *_said(expectation, scope), *hints))
         over_bad = Verdict(True, over_bad.text, seen.strip("; "), run=over_bad.run)
     judged = Judged(expectation, over_bad, None if fixed is None else asked.judge(expectation, fixed))
     if judged.strong:

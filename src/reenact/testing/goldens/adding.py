@@ -20,6 +20,7 @@ from reenact.store.nesting import holder_of
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.expectations.judging import alike, names_in
 from reenact.testing.expectations.naming import Unnamed, unnamed
+from reenact.testing.expectations.printing import beside
 from reenact.testing.expectations.strength import strength
 from reenact.testing.goldens.court import GoldenCourt
 from reenact.testing.goldens.golden import Golden
@@ -32,6 +33,7 @@ from reenact.testing.goldens.shelf import Shelf
 from reenact.testing.goldens.writing import stamp, with_golden
 from reenact.timetravel.bundling.packing import Packed, pack
 from reenact.timetravel.forks.allowing import known_names
+from reenact.timetravel.vocabulary import RunScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class Added:
         opinions: How many opinions of models that judge it keeps: each was asked for now.
         code: The recorded code that it was re-enacted on, in words; empty where that is today's, or is not at hand.
         unnamed: The answers that it serves and that none of its expectations names; none where it must stay the same.
+        printed: That what is expected of the answer is not about what the run printed; empty where it is.
     """
 
     path: Path
@@ -57,6 +60,7 @@ class Added:
     opinions: int = 0
     code: str = ""
     unnamed: tuple[Unnamed, ...] = ()
+    printed: str = ""
 
 
 def add_golden(
@@ -119,7 +123,8 @@ def add_golden(
     size = path.stat().st_size
     now = replace(proof.now, name=golden.name, file=shelf.shown(path))
     left = unnamed(expressions, store.open(fixed or run)) if expressions else ()
-    return Added(path, proof.golden, replace(packed, path=path), now, size, len(opinions), proof.code, left)
+    apart = beside(expressions, RunScope(run, lambda: store.open(run))) if expressions else ""
+    return Added(path, proof.golden, replace(packed, path=path), now, size, len(opinions), proof.code, left, apart)
 
 
 def _keep_runs(store: Store, runs: Sequence[tuple[str, Run]], name: str) -> None:
