@@ -409,3 +409,36 @@ def test_a_transaction_that_only_reads_needs_no_leave(forks: Forks, names: Path)
     assert made["printed"].splitlines() == ["(3,)", "('banana',)"], made["said"]
     assert {event.call.effect for event in forks.events(made["run"]) if event.kind == "db"} == {"read"}
     forks.replays_exactly(made["run"])
+
+
+def test_a_table_that_only_the_recording_has_made_is_named_and_not_an_error_of_the_program(forks: Forks) -> None:
+    """Another connection asks it, over a file that was made anew since."""
+    forks.record(
+        """
+        import sqlite3, reenact
+        with sqlite3.connect("new.db") as db:
+            db.execute('CREATE TABLE IF NOT EXISTS "orders" (word TEXT)')
+            db.execute("CREATE TABLE other (word TEXT)")
+        @reenact.tool(effect="read")
+        def think(): return "one"
+        db = sqlite3.connect("new.db")
+        db.execute("INSERT INTO orders VALUES (?)", (think(),))
+        db.commit()
+        """
+    )
+    file = forks.desk.folder / "new.db"
+    file.unlink()
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE elsewhere (word TEXT)")
+    options = ("--result", 'think#1="two"', "--allow-write", "INSERT new.db")
+    message = forks.fork("think#1", *options, status=2)["message"]
+    assert (
+        "cannot go on asking new.db: the run had made the table orders in it, which its file does not have" in message
+    )
+    assert ":0 --live all --dry-run" in message
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE Orders (word TEXT)")
+    options = ("--result", 'think#1="three"', "--allow-write", "INSERT new.db")
+    assert forks.fork("think#1", *options)["status"] == "ok"
+    with sqlite3.connect(file) as connection:
+        assert connection.execute("SELECT word FROM orders").fetchall() == [("three",)]

@@ -32,7 +32,15 @@ _ATTRIBUTES: Final = ("text_factory", "isolation_level", "autocommit")
 
 UNMADE: Final = "a write that it had not committed was not made again"
 
+_NAME: Final = r"(?:[\"`\[]([^\"`\]]+)[\"`\]]|(\w+))"
+_SCHEMA: Final = re.compile(
+    rf"(CREATE|DROP)\s+(?:TABLE|VIEW)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:\w+\.)?{_NAME}", re.IGNORECASE
+)
 _TEMPORARY: Final = re.compile(r"CREATE\s+TEMP(?:ORARY)?\b", re.IGNORECASE)
+
+
+_made: dict[str, dict[str, None]] = {}
+"""Tables and views that statements answered from a recording have made, by file: another connection may ask them."""
 
 
 class Reopening:
@@ -81,6 +89,11 @@ class Reopening:
             self._lost = "another database was attached to it"
         elif _TEMPORARY.match(sql):
             self._lost = "it had made something temporary"
+        elif schema := _SCHEMA.match(sql):
+            made, name = _made.setdefault(self._path, {}), (schema[2] or schema[3]).lower()
+            made.pop(name, None)
+            if schema[1].upper() == "CREATE":
+                made[name] = None
 
     def _follow(self, sql: str) -> None:
         """Begin and end the transaction of the real connection with that which was answered."""
@@ -104,12 +117,13 @@ class Reopening:
         if self.live is not None:
             getattr(self.live, how)(*args, **options)
 
-    def require(self, lane: Lane, stand_in: Any) -> Any:
+    def require(self, lane: Lane, stand_in: Any, sql: str = "") -> Any:
         """The real connection.
 
         Args:
             lane: Who asks.
             stand_in: The connection that the program has: what it has set there is set on the real one.
+            sql: What it asks.
 
         Raises:
             ForkError: It would not answer as the one that was answered from the recording; the fork stops.
@@ -126,14 +140,27 @@ class Reopening:
             live = self._open_it()
             for how, args, options in self._defined:
                 getattr(live, how)(*args, **options)
-            for sql in self._settings:
-                live.execute(sql)
+            for setting in self._settings:
+                live.execute(setting)
             _make_like(live, stand_in)
+            if missing := self._missing(live, sql):
+                live.close()
+                raise cannot_go_on(lane, self._name, f"the run had made {missing} in it, which its file does not have")
             if self._begun:
                 live.execute("BEGIN")
             self.live = live
         _make_like(self.live, stand_in)
         return self.live
+
+    def _missing(self, live: Any, sql: str) -> str:
+        """The first table that a statement names, that was made by what the recording answered, and is not there."""
+        named = {word.lower() for word in re.findall(r"\w+", sql)}
+        for table in _made.get(self._path, ()):
+            if named.issuperset(re.findall(r"\w+", table)):
+                there = live.execute("SELECT 1 FROM sqlite_master WHERE lower(name) = ?", (table,)).fetchone()
+                if there is None:
+                    return f"the table {table}"
+        return ""
 
     @property
     def would_lose(self) -> bool:
@@ -164,8 +191,9 @@ def cannot_go_on(lane: Lane, name: str, why: str) -> ForkError:
     """
     error = ForkError(
         f"the run cannot go on asking {name}: {why}",
-        cause="the connection was answered from the recording, and what was done through it is not there",
-        next_command=f"reenact show {tail(lane.session.run.id)}",
+        cause="the connection was answered from the recording, and what was done through it is not there; a fork from "
+        "the first event on makes it again",
+        next_command=f"reenact fork {tail(lane.session.run.id)}:0 --live all --dry-run",
     )
     lane.session.fault(error)
     return error

@@ -360,7 +360,7 @@ class _Cursor:
             asked = real
             left_open = False
             if played is not None:
-                live = played.require(lane, owner)
+                live = played.require(lane, owner, sql)
                 asked = self._live = live.cursor()
                 # what was answered from the recording has left it open, and the real connection knows nothing of it
                 ends = how == "script" or ending_of(sql)
