@@ -51,7 +51,10 @@ def test_what_has_no_seam_is_named_with_its_place_and_the_fix(desk: Desk) -> Non
     assert found["subprocess"]["places"] == ["agent.py:6"]
     assert all(found[name]["fix"] for name in ("pycurl", "ldap3"))
     shown = desk.run("doctor", status=3)
-    assert "not captured" in shown.stdout.splitlines() and shown.stderr.splitlines()[-1] == "next: reenact doctor"
+    assert (
+        "not captured" in shown.stdout.splitlines()
+        and shown.stderr.splitlines()[-1] == "next: reenact record -- python agent.py"
+    )
 
 
 def test_a_client_behind_marked_functions_is_worth_knowing_only(desk: Desk) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from reenact.abc.store import Store
+from reenact.errors import UsageError
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run, Status
 from reenact.recording.active import active, current_run
@@ -54,6 +55,12 @@ class Recorder:
 
     def __call__(self, function: F) -> F:
         """Make each call of ``function`` one run."""
+        if not callable(function):
+            raise UsageError(
+                f"record takes a function, not {type(function).__name__}",
+                cause="what the run is called is an option: reenact.record(agent='refunds')",
+                next_command="python -m pydoc reenact.record",
+            )
         if inspect.isasyncgenfunction(function):
             wrapper = self._async_generator(function)
         elif inspect.iscoroutinefunction(function):
@@ -199,7 +206,8 @@ def record(
         A context manager that is also a decorator; the decorated function when ``fn`` was given.
 
     Raises:
-        UsageError: The store's URL is of a kind that does not exist. Every other fault only costs the recording.
+        UsageError: The store's URL is of a kind that does not exist, or ``fn`` is no function. Every other fault only
+            costs the recording.
     """
     recorder = Recorder(Who(agent or "", user, tenant, session, tags), store, policy)
     return recorder(fn) if fn is not None else recorder

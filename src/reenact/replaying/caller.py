@@ -61,7 +61,6 @@ def find(entry: str, file: str = "", within: str = "") -> Callable[..., Any]:
             cause="its module cannot be imported here: that line raises it"
             if place
             else "the function was renamed or moved since it was recorded",
-            next_command="reenact replay @ --entry module:function",
             missing=("entry",),
         ) from None
     function = inspect.unwrap(found, stop=lambda f: not hasattr(f, "__wrapped__"))
@@ -90,7 +89,6 @@ def _elsewhere(entry: str, root: str) -> UnreplayableRun:
     return UnreplayableRun(
         f"the recorded entry point is shown, not called: {entry}",
         cause=f"it is no function that is defined inside this project ({root})",
-        next_command="reenact replay @ --entry module:function",
         missing=("entry",),
     )
 
@@ -133,7 +131,7 @@ def arguments_of(session: ReplaySession, function: Callable[..., Any]) -> tuple[
         raise UnreplayableRun(
             f"the entry point was called with values that cannot be stored: {', '.join(opaque)}",
             cause="live objects are not data: a function without parameters may build them and call the agent",
-            next_command="reenact replay @ --entry module:factory",
+            next_command=f"reenact replay {tail(session.run.id)} --entry module:factory",
             missing=tuple(opaque),
         )
     return given_to(function, skip_arguments(session))
@@ -273,6 +271,7 @@ def main() -> None:
     try:
         function = find(instructions["entry"], instructions.get("file") or "", instructions.get("within") or "")
     except UnreplayableRun as error:
+        error.next_command = f"reenact replay {tail(session.run.id)} --entry module:function"
         session.fault(error)
         sys.exit(error.exit_code)
     except Halt:

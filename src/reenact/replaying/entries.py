@@ -265,6 +265,6 @@ def _shown(run: Run, argv: tuple[str, ...], why: str) -> UnreplayableRun:
     return UnreplayableRun(
         f"the recorded command is shown, not executed: {words}",
         cause=why,
-        next_command=f"reenact replay {tail(run.id)} --cmd {words!r}",
+        next_command=f"reenact replay {tail(run.id)} --cmd {shlex.quote(words)}",
         missing=("entry",),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import cast
 
 from reenact.abc.store import Recording
@@ -38,7 +39,9 @@ def needed(event: Event, error: BlobMissing) -> UnreplayableRun:
     return UnreplayableRun(
         f"what {event.name} gave at event {event.number} is withheld: of its {size:,} bytes the digest is kept",
         cause=event.fidelity_note or error.cause,
-        next_command=f"reenact replay {ref} --through {event.name}" if runs_again else f"reenact show {ref}",
+        next_command=f"reenact replay {ref} --through {shlex.quote(event.name)}"
+        if runs_again
+        else f"reenact show {ref}",
         missing=(f"value of event {event.number}",),
     )
 

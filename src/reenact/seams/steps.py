@@ -63,8 +63,14 @@ def step(name: str, state: Any = None, *, grows: Sequence[str] = ()) -> Step:
             run says so, and goes on with whole lists.
 
     Raises:
-        UsageError: ``grows`` is a single text, or holds something else than texts.
+        UsageError: ``name`` is no text; ``grows`` is a single text, or holds something else than texts.
     """
+    if not isinstance(name, str):
+        raise UsageError(
+            f"a step has a name, and was given {type(name).__name__}",
+            cause='the name goes into parentheses: @reenact.step("plan"), with reenact.step("plan", state)',
+            next_command="python -m pydoc reenact.step",
+        )
     names = tuple(grows)
     if isinstance(grows, str) or not all(isinstance(key, str) for key in names):
         raise UsageError(

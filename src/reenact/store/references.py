@@ -6,6 +6,7 @@ What else a reference may hold (a field of an event, a stretch of events) is the
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -69,13 +70,13 @@ def parse_run(text: str) -> Latest | Prefix:
         raise UsageError(
             f"{text} is a bundle, and no run of this store",
             cause="a bundle is opened by itself, or unpacked into the store first",
-            next_command=f"reenact unpack {text}",
+            next_command=f"reenact unpack {shlex.quote(text)}",
         )
     if text.startswith("@golden/"):
         raise UsageError(
             f"{text} is a golden, and no run of this store",
             cause="a golden is a bundle in tests/goldens, which is opened by itself",
-            next_command=f"reenact show {text}",
+            next_command=f"reenact show {shlex.quote(text)}",
         )
     lowered = text.lower()
     if not lowered or len(lowered) > TIME_LENGTH + TAIL_LENGTH or any(letter not in ALPHABET for letter in lowered):

@@ -6,6 +6,7 @@ A field is a JSON pointer written with dots. A dot inside a key is written ``~1`
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass
 
 from reenact.errors import UsageError
@@ -59,7 +60,7 @@ def parse_reference(text: str) -> Reference:
             raise UsageError(
                 f"the stretch {rest} ends before it begins",
                 cause="the smaller number stands first",
-                next_command=f"reenact show {run}:{last}..{first}",
+                next_command=f"reenact show {shlex.quote(run)}:{last}..{first}",
             )
         return Reference(run, stretch=(first, last))
     if number := _NUMBER.fullmatch(rest):

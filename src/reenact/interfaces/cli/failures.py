@@ -95,8 +95,12 @@ def _usage(error: click.ClickException) -> UsageError:
         near = get_close_matches(said.split("'")[1], context.command.list_commands(context), 1)
         meant = f"; did you mean {near[0]}?" if near else ""
     elif isinstance(error, click.NoSuchOption):
+        from difflib import get_close_matches  # late: few names are misspelled
+
         said = error.message.rstrip(".")
-        meant = f"; did you mean {error.possibilities[0]}?" if error.possibilities else ""
+        names = {name.lstrip("-"): name for name in error.possibilities or ()}  # dashes alone make no two names alike
+        near = get_close_matches(error.option_name.lstrip("-"), names, 1)
+        meant = f"; did you mean {names[near[0]]}?" if near else ""
     about = context.command_path.removeprefix("reenact").strip() if context is not None else ""
     return UsageError(
         said[:1].lower() + said[1:] + meant, next_command=f"reenact {about} --help" if about else "reenact --help"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -70,7 +71,7 @@ def _is_there(store: Store, packed: BundleStore, run: Run, path: Path) -> bool:
         raise StoreError(
             f"run {tail(run.id)} is here already, with other content",
             cause="it was packed with something removed, or one of the two was changed",
-            next_command=f"reenact diff {tail(run.id)} {path}",
+            next_command=f"reenact diff {tail(run.id)} {shlex.quote(str(path))}",
             run=run.id,
         )
     return True

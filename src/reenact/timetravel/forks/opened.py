@@ -5,6 +5,7 @@ Only what is named goes live, and whatever it calls in turn; everything else is 
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -59,6 +60,6 @@ def opened(recording: Recording, live: Sequence[str], rev: str = "") -> Plan:
             raise UsageError(
                 f"{name} may change the world, and a replay makes no writes",
                 cause='a tool that does not say effect="read" counts as a write, and HTTP counts by its method',
-                next_command=f"reenact fork {run}:0 --live all --allow-write {name}",
+                next_command=f"reenact fork {run}:0 --live all --allow-write {shlex.quote(name)}",
             )
     return Plan(at=0, live="none", only=tuple(live), rev=rev)

@@ -63,7 +63,7 @@ def command(ctx: click.Context) -> None:
         shell.lines(_text(found))
     for name, near in strangers(os.environ):
         shell.talk(f"note: {name} in the environment sets nothing" + (f"; did you mean {near}?" if near else ""))
-    shell.next("reenact doctor" if gaps else "reenact record -- python agent.py")
+    shell.next("reenact record -- python agent.py")
     ctx.exit(_NOT_CAPTURED if gaps else 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -85,7 +86,7 @@ def command(
         raise UsageError(
             f"export {form} takes one run",
             cause=f"{other} is a second one, and only {REPORT} compares",
-            next_command=f"reenact export markdown {ref} {other}",
+            next_command=f"reenact export markdown {shlex.quote(ref)} {shlex.quote(other)}",
         )
     if form == SPANS:
         _trace(shell, ref, output, policy_of(load_settings(), otel_content=content, otel_dialect=dialect))
@@ -138,7 +139,7 @@ def _trace(shell: Shell, ref: str, output: Path | None, policy: Policy) -> None:
         raise UsageError(
             "export otel has no target: neither -o FILE nor an endpoint in the settings",
             cause="[tool.reenact.otel] of pyproject.toml has no endpoint",
-            next_command=f"reenact export otel {ref} -o trace.json",
+            next_command=f"reenact export otel {shlex.quote(ref)} -o trace.json",
         )
     to = target(policy.otel_endpoint) if output is None else None
     with opened(shell) as store:
@@ -150,7 +151,7 @@ def _trace(shell: Shell, ref: str, output: Path | None, policy: Policy) -> None:
         except Unsent as error:
             raise InteropError(
                 f"the spans of {tail(run.id)} were not taken: {error}",
-                cause="nobody listens there, or it takes no OTLP over HTTP",
+                cause="nothing listens there, or it takes no OTLP over HTTP",
                 next_command=f"reenact export otel {tail(run.id)} -o trace.json",
             ) from None
         if sent.lost:
@@ -212,4 +213,4 @@ def _tell(shell: Shell, written: Written, output: Path | None, run: str) -> None
     for what, count in written.lost.items():
         shell.talk(f"reenact: not in the file: {count} {safe(what)}")
     if output is not None and written.runs:
-        shell.talk(f"next: python {safe(str(_script(output)))} agent.py")
+        shell.talk(f"next: python {safe(shlex.quote(str(_script(output))))} agent.py")

@@ -15,6 +15,7 @@ from reenact.facts.ids import tail
 from reenact.facts.phrases import counted
 from reenact.facts.settings import policy_of
 from reenact.facts.traced import is_traced, trace_of
+from reenact.facts.typed import typed
 from reenact.interfaces.cli.arguments import fields, pairs
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
@@ -78,8 +79,15 @@ def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Seque
         for each in found:
             _would_land(shell, each) if isinstance(each, Trace) else _would(shell, each)
         _left(shell, found)
-        again = f"{form} {file}"
-        shell.next(f"reenact import {safe(again)}")
+        options = [
+            ("only", [how["only"]]),
+            ("url", [how["url"]]),
+            ("param", how["param"]),
+            ("agent", [agent]),
+            ("tag", tag),
+        ]
+        given = [word for name, values in options for value in values if value for word in (f"--{name}", value)]
+        shell.next(safe(typed(["reenact", "import", form, str(file), *given])))
         return
     who = Who(agent, tags=pairs(tag))
     with opened(shell) as store:

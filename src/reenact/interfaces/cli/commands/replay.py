@@ -12,6 +12,7 @@ import click
 from reenact.errors import UsageError
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
+from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.opening import opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
@@ -83,7 +84,7 @@ def command(
     if plan is not None:
         ctx.exit(_live().run(shell, url, run.id, plan, options))
     report = replay_run(url, run.id, options, announce=lambda line: shell.talk(f"reenact: {line}"))
-    _tell(shell, report, tail(run.id), verbose=verbose)
+    _tell(shell, report, run, verbose=verbose)
     ctx.exit(report.exit_code)
 
 
@@ -140,7 +141,17 @@ def _require_alone(how: dict[str, Any]) -> None:
         )
 
 
-def _tell(shell: Shell, report: Report, run: str, *, verbose: bool) -> None:
+def _next_command(report: Report, name: str, run: Run) -> str:
+    """What replays as it was can be kept as a test; else there is something to look at."""
+    event = next((each.event for each in report.differences if each.event is not None), None)
+    if event is not None:
+        return f"reenact show {name}:{event}"
+    if report.exit_code or report.mode != "code":
+        return f"reenact show {name}"
+    return f"reenact golden add {name} --as NAME {'--holds' if run.status is Status.OK else '--expect'} EXPR"
+
+
+def _tell(shell: Shell, report: Report, run: Run, *, verbose: bool) -> None:
     """The verdict. The first line was announced by the replay itself, before the agent spoke."""
     if shell.json:
         shell.line(report.to_json())
@@ -154,10 +165,7 @@ def _tell(shell: Shell, report: Report, run: str, *, verbose: bool) -> None:
     for text in (*report.refused, *report.remarks):
         shell.talk(f"reenact: {preview.safe(text)}")
     if not any("\n  next: " in each.text for each in report.differences):  # a divergence says itself where to look
-        event = next((each.event for each in report.differences if each.event is not None), None)
-        shell.talk(
-            f"reenact: next: reenact show {shell.named.get(run, run)}" + (f":{event}" if event is not None else "")
-        )
+        shell.talk(f"reenact: next: {_next_command(report, shell.named.get(tail(run.id), tail(run.id)), run)}")
     said = in_force(report)
     more = f"  {said}" if verbose and said not in report.last_line else ""
     shell.talk(f"reenact: {report.last_line}{more}")

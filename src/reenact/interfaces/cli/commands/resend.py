@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 import textwrap
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -21,6 +22,7 @@ from reenact.facts.ids import tail
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run
 from reenact.facts.traced import is_traced_model, reading_in
+from reenact.facts.typed import typed
 from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.commands.fork import pairs, text_of, value
 from reenact.interfaces.cli.opening import opened, stored
@@ -78,7 +80,7 @@ def command(ctx: click.Context, /, ref: str, times: int, check: bool, dry_run: b
         raise UsageError(
             f"{ref} names a run, and one model call of it is sent again",
             cause="the number or the name of the event follows a colon",
-            next_command=f"reenact show {named.run}",
+            next_command=f"reenact show {shlex.quote(named.run)}",
         )
     ref = ref if dry_run else stored(shell, ref)
     with opened(shell, ref) as store:
@@ -109,7 +111,7 @@ def command(ctx: click.Context, /, ref: str, times: int, check: bool, dry_run: b
             ctx.exit(0)
         _announce(shell, now, to, times, before, how["model"])
         if dry_run:
-            shell.next(f"reenact resend {place}")
+            shell.next(typed(["reenact", "resend", place, *_asked(how, times)]))
             return
         today = dict(variables_now())
         answers = []
@@ -118,6 +120,14 @@ def command(ctx: click.Context, /, ref: str, times: int, check: bool, dry_run: b
                 answers.append(send(store, recording, event.number, now, to, said, today))
     _tell(shell, before, answers, place)
     ctx.exit(0 if check or all(each.answered for each in answers) else 1)
+
+
+def _asked(how: Mapping[str, Any], times: int) -> list[str]:
+    """The options that say what is sent, and where: what a dry run has shown is sent by the same words."""
+    words = [word for name in ("model", "prompt", "to") if how[name] for word in (f"--{name}", how[name])]
+    words += [word for text in how["param"] for word in ("--param", text)]
+    words += ["--key-env", how["key_env"]] if how["key_env"] else []
+    return [*words, *(["--n", str(times)] if times > 1 else [])]
 
 
 def _rebuilt(shell: Shell, request: Request, *, check: bool, ref: str) -> None:

@@ -24,7 +24,7 @@ from reenact.timetravel.spending import KEYS, Account, Sum, account_of
 
 _NAMED = 5
 """Models without a price that are named."""
-_NEXT = {"day": "reenact stats --by class", "mark": "reenact ls --since @"}
+_NEXT = {"day": "reenact stats --by class", "class": "reenact gc --dry-run", "mark": "reenact ls --since @"}
 MARK = "mark"
 """Adds up by what lies between two marks."""
 _FIGURES = ("RUNS", "FAILED", "MODELS", "TOKENS IN", "TOKENS OUT", "COST $", "BYTES")
@@ -54,7 +54,7 @@ def command(ctx: click.Context, /, names: tuple[str, ...], where: str | None, **
     """Add up runs, bytes, tokens and cost, by agent, tenant, day, class, user, session, status or route, or between the
     marks that reenact mark has set; then it also says whether the share of failed runs has moved with the last one.
 
-    Each thing is counted once: a run inside another one has its own calls, and a fork what it asked anew. Bytes are
+    Each thing is counted once: a run inside another one has its own calls, and a fork what it asked again. Bytes are
     what the store's file holds, about. Money needs the extra reenact[cost]; calls without a price are counted and
     named, and nothing is added for them.
 

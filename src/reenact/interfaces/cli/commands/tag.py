@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from reenact.facts.ids import tail
@@ -27,4 +29,4 @@ def command(ctx: click.Context, ref: str, labels: tuple[str, ...]) -> None:
     else:
         shell.data("  ".join([tail(run.id), *(safe(f"{key}={value}") for key, value in run.tags.items())]))
     key, value = next(iter(wanted.items()))
-    shell.next(f"reenact ls --tag {key}={value}")
+    shell.next(f"reenact ls --tag {shlex.quote(f'{key}={value}')}")

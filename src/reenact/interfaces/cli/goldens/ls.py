@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from reenact.errors import ReenactError
@@ -45,7 +47,7 @@ def command(ctx: click.Context, names: tuple[str, ...], history: bool) -> None:
         shell.talk("reenact: there are no goldens yet")
         shell.next("reenact golden add @failed --as NAME --expect EXPR")
     else:
-        shell.next(f"reenact golden run {found[0]}")
+        shell.next(f"reenact golden run {shlex.quote(found[0])}")
 
 
 def _line(opened: OpenGolden) -> str:

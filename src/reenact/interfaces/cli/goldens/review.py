@@ -191,4 +191,4 @@ def _next(settled: Settled) -> str:
         return outcome.next_command
     if settled.left and outcome.message.endswith("are not accepted"):
         return f"reenact golden run {name} --mode review --accept {settled.left[0].place}=REASON"
-    return f"reenact show {outcome.file}"
+    return f"reenact show {shlex.quote(outcome.file)}"
