@@ -71,7 +71,10 @@ def pages() -> dict[str, str]:
 def command_line() -> str:
     """The page of the command line."""
     lines = ["# The command line", MADE, "", "`reenact [--store URL] [--json] [--no-pager] COMMAND`", ""]
-    lines += ["Data goes to standard output, talk to standard error. `python -m reenact` is the same command.", ""]
+    lines += [
+        "Data goes to standard output, messages go to standard error. `python -m reenact` is the same command.",
+        "",
+    ]
     lines += ["## Exit codes", "", "Several apply: the highest.", "", "| code | meaning |", "|--:|---|"]
     lines += [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES]
     lines += ["", "## Commands", ""]

@@ -29,7 +29,7 @@ def _parsed(words: list[str]) -> None:
     context = click.Context(cli, info_name="reenact")
     command = cli.get_command(context, name)
     assert command is not None
-    if arguments != ["--help"]:
+    if "--help" not in arguments:
         command.make_context(name, arguments, parent=context)
 
 

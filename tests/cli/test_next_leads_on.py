@@ -179,6 +179,14 @@ OWN = {
 }
 REFUSED = {
     "reenact --store sqlite:///runs.db ls": "no store is there yet",
+    **dict.fromkeys(
+        (
+            "reenact fork x:0 --entry module:function --input …",
+            "reenact fork x:0 --input @FILE",
+            "reenact fork x:0 --input …",
+        ),
+        "it reads no input: tests/forks/test_input.py",
+    ),
     "reenact fork x:x --input '{}'": "an input is that of a server's request: tests/servers/test_forks.py",
     "reenact golden add x --as x --expect x --cmd 'python agent.py'": "it was not imported: tests/interop",
     "reenact golden run x --mode review --accept x=REASON": "nothing differs there: tests/goldens/test_review.py",

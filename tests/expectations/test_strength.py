@@ -28,8 +28,8 @@ def test_strong_expectations_have_no_reason_against_them(bad: Recording, fixed: 
     ("text", "reason"),
     [
         ("calls(search_docs) <= 30",
-         "calls(search_docs) <= 30: it holds on the bad run (calls(search_docs) = 20), so it tells nothing; "
-         "try calls(search_docs) <= 1 or repeats <= 3"),
+         "calls(search_docs) <= 30: it holds on the bad run (calls(search_docs) = 20), so it cannot catch a "
+         "regression; try calls(search_docs) <= 1 or repeats <= 3"),
         ("calls(serch_docs) <= 3", "nothing is called serch_docs there, did you mean search_docs?"),
         ("all(a['query'] != 'x' for a in args(search_docs))", "it holds on the bad run (args(search_docs) = ["),
         ("calls(pay) >= 1", "it fails on the fixed run too: calls(pay) = 0, expected >= 1; nothing is called pay "
@@ -69,7 +69,7 @@ def test_what_is_proposed_fails_on_the_bad_run_and_holds_on_the_mended(bad: Reco
 def test_a_run_in_which_nothing_stands_out_gets_no_proposal() -> None:
     quiet = recorded(lambda: search_docs("once"))
     (reason,) = weak([expect("status == 'ok'")], quiet)
-    assert reason == "status == 'ok': it holds on the bad run (status = 'ok'), so it tells nothing"
+    assert reason == "status == 'ok': it holds on the bad run (status = 'ok'), so it cannot catch a regression"
 
 
 def test_nothing_expected_is_refused_with_what_stands_out(bad: Recording) -> None:

@@ -53,7 +53,7 @@ def test_a_read_is_asked_where_its_timeout_is_later_or_nothing_cancels_it(forks:
     assert report["printed"] == "0.3\nmeanwhile 0.001\ngot 0.2\nthen 0.002\n"
     made = [(answer["name"], answer["why"]) for answer in report["answers"] if answer["how"] == "live"]
     why = "it was cancelled when it was recorded, and is not now"
-    assert made == [("look", why), ("inner", "asks what was never asked")] * 2
+    assert made == [("look", why), ("inner", "no recorded answer for this call")] * 2
     forks.replays_exactly()
     refused = forks.fork("plan#1", *SOONER, "--live", "none", status=1)
     assert "(look), which was cancelled before it had an answer: look has no recorded answer" in refused["message"]

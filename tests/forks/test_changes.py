@@ -124,7 +124,7 @@ def test_reads_go_live_and_writes_do_not(forks: Forks) -> None:
 def test_the_plan_is_printed_and_nothing_is_made(forks: Forks) -> None:
     forks.record(TRIAGE)
     told = forks.desk.run("fork", f"{forks.parent}:look#1", "--live", "all", "--dry-run").stdout
-    assert "asked anew      look (2 times" in told
+    assert "sent live again look (2 times" in told
     assert "blocked write   mail (1 recorded)" in told
     assert len(forks.runs()) == 1
 

@@ -29,7 +29,9 @@ def incident(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = Project(tmp_path_factory.mktemp("a project"))
     project.record()
     said = project.add("refunds", "--about", "it searched for ever", *EXPECTED)
-    assert "it fails now: calls(search) = 5, expected <= 3" in said.stderr, said.stderr
+    assert "fails on today's code, as it should until you fix it: calls(search) = 5, expected <= 3" in said.stderr, (
+        said.stderr
+    )
     assert said.stdout.startswith("tests/goldens/refunds.reenact and tests/test_goldens.py::test_refunds: run ")
     return project
 

@@ -130,7 +130,7 @@ def test_a_fork_of_the_mended_code_is_shown_beside_it_and_gives_the_golden_its_a
     assert add.endswith("--force --fixed @") and fork.startswith("reenact fork ")
     paid.type(fork)
     said = paid.type(add)
-    assert "it passes now" in said and "it fails there" in said, said
+    assert "passes on today's code" in said and "it fails there" in said, said
     asked = paid.requests
     assert "1 of 1 goldens passed" in paid.type(next_of(said)) and paid.requests == asked
 
@@ -161,7 +161,7 @@ def test_a_fork_that_may_call_the_tool_gives_its_answers_and_stays_with_the_gold
     assert fork.endswith(":0 --live all --allow-write pay"), fork
     paid.type(fork)
     fixed = str(paid.runs()[0]["run"])[-8:]
-    assert "it passes now" in paid.type(add)
+    assert "passes on today's code" in paid.type(add)
     paid.on(LESS.replace("// 2", "// 4"))
     told = paid.outcome("allowed", status=3)["message"]
     again = next_of(told)
@@ -205,7 +205,7 @@ def test_a_good_run_is_kept_by_what_holds(paid: Paid) -> None:
     paid.run("record", "--", "python", "agent.py", "Pay me")
     good = str(paid.runs()[0]["run"])
     said = paid.run("golden", "add", good, "--as", "good", "--holds", "calls(pay) == 1").stderr
-    assert "it passes now" in said and "not proven" not in said
+    assert "passes on today's code" in said and "not proven" not in said
     (line,) = [each for each in said.splitlines() if "no --expect and no --holds names" in each]
     assert "gpt-5.4" in line and "pay (" not in line and "-> pay" not in line
     assert "calls(pay) == 1" in paid.run("golden", "ls", "good").stdout
@@ -219,6 +219,6 @@ def test_a_good_run_is_kept_by_what_holds(paid: Paid) -> None:
     paid.on("print('nothing is left of it')\n")
     assert paid.outcome("good", status=1)["status"] == "failed"
     said = paid.run("golden", "add", good, "--as", "later", "--holds", "calls(pay) == 1").stderr
-    assert "proven on the recorded code" in said and "it holds there" in said and "it fails now" in said, said
+    assert "proven on the recorded code" in said and "it holds there" in said and "fails on today's code" in said, said
     said = paid.run("golden", "add", "@golden/good", "--as", "good", "--force", "--holds", "calls(pay) <= 1").stderr
     assert "it holds there" in said

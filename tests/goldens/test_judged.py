@@ -154,7 +154,7 @@ def case(added: Case) -> Case:
 
 def test_it_is_asked_when_the_golden_is_added(added: Case) -> None:
     assert "opinions of models that judge, kept beside it: 1" in added.said
-    assert "it fails now: judge(" in added.said and "gpt-judge gives 0.1, 0.7 is enough" in added.said
+    assert "as it should until you fix it: judge(" in added.said and "gpt-judge gives 0.1, 0.7 is enough" in added.said
     assert added.requests == 1, "the incident's answer was judged once: as it was recorded, and as it is today"
     assert len(added.opinions()) == 1
 

@@ -47,13 +47,13 @@ def test_a_fix_of_the_code_is_proven_and_runs_the_code_of_today(kept: Kept) -> N
     kept.git("checkout", "-q", "main")
     fork = kept.fork("0", "--rev", "fix")
     told = kept.keep("code", "--fixed", fork, *EXPECT).stderr
-    assert "it fails now: today's code re-enacts the incident" in told
+    assert "fails on today's code, as it should until you fix it: today's code re-enacts the incident" in told
     assert kept.proven("code") is True
     assert kept.outcome("code", status=1)["status"] == "failed"
     kept.mend(FIX)
     assert kept.outcome("code")["status"] == "passed"
     told = kept.keep("late", "--fixed", fork, *EXPECT).stderr
-    assert "it passes now" in told and kept.proven("late") is True, "on the commit it was recorded at it fails"
+    assert "passes on today's code" in told and kept.proven("late") is True, "on the commit it was recorded at it fails"
     kept.git("checkout", "-q", "agent.py")
     kept.keep("bare", "--fixed", fork)
     assert kept.proven("bare") is True
@@ -97,7 +97,7 @@ def test_what_was_not_committed_comes_from_the_recorded_diff_and_what_git_did_no
         commit = project.git("rev-parse", "HEAD")[:12]
         if name == "changed":
             assert f"proven on the recorded code, {commit} with its uncommitted changes: it fails there" in said, said
-            assert "it passes now" in said and project.proven(name) is True
+            assert "passes on today's code" in said and project.proven(name) is True
         else:
             assert "not proven on the recorded code: agent.py, rules.py have changed" in said, said
             assert "git does not hold rules.py as it was" in said and project.proven(name) is False
@@ -159,7 +159,7 @@ def test_a_replay_that_was_stopped_early_or_ended_otherwise_proves_nothing(tmp_p
     for text, seen in (("3", ""), ("1", "not made any more"), ("4", "its end differs: printed")):
         (project.folder / "most.txt").write_text(text, encoding="utf-8")
         said = project.keep(f"most{text}", *expect).stderr
-        assert "it fails now" in said, said
+        assert "fails on today's code" in said, said
         assert project.proven(f"most{text}") is (not seen), said
         told = [each for each in said.splitlines() if "not proven on the recorded code" in each]
         assert bool(told) is bool(seen) and all(seen in each for each in told), said

@@ -20,7 +20,7 @@ def test_a_write_in_doubt_stops_it_and_is_made_again_under_its_own_key(scene: Sc
     scene.mark("die 3", False)
     before = scene.runs()[0]
     refused = scene.reenact("resume", code=3)
-    assert b"pay (event" in refused.err and b"nobody saw whether it happened" in refused.err and refused.out == b""
+    assert b"pay (event" in refused.err and b"whether it happened is not known" in refused.err and refused.out == b""
     assert scene.runs() == [before]
     done = scene.reenact("resume", "--settle", "retry")
     assert done.out.decode().splitlines() == WHOLE

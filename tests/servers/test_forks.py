@@ -191,7 +191,7 @@ def test_an_application_that_raises_fails_the_fork(project: Project, runs: dict[
 def test_it_is_not_resumed(project: Project, runs: dict[str, dict[str, Any]]) -> None:
     done = project.command("resume", runs["POST /ask"]["run"])
     assert done.returncode == 2
-    assert "whoever asked has gone" in done.stderr
+    assert "the client that asked has gone" in done.stderr
 
 
 def test_the_process_that_served_them_forks_too(project: Project) -> None:

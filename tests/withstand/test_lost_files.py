@@ -143,6 +143,26 @@ def test_a_flush_that_keeps_nothing_says_so(tmp_path: Path) -> None:
     assert _ran(tmp_path, FLUSH_FULL).stdout == "what was recorded so far is not on the disk\ndone\n"
 
 
+FLUSH_CLOSED = (
+    TOOL
+    + """
+with reenact.record(agent="closed", store="kept") as run:
+    look(1)
+    os.closerange(3, 200)
+    look(2)
+    try:
+        run.flush()
+    except reenact.ReenactError as error:
+        print(error.cause, error.next_command, sep=chr(10))
+"""
+)
+
+
+def test_a_flush_says_why_nothing_is_kept(tmp_path: Path) -> None:
+    said = _ran(tmp_path, FLUSH_CLOSED).stdout
+    assert said == "the recording has lost its files: their descriptors are closed\nreenact ls\n"
+
+
 class Log:
     """A log whose store refuses so many batches.
 

@@ -31,7 +31,7 @@ def test_questions_to_a_pipe_are_answered_again(world: World) -> None:
     world.exact(recorded)
     shown = world.shown()
     assert shown.count("human  input") == 5
-    assert '"Delete 3 files? [y/n] " -> "y"' in shown and '"More? " -> "(nobody)"' in shown
+    assert '"Delete 3 files? [y/n] " -> "y"' in shown and '"More? " -> "(no answer)"' in shown
 
 
 def test_answers_belong_to_questions_and_not_to_places(world: World) -> None:

@@ -33,10 +33,13 @@ class ActiveRun(Run):
         lane = lanes.current()
         persist = None if lane is None else getattr(lane.session, "persist", None)
         if persist is not None and not persist():
+            unkept = getattr(lane.session, "unkept", None) if lane is not None else None
             raise StoreError(
                 "what was recorded so far is not on the disk",
-                cause="the disk is full or stalls, or another process writes to the store",
-                next_command="df -h",
+                cause=unkept.message
+                if unkept
+                else "the disk is full or stalls, or another process writes to the store",
+                next_command=unkept.next_command if unkept else "df -h",
             )
 
     @property

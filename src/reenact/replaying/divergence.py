@@ -219,8 +219,8 @@ def _cause(nearest: Event, call: Call, path: str) -> str:
     if nearest.call.name != call.name:
         return "the code calls something else at this point"
     if path.startswith(("body.messages", "body.input", "body.system")):
-        return "a prompt or an earlier result that goes into it is built otherwise"
-    return "the code builds this request otherwise than when it was recorded"
+        return "a prompt or an earlier result that goes into it is different now"
+    return "your code now builds a different request"
 
 
 def _at(value: Json, path: str) -> Json:

@@ -110,12 +110,13 @@ def _require_frozen(run: Run, options: Options) -> None:
     """
     if not options.live or (is_imported(run) and set(options.live) == {_MODEL}):
         return
+    kind = _MODEL if is_imported(run) else shlex.quote(options.live[0])
     raise UsageError(
         f"of an imported run only models go live, and not {', '.join(options.live)}"
         if is_imported(run)
         else "a replay answers everything from the recording",
         cause="what its tools gave is told by the import" if is_imported(run) else "with something live it is a fork",
-        next_command=f"reenact replay {tail(run.id)} --live {_MODEL if is_imported(run) else options.live[0]}",
+        next_command=f"reenact replay {tail(run.id)} --live {kind}",
     )
 
 

@@ -531,7 +531,7 @@ class ReplaySession:
         if self.gate.unseen_us < 0 or not places:
             return False
         self.unreplayable.append(nobody_calls(self.run, waiting_place() or places[0]))
-        self._stop(Halt("nobody connects in a replay"))
+        self._stop(Halt("nothing connects in a replay"))
         return True
 
     # --- matching ----------------------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ def _unproven(session: ReplaySession) -> list[str]:
     if session.run.capture.get("order") == "off":
         notes.append("order not recorded")
     if session.gate.surplus:
-        notes.append(f"order not proven of {session.gate.surplus} turns that were not recorded")
+        notes.append(f"the order of {counted(session.gate.surplus, 'step')} is assumed, not proven")
     return notes
 
 

@@ -122,7 +122,7 @@ class ScriptedModel:
         return self._provider.environment()
 
     def check(self, *, everything: bool = True, because: BaseException | None = None) -> None:
-        """Fail where it was asked otherwise than the script says.
+        """Fail where it was asked something else than the script says.
 
         Args:
             everything: Whether answers that nobody asked for are a failure too.
@@ -139,7 +139,7 @@ class ScriptedModel:
         if found:
             raise GoldenMismatch(
                 f"the scripted model: {'; '.join(found)}",
-                cause="the code under test asks otherwise than the test says",
+                cause="the code under test asks something else than the test says",
                 next_command="python -m pydoc reenact.testing.scripted",
             ) from because
 

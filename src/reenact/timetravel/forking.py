@@ -199,7 +199,7 @@ def concluded(run: Run, report: ForkReport) -> Run:
     why = report.message.partition("\n  likely cause: ")[0]
     data = report.doubted
     if data is not None:
-        raise EffectInDoubt(why, cause="it was begun, and nobody saw how it ended", next_command=data["next_command"])
+        raise EffectInDoubt(why, cause="it was begun, and how it ended is not known", next_command=data["next_command"])
     if report.refused:
         raise EffectRefused(why, cause="--live and --allow-write say what may", next_command=f"reenact show {run.id}")
     if report.message:

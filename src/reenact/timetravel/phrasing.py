@@ -115,7 +115,7 @@ def _said(answer: object) -> object:
     """What a person said: behind a letter, and before what was read ahead (``seams.stdin``)."""
     if not isinstance(answer, str) or not answer:
         return answer
-    return answer[1:].partition("\n")[0] if answer[0] == "+" else "(nobody)"
+    return answer[1:].partition("\n")[0] if answer[0] == "+" else "(no answer)"
 
 
 def _told(answer: object) -> object:

@@ -73,7 +73,7 @@ RUN_WORDS: tuple[Word, ...] = (
     Word("tokens_in", Form.VALUE, "tokens in"),
     Word("tokens_out", Form.VALUE, "tokens out"),
     Word("tools", Form.VALUE, "number of tool calls"),
-    Word("unanswered", Form.VALUE, "tool calls that a model asked for and nobody made, or that never returned"),
+    Word("unanswered", Form.VALUE, "tool calls that a model asked for and that were not made, or never returned"),
     Word("user", Form.VALUE, "user id"),
     Word("version", Form.VALUE, "version of the agent"),
 )

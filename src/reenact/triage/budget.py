@@ -229,7 +229,7 @@ def _load(scene: Scene) -> Allowance:
     kinds = (Kind.HTTP, Kind.MCP, Kind.WEBSOCKET, Kind.DB)
     asked = [event for event in scene.events if event.call.kind in kinds or is_traced_model(event.call)]
     if not asked:
-        return _allowance(name, None, "nobody was asked over a network")
+        return _allowance(name, None, "nothing was asked over a network")
     signs = list(_signs(asked))
     if signs:
         about = "; ".join(f"{words} at #{event.number}" for words, event in signs[:_FEW])

@@ -50,7 +50,7 @@ def _trace(scene: Scene) -> Item:
         Bucket.ENVIRONMENT,
         "traceparent",
         Standing.MISSING,
-        "nobody handed one in",
+        "none was handed in",
         capture=("TRACEPARENT=… in the environment", 'reenact.note("traceparent", request.headers["traceparent"])'),
         expected=False,
     )

@@ -174,7 +174,7 @@ def _history(models: list[ModelCall]) -> Item:
 
 
 def _role(role: Json) -> str:
-    return f"the {role}" if isinstance(role, str) and role else "nobody"
+    return f"the {role}" if isinstance(role, str) and role else "no role"
 
 
 def _functions(events: list[Event]) -> Item:

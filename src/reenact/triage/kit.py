@@ -54,7 +54,7 @@ def _required(scene: Scene, known: set[str]) -> Iterator[Item]:
             Bucket.INPUT,
             name,
             Standing.CAPTURED if said else Standing.MISSING,
-            f"{said}, from {where}" if said else "required by the policy, and nobody says it",
+            f"{said}, from {where}" if said else "required by the policy, and not said",
             value=said or None,
             capture=() if said else (f"reenact record --tag {name}=…", f'reenact.note("{name}", …)'),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,9 @@ def pairs(texts: Iterable[str]) -> dict[str, str]:
         key, equals, value = text.partition("=")
         if not (equals and key.strip()):
             raise UsageError(
-                f"{text!r} is not a label", cause="a label is written k=v", next_command="reenact tag @ owner=ann"
+                f"{text!r} has no key and value",
+                cause="labels are written key=value",
+                next_command="reenact tag @ owner=ann",
             )
         labels[key.strip()] = _unquoted(value)
     return labels
@@ -66,7 +69,9 @@ def fields(texts: Iterable[str]) -> dict[str, Any]:
         key, equals, value = text.partition("=")
         if not (equals and key.strip()):
             raise UsageError(
-                f"{text!r} is not a field", cause="a field is written k=v", next_command="reenact import --help"
+                f"{text!r} has no key and value",
+                cause="fields are written key=value",
+                next_command="reenact import --help",
             )
         try:
             found[key.strip()] = json.loads(value)
@@ -101,9 +106,9 @@ def whole_run(text: str) -> str:
     found = reference(text)
     if found.event or found.stretch:
         raise UsageError(
-            f"{text} names a part of a run, a whole run is needed here",
-            cause="an event stands behind the colon",
-            next_command=f"reenact show {text}",
+            f"{text} names a part of a run, and a whole run is needed; remove ':{text.rpartition(':')[2]}'",
+            cause="a colon begins an event or a stretch of events",
+            next_command=f"reenact show {shlex.quote(text)}",
         )
     return found.run
 

@@ -88,5 +88,5 @@ def stored(shell: Shell, ref: str) -> str:
     with opened(shell) as store:
         found = unpack(file, store)
     how = "unpacked" if found.run.id in found.fresh else "was unpacked before"
-    shell.talk(f"reenact: {file} {how}, as run {tail(found.run.id)}: what comes of it is kept beside it")
+    shell.talk(f"reenact: {file} {how}, as run {tail(found.run.id)}: new runs are kept beside it")
     return found.run.id + ref[len(str(parse_reference(ref).run)) :]

@@ -48,7 +48,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("flag", _RECORD, "mark a run with a person's verdict"),
     Entry("tag", _RECORD, "label a run"),
     Entry("mark", _RECORD, "a deploy as a line in time, to compare across"),
-    Entry("timeline", _RECORD, "what was true when, and who made it so"),
+    Entry("timeline", _RECORD, "the state at any event, and what changed it"),
     Entry(
         "view",
         _RECORD,

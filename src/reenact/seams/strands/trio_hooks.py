@@ -124,7 +124,7 @@ def _being_guest(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _unlike(original: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **options: Any) -> Any:
-        refuse(lanes.current(), _INSIDE, "this version of trio is built otherwise than those that are known")
+        refuse(lanes.current(), _INSIDE, "this version of trio works in another way than those that are known")
         with lanes.inside(None):
             return original(*args, **options)
 

@@ -146,7 +146,7 @@ def too_large(why: str) -> StoreError:
     """The error for a run that does not fit into a bundle."""
     return StoreError(
         f"the run is too large for a bundle: {why}",
-        cause=f"a bundle holds up to {limits.CONTENT >> 20} MiB, so that whoever is sent one can open it safely",
+        cause=f"a bundle holds up to {limits.CONTENT >> 20} MiB, so that it can be opened safely",
         next_command="reenact ls",
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -121,5 +122,5 @@ class BundleStore(MemoryStore):
         raise UsageError(
             f"{self.path.name} is a bundle, and nothing is written in it",
             cause="a bundle is sealed: a run is changed, resumed or forked in a store",
-            next_command=f"reenact unpack {self.path}",
+            next_command=f"reenact unpack {shlex.quote(str(self.path))}",
         )

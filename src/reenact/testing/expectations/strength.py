@@ -62,7 +62,8 @@ class Judged:
         if self.bad.holds is None:
             return f"{self.bad.text}: it cannot be judged on the bad run: {self.bad.seen}{instead}"
         if self.bad.holds and not self.holds:
-            return f"{self.bad.text}: it holds on the bad run{_told(self.bad.seen)}, so it tells nothing{instead}"
+            why = f"it holds on the bad run{_told(self.bad.seen)}, so it cannot catch a regression"
+            return f"{self.bad.text}: {why}{instead}"
         if self.fixed is not None and not self.fixed.holds:
             what = "cannot be judged" if self.fixed.holds is None else "fails"
             return (

@@ -18,7 +18,7 @@ THRESHOLD_WORDS: Final = (
     Word("passed", Form.CALL, "passed(NAME): share of its cells that passed, from 0 to 1"),
     Word("stale", Form.CALL, "stale(NAME): share of its cells that could not be run"),
     Word("surely", Form.CALL, "surely(NAME): lower end of the 95 % interval of passed(NAME)"),
-    Word("tokens", Form.CALL, "tokens(NAME): tokens of all its cells; unknown where nobody counted"),
+    Word("tokens", Form.CALL, "tokens(NAME): tokens of all its cells; unknown where they were not counted"),
 )
 """Names in a threshold; each takes the name of a candidate."""
 

@@ -81,7 +81,7 @@ def check(recording: Recording, plan: Plan, entry: str = "") -> None:
             )
         if arrives(event.call) and number in plan.errors:
             raise ForkError(
-                f"event {number} is what somebody asked of the server: no error can stand in its place",
+                f"event {number} is what a client asked of the server: no error can stand in its place",
                 cause="its body can be another one",
                 next_command=f"reenact fork {tail(recording.run.id)}:{number} --input '{{}}'",
             )
@@ -103,7 +103,7 @@ def _check_reached(recording: Recording, event: Event, plan: Plan) -> None:
         raise ForkError(
             f"event {event.number} ({event.name}) lies inside {around.name} (event {around.number}), which is answered"
             " frozen",
-            cause=f"nobody asks for its answer; that of event {around.number} can be changed",
+            cause=f"the program never asks for its answer; that of event {around.number} can be changed",
             next_command=f"reenact cat {run}:{around.number}",
         )
 

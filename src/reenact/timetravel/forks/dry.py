@@ -74,7 +74,7 @@ class DryRun:
             f"  if asked again  {counted(self.after, 'call')} after it, answered as recorded",
         ]
         told += [
-            f"  asked anew      {name} ({counted(count, 'time')} in the recording)" for name, count in self.anew.items()
+            f"  sent live again {name} ({counted(count, 'time')} in the recording)" for name, count in self.anew.items()
         ]
         told += [
             f"  blocked write   {name} ({count} recorded); a new one is refused without "

@@ -89,9 +89,11 @@ class Ladder:
         if len(fitting) == 1:
             return Found(fitting[0], place, f"answered from the recording of {fitting[0].lane}")
         if fitting:
-            return Found(None, place, "several recorded answers would fit")
+            return Found(None, place, "more than one recorded call matches")
         return Found(
-            None, place, "asks what was never asked" if place is None else f"asks other than event {place.number}"
+            None,
+            place,
+            "no recorded answer for this call" if place is None else f"asks other than event {place.number}",
         )
 
     def _ahead(self, path: str, last: int) -> Iterator[Event]:

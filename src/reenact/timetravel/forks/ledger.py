@@ -116,7 +116,7 @@ class Ledger:
         outcome = event.outcome
         if outcome is None or (isinstance(outcome, Stream) and _is_open(outcome)):
             undone = bool(recording.notes(event.number).get(UNMADE))
-            return Standing(claim, None, b"", f"it was begun as {place}, and nobody saw how it ended", undone)
+            return Standing(claim, None, b"", f"it was begun as {place}, and how it ended is not known", undone)
         parts = recording.parts(event.number) if isinstance(outcome, Stream) else ()
         body = b"".join(data for _, _, data in parts) or recording.body(event.answer)
         return Standing(claim, outcome, body, f"{MADE} {place}", _is_undone(recording, event, body))

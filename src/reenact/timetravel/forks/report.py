@@ -88,19 +88,19 @@ def first_line(parent: str, plan: Plan) -> str:
     """Mode, what is frozen, what may go live: said before the agent's code starts."""
     if plan.resume:
         return (
-            f"resume {tail(parent)} at event {plan.at}  frozen: everything before it, and whatever was finished"
-            "  live: the rest  writes: allowed, none made twice"
+            f"resume {tail(parent)} at event {plan.at}  before it, and what was finished: all frozen; the rest: live"
+            "  writes: allowed, none made twice"
         )
     writes = ", ".join(plan.allow_writes) or "refused"
     change = "; ".join(plan.changes) or "none"
     if plan.only:
         return (
-            f"replay {tail(parent)}  a fork without writes  frozen: what was asked before, by what it asks"
+            f"replay {tail(parent)}  a fork without writes  recorded answers where the same call is made"
             f"  live calls allowed: {', '.join(plan.only)}  writes: {writes}  change: {change}"
         )
     return (
-        f"fork {tail(parent)}:{plan.at}  frozen: everything before event {plan.at}, what was asked before after it"
-        f"  live calls allowed: {plan.live}  writes: {writes}  change: {change}"
+        f"fork {tail(parent)}:{plan.at}  before event {plan.at}: all frozen; after it: recorded answers where the same"
+        f" call is made  live calls allowed: {plan.live}  writes: {writes}  change: {change}"
     )
 
 

@@ -67,7 +67,7 @@ def resumption(
     if preamble_of(run):
         raise UsageError(
             f"run {tail(run.id)} is a request of a server, and cannot go on",
-            cause="whoever asked has gone: nobody would get the answer",
+            cause="the client that asked has gone: the answer would go nowhere",
             next_command=f"reenact fork {tail(run.id)}:{max(0, store.open(run).count() - 1)} --live all --dry-run",
         )
     if step:
@@ -109,7 +109,7 @@ def require_settled(told: Resumption) -> None:
         word = told.plan.settled.get(by_number(event.number), told.plan.settle)
         if not word:
             raise EffectInDoubt(
-                f"{where} was under way when the run broke off: nobody saw whether it happened",
+                f"{where} was under way when the run broke off: whether it happened is not known",
                 cause="its process was stopped, or its connection broke, before the answer came; --settle retry makes "
                 f"it again, --settle done --result {event.number}='{{…}}' takes it as made, with what it gave",
                 next_command=f"reenact resume {name} --settle retry",

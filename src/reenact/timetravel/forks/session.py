@@ -575,7 +575,7 @@ class ForkSession(StoppingSession):
             self._retried.add(number)
         if not is_of_connection(call):
             self.course.live += 1
-            why = found.why if found.answer is None else "asked anew"
+            why = found.why if found.answer is None else "sent live again"
             self.say(number, call, "live", why + self._elsewhere(call))
         self.course.wrote |= call.effect is Effect.WRITE
         self._issued(lane, call, number, place)

@@ -110,6 +110,6 @@ def nothing_comes(left: Event | None, next_command: str) -> Divergence:
         f"the agent waits for what nothing will bring{removed}",
         event=left.number if left is not None else None,
         reason="end",
-        cause="the change removed what others wait for, such as whoever sets an event or fills a queue",
+        cause="the change removed what others wait for, for example code that sets an event or fills a queue",
         next_command=next_command,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 
 import click
@@ -39,7 +40,7 @@ _ROW = 16
 def command(ctx: click.Context, ref: str, form: str | None) -> None:
     """Print the exact bytes of an event's answer, or of one FIELD of the event.
 
-    request.body and response.body are exact bytes, nothing added, content coding and all; response.content is the
+    request.body and response.body are exact bytes as received, including compression; response.content is the
     same decoded, response.raw all that was stored. Other fields: args, result, state, reading, request.headers,
     request.url, response.status and what show --json prints; a longer path goes into the data (result.docs.0). A dot
     inside a key is written ~1, a tilde ~0.
@@ -48,7 +49,9 @@ def command(ctx: click.Context, ref: str, form: str | None) -> None:
     wanted = reference(ref)
     if not wanted.event:
         raise UsageError(
-            f"{ref} names no event", cause="cat prints one event", next_command=f"reenact show {wanted.run}"
+            f"{ref} names no event",
+            cause="cat prints one event",
+            next_command=f"reenact show {shlex.quote(wanted.run)}",
         )
     with opened(shell, ref) as store:
         event = store.event(wanted.event_ref)

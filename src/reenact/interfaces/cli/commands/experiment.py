@@ -60,13 +60,13 @@ _WORST = {"stale": 3, "broken": 4, "refused": 5}
 @click.option("--mark", metavar="MARK", default="", help="Compare the rows recorded before a mark with those since.")
 @click.option("--candidate", "candidates", metavar="NAME:K=V,…", multiple=True, required=True, help="What is tried.")
 @click.option("--expect", "expect_", metavar="EXPR", multiple=True, help="What must hold in every row, besides.")
-@click.option("--repeat", type=click.IntRange(1, 100_000), default=1, metavar="N", help="Run each so often.")
+@click.option("--repeat", type=click.IntRange(1, 100_000), default=1, metavar="N", help="Run each N times.")
 @click.option("--threshold", "threshold_", metavar="EXPR", help="What must hold of the candidates; else exit status 1.")
-@click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="So many at a time.")
+@click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="Run N in parallel.")
 @click.option("--on", "on", metavar="ray://…", help="A Ray cluster: ray://HOST:PORT, ray://auto or ray://local.")
 @click.option("--cmd", metavar="CMD", help="Of imported runs: the command line of the agent that they answer.")
 @click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Of imported runs: the function to call.")
-@click.option("--fresh", is_flag=True, help="Do what is done already anew.")
+@click.option("--fresh", is_flag=True, help="Ignore cached results and run everything again.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -82,7 +82,7 @@ def command(
     DATASET is goldens (names or patterns; default: all of them), or stored runs with --where, --session, --since or
     --before. With --mark the rows recorded before a mark (reenact mark) and those since are added up apart too. A
     candidate changes model, prompt, rev, temperature (or another parameter; param.X for any), flag.X: models are asked
-    anew where it changes what they are asked. live=missing asks models what has no answer, live=model all of it;
+    again where it changes what they are asked. live=missing asks models what has no answer, live=model all of it;
     answers=@FILE scripts answers instead. NAME: alone changes nothing. A call without an answer makes its cell stale.
 
     \b
@@ -150,7 +150,7 @@ def _dataset(
             store, _runs(store, how["where"], filters_of(chosen, store)), expectations, **program_of(how)
         )
         if not rows:
-            raise _nothing("no recorded run fits", "reenact ls")
+            raise _nothing("no matching runs", "reenact ls")
         return project_of(), rows
 
 
@@ -216,5 +216,5 @@ def _concluded(shell: Shell, condition: Expression | None, every: Sequence[Tally
             shell.line({"type": "threshold", "text": condition.text, "holds": holds})
         shell.talk(f"reenact: the threshold {said}: {condition.text}  ({explained(condition, every)})")
         return 0 if holds else 1
-    shell.next("reenact experiment --help  # --threshold 'passed(NAME) >= 0.9'")
+    shell.next("reenact experiment --help")
     return max((_WORST.get(cell.status, 0) for tally in every for cell in tally.cells), default=0)

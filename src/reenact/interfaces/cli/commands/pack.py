@@ -51,7 +51,7 @@ def command(ctx: click.Context, ref: str, output: str, no_check: bool) -> None:
         raise UsageError(
             f"{output} is no name of a bundle",
             cause=f"it must end in {SUFFIX}, so that every command knows it for one",
-            next_command=f"reenact pack {ref} -o {shlex.quote(path.stem or 'run')}{SUFFIX}",
+            next_command=f"reenact pack {shlex.quote(ref)} -o {shlex.quote(path.stem or 'run')}{SUFFIX}",
         )
     with opened(shell, ref) as store:
         run = store.run(whole_run(ref))
@@ -85,7 +85,7 @@ def _tell(shell: Shell, packed: Packed, checked: Checked | None) -> None:
     shell.data(f"{packed.path}: run {tail(packed.runs[0])}{more}, {-(-size // 1024)} KiB")
     tell_findings(shell, packed)
     if checked is None:
-        shell.talk("reenact: not replayed (--no-check): nobody knows yet whether it replays")
+        shell.talk("reenact: not replayed (--no-check): whether it replays is not known yet")
     else:
         shell.talk(f"reenact: replayed in a process of its own: {safe(checked.words)}")
     shell.next(f"reenact replay {shlex.quote(str(packed.path))}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -90,10 +91,12 @@ def command(ctx: click.Context, /, ref: str, judge: str, live: bool, **shown: bo
         raise UsageError(
             "--live has nothing to ask",
             cause="show asks a model only with --judge",
-            next_command=f"reenact show {ref} --judge openai/gpt-4o-mini",
+            next_command=f"reenact show {shlex.quote(ref)} --judge openai/gpt-4o-mini",
         )
     if wanted.field:
-        raise UsageError(f"{ref} names a field", cause="show prints events and runs", next_command=f"reenact cat {ref}")
+        raise UsageError(
+            f"{ref} names a field", cause="show prints events and runs", next_command=f"reenact cat {shlex.quote(ref)}"
+        )
     with opened(shell, ref) as store:
         if wanted.event:
             _event(shell, store, wanted)

@@ -21,7 +21,7 @@ from reenact.store.bundles.text import text_of
     """,
 )
 @click.argument("file", metavar="FILE")
-@click.option("--git", is_flag=True, help="Tell a refusal in the text and end well: git gives up a whole diff else.")
+@click.option("--git", is_flag=True, help="Print errors as text and exit 0, so that git can finish its diff.")
 @click.pass_context
 def command(ctx: click.Context, file: str, git: bool) -> None:
     """Print the bundle FILE as text: what it holds, call by call, without times and without what only a replay needs.

@@ -1,7 +1,8 @@
-"""``reenact timeline``: what was true when in a run, and who made it so."""
+"""``reenact timeline``: the state of a run at any event, and what changed it."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 import click
@@ -29,7 +30,7 @@ _MESSAGES = 12
 @click.command(
     cls=Command,
     name="timeline",
-    short_help="what was true when, and who made it so",
+    short_help="the state at any event, and what changed it",
     example="""
     reenact timeline 7f3c --at search_docs#2
     reenact timeline 7f3c --last-set docs
@@ -45,7 +46,7 @@ _MESSAGES = 12
 def command(
     ctx: click.Context, ref: str, at: str | None, changed: str | None, last_set: str | None, watch: str | None
 ) -> None:
-    """Move in REF (default: @, the last run): what was true when, and who made it so.
+    """Move in REF (default: @, the last run): the state at any event, and what changed it.
 
     Without an option: every event that changed the state; in a run without steps, how the conversation grew. An EVENT
     is a number or a name and count (search_docs#2). REF:4..9 watches that stretch only.
@@ -58,7 +59,9 @@ def command(
     shell = current(ctx)
     wanted = reference(ref)
     if wanted.field:
-        raise UsageError(f"{ref} names a field", cause="a timeline is of a run", next_command=f"reenact cat {ref}")
+        raise UsageError(
+            f"{ref} names a field", cause="a timeline is of a run", next_command=f"reenact cat {shlex.quote(ref)}"
+        )
     if wanted.event and at is None:
         at = wanted.event
     with opened(shell, ref) as store:

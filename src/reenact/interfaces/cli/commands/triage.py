@@ -39,11 +39,11 @@ _TRYING = (
         "--healthy", type=click.IntRange(0, 100_000), default=20, metavar="N", help="Healthy runs beside them (20)."
     ),
     click.option("--expect", "expect_", metavar="EXPR", multiple=True, help="What must hold of each of them, too."),
-    click.option("--repeat", type=click.IntRange(1, 1_000), default=1, metavar="N", help="Run each so often."),
-    click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="So many at a time."),
+    click.option("--repeat", type=click.IntRange(1, 1_000), default=1, metavar="N", help="Run each N times."),
+    click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="Run N in parallel."),
     click.option("--cmd", metavar="CMD", help="Of imported runs: the command line of the agent that they answer."),
     click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Of imported runs: the function to call."),
-    click.option("--fresh", is_flag=True, help="Do what is done already anew."),
+    click.option("--fresh", is_flag=True, help="Ignore cached results and run everything again."),
     click.option("--dry-run", is_flag=True, help="Print what is tried and may cost, and run nothing."),
 )
 _HOW = ("candidates", "every", "healthy", "expect_", "repeat", "workers", "cmd", "entry", "fresh", "dry_run")

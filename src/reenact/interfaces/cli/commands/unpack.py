@@ -26,7 +26,7 @@ from reenact.timetravel.preview import safe
 def command(ctx: click.Context, file: str) -> None:
     """Take the run of FILE, and those that belong to it, into the store, under the ids they were recorded with.
 
-    The same file twice is no second run. What somebody else recorded is shown, and executed only where its code lies
+    The same file twice is no second run. What was recorded elsewhere is shown, and executed only where its code lies
     inside this project, or with --cmd or --entry. Nothing else than the store is written.
     """
     shell = current(ctx)

@@ -230,9 +230,10 @@ def _tell_proof(shell: Shell, added: Added) -> None:
         came = "it fails there, as it must" if golden.expect or not golden.holds else "it holds there"
         shell.talk(f"reenact: proven on the recorded code, {added.code}: {came}")
     if now.status == "passed":
-        shell.talk(f"reenact: it passes now: {now.crossed}")
+        shell.talk(f"reenact: passes on today's code: {now.crossed}")
         return
     first = (now.message or "it differs").splitlines()[0]
-    how = "it fails now" if now.status == "failed" else f"it is {now.status} now"
+    as_it_should = ", as it should until you fix it" if golden.expect else ""
+    how = f"it is {now.status} now" if now.status != "failed" else f"fails on today's code{as_it_should}"
     first = first.removeprefix(f"golden {golden.name} is {now.status}: ")
     shell.talk(f"reenact: {how}: {safe(first)}  ({now.crossed})")

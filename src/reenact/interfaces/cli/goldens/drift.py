@@ -26,7 +26,7 @@ _COLOURS: Mapping[Standing, str] = {"fresh": "green", "unfixed": "yellow", "drif
     """,
 )
 @click.argument("names", metavar="[PATTERN]...", nargs=-1)
-@click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="So many at a time.")
+@click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="Run N in parallel.")
 @click.pass_context
 def command(ctx: click.Context, names: tuple[str, ...], workers: int | None) -> None:
     """Run today's code on the goldens that PATTERN means, by default on all, and say which have drifted: worst first.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -54,16 +55,16 @@ from reenact.timetravel.preview import safe
     help="With --mode review: accept this difference. Of several goldens NAME:EVENT=REASON.",
 )
 @click.option("--accept-all", metavar="REASON", help="With --mode review: accept every other difference too.")
-@click.option("--live", type=click.Choice(("model",)), help="Ask the models anew; tools stay frozen.")
+@click.option("--live", type=click.Choice(("model",)), help="Ask the models again; tools stay frozen.")
 @click.option("--rev", metavar="GITREV", default="", help="Run the code of another revision, in a git worktree.")
 @click.option(
     "--mark", metavar="MARK", default="", help="Run the code that a mark says was deployed, and note what passes."
 )
-@click.option("--repeat", type=click.IntRange(1, 10_000), default=1, metavar="N", help="Run each so often.")
+@click.option("--repeat", type=click.IntRange(1, 10_000), default=1, metavar="N", help="Run each N times.")
 @click.option(
     "--at-least", type=click.IntRange(1, 10_000), metavar="M", help="So many of them must pass. Default: all."
 )
-@click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="So many at a time.")
+@click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="Run N in parallel.")
 @click.option("--report", metavar="DIR", help="Write a Markdown summary, JUnit XML, and a page for each failure.")
 @click.pass_context
 def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: str | None, **how: Any) -> None:
@@ -72,8 +73,8 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     Each is answered from its own recording, kept from the network, and judged by what is expected of it. Exit
     codes: 0 all pass, 1 one fails, 2 there is none, 3 one is stale (a call has no recorded answer, or an answer no
     opinion of the model that judges it), 4 one cannot be read, 5 one touched the world; the highest counts. --mode
-    missing records what is missing, each once: tools stay frozen. --live model asks about each sample whoever
-    judges it.
+    missing records what is missing, each once: tools stay frozen. --live model also asks each judge about
+    each sample.
 
     Each runs in a process of its own.
 
@@ -249,4 +250,4 @@ def _tell(shell: Shell, outcomes: list[Outcome]) -> None:
     bad = next((outcome for outcome in outcomes if outcome.status != "passed"), None)
     if bad is None:
         return
-    shell.next((bad.status in ("stale", "broken") and bad.next_command) or f"reenact show {bad.file}")
+    shell.next((bad.status in ("stale", "broken") and bad.next_command) or f"reenact show {shlex.quote(bad.file)}")

@@ -1,0 +1,135 @@
+"""No message, no help text and no document says what was found hard to read: each phrase has a plainer one."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.once
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PHRASES = {
+    "what was true when": "the state at any event",
+    "who made it so": "what changed it",
+    "no run answers to": "no run matches",
+    "no run fits": "no matching runs",
+    "several runs begin so": "several ids start with this",
+    "there are not so many runs": "there are fewer runs than that",
+    "talk to standard error": "messages go to standard error",
+    "asks anything else than": "makes a different call than",
+    "happen again by itself": "be reproduced on demand",
+    "neither refused nor proven": "untested",
+    "for the reason of the incident": "until the bug is fixed",
+    "must not come back as it was": "a recorded failure kept as a regression test",
+    "so it tells nothing": "so it cannot catch a regression",
+    "it fails now": "fails on today's code",
+    "boundaries crossed": "calls replayed",
+    "order not proven of": "the order of N steps is assumed, not proven",
+    "prefix did not re-enact": "the code no longer reproduces the events before the fork point",
+    "otherwise than": "differently from, a different request",
+    "built otherwise": "different now",
+    "what was never asked": "no recorded answer for this call",
+    "asked anew": "sent live again, asked again",
+    "recorded answers would fit": "more than one recorded call matches",
+    "a whole run is needed here": "takes a whole run; remove ':8'",
+    "behind the colon": "remove ':8'",
+    "is not a label": "labels are written key=value",
+    "a label is written": "labels are written key=value",
+    "frozen: everything before": "before event N: all frozen",
+    "what comes of it": "the result",
+    "what is seen.": "what is recorded",
+    "what is done already anew": "run everything again",
+    "each so often": "N times",
+    "so many at a time": "run N in parallel",
+    "at most so many": "at most N",
+    "gives up a whole diff": "so that git can finish its diff",
+    "comes to the same end": "stops at the same place",
+    "can say which of them comes first": "their order is undetermined",
+    "content coding and all": "exactly as received, including compression",
+    "nothing has to be imported": "decorate in-process tools",
+    "also prints the same": "also requires identical output",
+    "whenever that is": "immediately",
+    "has no place in the order any more": "is not in the recorded order",
+    "its answer may wait for what we answer": "the answer may depend on one that we hold",
+    "a recording has brought nothing": "sessions restored from a recording have no live state",
+}
+"""What was hard to read, in lower case, and how it is said."""
+
+EXCEPT = {
+    "src/reenact/testing/goldens/causes.py": {"what was never asked"},
+    "src/reenact/testing/goldens/refusing.py": {"comes to the same end"},
+    "docs/how-to/fix-first.md": {"boundaries crossed"},
+    "docs/how-to/goldens-in-ci.md": {"boundaries crossed"},
+}
+"""Where a phrase still is: what is not there any more is taken off."""
+
+
+SUBJECTS = re.compile(r"\b(nobody|somebody|whoever)\b")
+"""Persons that are none: a message names the program, the client, the answer."""
+EXCEPT_SUBJECTS = {
+    "src/reenact/interfaces/cli/commands/flag.py",  # an example: "somebody else's order"
+    "src/reenact/testing/goldens/adding.py",
+    "src/reenact/testing/goldens/writing.py",
+}
+
+
+@functools.cache
+def _said(path: Path) -> str:
+    """What a file says to its reader: all of a document; of a module the literals, and the help of its commands."""
+    text = path.read_text(encoding="utf-8")
+    return " ".join((text if path.suffix == ".md" else " ¦ ".join(_literals(ast.parse(text)))).lower().split())
+
+
+def _literals(tree: ast.Module) -> Iterator[str]:
+    prose = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            is_command = any("command" in ast.unparse(each) for each in getattr(node, "decorator_list", ()))
+            prose |= {id(each.value) for each in node.body if isinstance(each, ast.Expr) and not is_command}
+        elif isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            yield node.value
+
+
+def found() -> dict[str, set[str]]:
+    """The phrases that each file has."""
+    files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
+    assert len(files) > 500, "the sources were not found"
+    said = {path.relative_to(ROOT).as_posix(): _said(path) for path in files}
+    return {
+        name: there
+        for name, text in said.items()
+        if (there := {phrase for phrase in PHRASES if re.search(rf"\b{re.escape(phrase)}", text)})
+    }
+
+
+def test_no_text_says_what_was_hard_to_read() -> None:
+    assert found() == EXCEPT, "say it as PHRASES does"
+
+
+def test_no_message_is_about_nobody() -> None:
+    modules = [path for path in (ROOT / "src").rglob("*.py") if SUBJECTS.search(_said(path))]
+    assert {path.relative_to(ROOT).as_posix() for path in modules} == EXCEPT_SUBJECTS
+
+
+@pytest.mark.parametrize(
+    ("text", "heard"),
+    [
+        ('raise UsageError("no run fits")', {"no run fits"}),
+        ('raise UsageError(f"{name}: it tells, so it " f"tells nothing {why}")', {"so it tells nothing"}),
+        ('@click.command()\ndef ls():\n    """Show at most so many."""', {"at most so many"}),
+        ('def ls():\n    """Show at most so many."""', set()),
+        ("no_run_fits = 1  # no run fits", set()),
+    ],
+)
+def test_only_what_a_user_reads_is_looked_at(text: str, heard: set[str], tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(text)
+    assert {phrase for phrase in PHRASES if phrase in _said(module)} == heard
