@@ -253,7 +253,6 @@ BEGINNINGS = (
     *("resend OK:0 --dry-run", "import har 'my run.har' --dry-run", "unpack 'my run.reenact'", "init", "resume OK"),
     *(
         "pack OK -o more.reenact",
-        "record -- python agent.py",
         "show 'my run.reenact'",
         "migrate --dry-run",
         "fork OK:1",
