@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import grpc
@@ -16,8 +18,9 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceResponse,
 )
 
+from reenact.facts.features import Case, Features, fingerprint
 from reenact.facts.run import Run, Status
-from reenact.interop.otlp.measures import Instrument, Measurement, cold_case, of_run
+from reenact.interop.otlp.measures import Instrument, Measurement, Named, cold_case, of_run
 from reenact.interop.otlp.summing import MOST, Sums, as_protobuf
 from tests.http.server import Server
 from tests.interop.conftest import Tried
@@ -245,14 +248,45 @@ def test_the_programs_own_instruments_take_them_and_its_random_is_untouched(desk
 
 
 def test_a_failed_run_and_a_cold_one_are_counted() -> None:
-    run = Run(id="r", agent="desk", started_us=5, origin_us=0, status=Status.FAILED, error="ValueError: no", ended_us=9)
-    found = {each.instrument.name: each for each in of_run(run, 1, 2)}
+    def of(status: Status, error: str, features: Features) -> dict[str, Measurement]:
+        run = Run(id="r", agent="desk", started_us=5, origin_us=0, status=status, error=error, ended_us=9)
+        return {each.instrument.name: each for each in of_run(run, 1, 2, features, Named())}
+
+    failed = Features(error="ValueError", template="no")
+    found = of(Status.FAILED, "ValueError: no", failed)
     assert dict(found["reenact.run.failures"].attributes) == {"gen_ai.agent.name": "desk", "error.type": "ValueError"}
     assert "reenact.cold_cases" not in found
-    lost = Run(id="r", agent="desk", started_us=5, origin_us=0, status=Status.OK, degraded=("the disk is full",))
-    found = {each.instrument.name: each for each in of_run(lost, 1, 2)}
-    assert found["reenact.cold_cases"] == cold_case("desk", "ok")
-    assert dict(cold_case("desk", "ok", "f1").attributes)["reenact.fingerprint"] == "f1"
+    bare = Features(cold=("tool_calls",))
+    found = of(Status.OK, "", bare)
+    assert found["reenact.cold_cases"] == cold_case("desk", "ok", fingerprint(Case.COLD, bare))
+    both = replace(failed, cold=("tool_calls",))
+    found = of(Status.FAILED, "ValueError: no", both)
+    assert found["reenact.cold_cases"] == cold_case("desk", "failed", fingerprint(Case.FAILED, failed))
+
+
+def test_a_cold_run_is_counted_by_the_name_of_its_group(desk: Tried, receiver: Receiver) -> None:
+    desk.writes("reenact.toml", f"[otel]\nendpoint = {receiver.server.url!r}\n")
+    desk.writes(
+        "agent.py",
+        "import reenact, threading\n"
+        "@reenact.tool(effect='read')\n"
+        "def connect(host):\n"
+        "    return threading.Lock()\n"
+        "connect('db')\n",
+    )
+    done = desk.reenact("record", "--agent", "desk", "--", "python", "agent.py")
+    assert done.code == 0, done.err.decode()
+    found = metrics(receiver.measured[-1])["reenact.cold_cases"]
+    ((key, counted),) = points(found, "gen_ai.agent.name", "reenact.fingerprint").items()
+    line = json.loads(desk.reenact("--json", "ls", "--cold").out)
+    assert (key, counted.as_int) == (("desk", line["fingerprint"]), 1) and found.sum.is_monotonic
+    assert set(said(counted)) == {"gen_ai.agent.name", "reenact.run.status", "reenact.fingerprint"}
+
+
+def test_the_first_hundred_fingerprints_are_named() -> None:
+    named = Named()
+    assert [named(f"f{n}") for n in range(100)] == [f"f{n}" for n in range(100)]
+    assert (named("f100"), named("f7"), named("f100")) == ("other", "f7", "other")
 
 
 def test_sets_of_attributes_are_bounded() -> None:

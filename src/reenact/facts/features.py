@@ -28,6 +28,12 @@ LONGEST: Final = 120
 STEPS: Final = 3
 """Last steps that count."""
 
+MOST_NAMED: Final = 100
+"""Fingerprints that metrics name; the rest is counted together."""
+
+OTHER: Final = "other"
+"""What the rest is called."""
+
 _NAMING: Final = "1"
 """Of fingerprints: they stay what they are when other features are written."""
 

@@ -33,12 +33,19 @@ from reenact.interop.otlp.intake import (
 )
 from reenact.interop.otlp.receiving import Received, Receiver, reason
 
+Scrape = Callable[[], bytes]
+"""Makes the page of metrics."""
 Told = Callable[[Received, int], None]
 """Is told of each request that was taken, and how many spans it brought."""
 
+METRICS_PATH: Final = "/metrics"
+METRICS_MEDIA: Final = "text/plain; version=0.0.4; charset=utf-8"
+"""Where Prometheus asks, and the content type of its text format."""
+_PLAIN: Final = "text/plain; charset=utf-8"
 _SMALL: Final = 1 << 20
 _PASSED_OVER: Final = 256 << 20
 """Bytes of a refused request that are read and thrown away, at most."""
+_UNKNOWN: Final = 401
 _PATIENCE_S: Final = 30.0
 _GRACE_S: Final = 5.0
 _SERVICES: Final = {
@@ -82,10 +89,11 @@ def is_loopback(host: str) -> bool:
 class _Desk:
     """What both ways in share: who may, how much, and what becomes of it."""
 
-    def __init__(self, receiver: Receiver, token: str, told: Told) -> None:
+    def __init__(self, receiver: Receiver, token: str, told: Told, scrape: Scrape | None = None) -> None:
         self._receiver = receiver
         self._token = token
         self._told = told
+        self._scrape = scrape
         self._large = threading.BoundedSemaphore(1)
 
     def admits(self, shown: str) -> bool:
@@ -115,8 +123,21 @@ class _Desk:
         self._told(received, sum(count for _, count in received.runs))
         return received
 
+    def scraped(self) -> bytes:
+        """The page of metrics.
 
-def listen(address: Address, receiver: Receiver, token: str, told: Told) -> Listening:
+        Raises:
+            Unfit: There is none, or the store cannot be read.
+        """
+        if self._scrape is None:
+            raise Unfit(404, "UNIMPLEMENTED", "there are no metrics here")
+        try:
+            return self._scrape()
+        except ReenactError as error:
+            raise Unfit(503, "UNAVAILABLE", reason(error)) from None
+
+
+def listen(address: Address, receiver: Receiver, token: str, told: Told, scrape: Scrape | None = None) -> Listening:
     """Take requests over HTTP, each in a thread of its own.
 
     Args:
@@ -124,11 +145,12 @@ def listen(address: Address, receiver: Receiver, token: str, told: Told) -> List
         receiver: Keeps them.
         token: What senders must show; empty for nothing.
         told: Is told of each.
+        scrape: Makes the page that Prometheus asks for; None for none.
 
     Raises:
         UsageError: Nothing can listen there.
     """
-    desk = _Desk(receiver, token, told)
+    desk = _Desk(receiver, token, told, scrape)
     made = type("Handler", (_Handler,), {"desk": desk})
     kind = type("Server", (_Server,), {"address_family": _family(address.host)})
     try:
@@ -161,6 +183,10 @@ def _family(host: str) -> socket.AddressFamily:
 
 def _shown(host: str) -> str:
     return f"[{host}]" if ":" in host else host
+
+
+def _unshown() -> Unfit:
+    return Unfit(401, "UNAUTHENTICATED", "show the token: authorization: Bearer …")
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -197,8 +223,17 @@ class _Handler(BaseHTTPRequestHandler):
                 left -= len(data)
 
     def do_GET(self) -> None:
-        """A person looks."""
-        self._answer(200, "text/plain", b"reenact takes OTLP here: POST /v1/traces, /v1/logs\n")
+        """A person looks, or Prometheus scrapes."""
+        if self.path.partition("?")[0] != METRICS_PATH:
+            said = f"reenact takes OTLP here: POST {', '.join(PATHS)}; metrics: GET {METRICS_PATH}\n"
+            self._answer(200, _PLAIN, said.encode())
+            return
+        try:
+            if not self.desk.admits(self.headers.get("authorization", "")):
+                raise _unshown()
+            self._answer(200, METRICS_MEDIA, self.desk.scraped())
+        except Unfit as error:
+            self._answer(error.status, _PLAIN, f"{error}\n".encode("utf-8", "replace"))
 
     def _take(self, media: str) -> bytes:
         length = self.headers.get("content-length", "")
@@ -207,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
         if field is None:
             raise Unfit(404, "UNIMPLEMENTED", f"only {' and '.join(PATHS)} are taken here")
         if not self.desk.admits(self.headers.get("authorization", "")):
-            raise Unfit(401, "UNAUTHENTICATED", "show the token: authorization: Bearer …")
+            raise _unshown()
         if not length.isdigit():
             raise Unfit(411, "INVALID_ARGUMENT", "say the length of the body: content-length")
         if int(length) > LARGEST:
@@ -226,6 +261,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_response(status)
             self.send_header("Content-Type", media)
             self.send_header("Content-Length", str(len(body)))
+            if status == _UNKNOWN:
+                self.send_header("WWW-Authenticate", "Bearer")
             self.end_headers()
             self.wfile.write(body)
             self.wfile.flush()
@@ -270,7 +307,7 @@ def _router(grpc: Any, desk: _Desk) -> Any:
         def export(body: bytes, context: Any) -> bytes:
             try:
                 if not desk.admits(dict(context.invocation_metadata()).get("authorization", "")):
-                    raise Unfit(401, "UNAUTHENTICATED", "show the token: authorization: Bearer …")
+                    raise _unshown()
                 with desk.room_for(len(body)):
                     received = desk.take(body, PROTOBUF, field)
             except Unfit as error:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from reenact.facts.call import Call, Failure, Json, Kind, Outcome, Stream, Value
 from reenact.facts.dialects import read, recognise
 from reenact.facts.event import Event
+from reenact.facts.noticing import Noticing
 from reenact.facts.policy import Policy
 from reenact.facts.reading import Reading
 from reenact.facts.record import (
@@ -82,6 +83,7 @@ class Tap:
         self._inline = policy.otel_content == "inline"
         self._metrics = "" if policy.otel_metrics == "off" else policy.otel_metrics
         self._counts: Counter[Sort] = Counter()
+        self._noticing = Noticing()
         self._sender = resource(run, version("reenact"))
         self._course = Course(run, run.started_us, policy.otel_dialect, caller)
         self._exporter = exporter
@@ -95,6 +97,8 @@ class Tap:
     def __call__(self, records: Sequence[Record]) -> None:
         """See what the gate has let through. A fault of ours costs the run's further spans, which are counted."""
         for record in records:
+            if self._metrics:
+                self._noticing.see(record)
             see = _SEEN_BY.get(type(record))
             if see is not None:
                 see(self, record)
@@ -184,7 +188,11 @@ class Tap:
         self._send(self._course.closed(record.run, self._ends.get(Kind.INPUT), self._ends.get(Kind.OUTPUT)))
         if self._metrics:
             counts = self._counts
-            self._exporter.measure(self._sender, of_run(record.run, counts[Sort.MODEL], counts[Sort.TOOL]))
+            found = self._noticing.features(record.run)
+            named = self._exporter.named
+            self._exporter.measure(
+                self._sender, of_run(record.run, counts[Sort.MODEL], counts[Sort.TOOL], found, named)
+            )
 
     def _tell(self, held: _Call) -> None:
         event = held.event

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from reenact.facts.call import Json, Kind
+from reenact.facts.features import MOST_NAMED, OTHER, Case, Features, case_of, fingerprint
 from reenact.facts.run import Run, Status
 from reenact.interop.otlp.recounting import Seen, recounted, wrong
 from reenact.interop.otlp.spelling import provider_of
@@ -138,12 +139,14 @@ def _of_model(seen: Seen, took: float, names: str) -> Iterator[Measurement]:
             yield _measured(usage, counts[word], {**who, **more})
 
 
-def of_run(run: Run, models: int, tools: int) -> Iterator[Measurement]:
+def of_run(run: Run, models: int, tools: int, features: Features, named: Callable[[str], str]) -> Iterator[Measurement]:
     """What a run that has ended adds.
 
     Args:
         run: The run.
         models, tools: How many models and tools it has called.
+        features: What it is compared with others by.
+        named: Gives the name under which a fingerprint is counted (``Named``).
     """
     failed = run.status not in (Status.OK, Status.RECORDING)
     error = (run.error.partition(": ")[0] or run.status.value) if failed else None
@@ -156,17 +159,36 @@ def of_run(run: Run, models: int, tools: int) -> Iterator[Measurement]:
     yield _measured(_RUNS, 1, {**who, "reenact.run.status": run.status.value})
     if failed:
         yield _measured(_FAILURES, 1, {**who, "error.type": error})
-    if run.degraded:
-        yield cold_case(run.agent, run.status.value)
+    if features.cold:
+        case = case_of(run.status, run.flagged, features) or Case.COLD
+        yield cold_case(run.agent, run.status.value, named(fingerprint(case, features, run.flag or "")))
 
 
-def cold_case(agent: str, outcome: str, fingerprint: str = "") -> Measurement:
+class Named:
+    """The fingerprints that are named in metrics: the first hundred that come, the rest is ``other``.
+
+    A sum that has been sent cannot be taken back, so what is named is named from its beginning; what comes often is
+    among the first.
+    """
+
+    def __init__(self, most: int = MOST_NAMED) -> None:
+        self._most = most
+        self._names: dict[str, None] = {}
+
+    def __call__(self, fingerprint: str) -> str:
+        """The name under which a fingerprint is counted."""
+        if len(self._names) < self._most:
+            self._names[fingerprint] = None
+        return fingerprint if fingerprint in self._names else OTHER
+
+
+def cold_case(agent: str, outcome: str, fingerprint: str) -> Measurement:
     """One run that cannot be replayed.
 
     Args:
         agent: Whose it is.
         outcome: How it ended: the status of the run.
-        fingerprint: Of the group of like cases; empty where none has been built.
+        fingerprint: Of the group of like cases, as it is counted.
     """
     who = {"gen_ai.agent.name": agent, "reenact.run.status": outcome, "reenact.fingerprint": fingerprint}
     return _measured(_COLD, 1, who)

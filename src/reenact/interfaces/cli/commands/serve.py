@@ -19,6 +19,7 @@ from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interop.otlp.listening import Address, Listening, is_loopback, listen, listen_rpc
 from reenact.interop.otlp.receiving import Received, Receiver
+from reenact.interop.prometheus import Page
 from reenact.timetravel.plain import run_data
 from reenact.timetravel.preview import safe
 
@@ -49,6 +50,9 @@ def command(ctx: click.Context, bind: str, grpc: str | None, token_env: str | No
     The run of a trace is in the store when its request is answered. Spans of the same trace that come later are laid
     to it: the run is made anew under its id. Records of logs go to the spans they are on. Metrics are not taken.
 
+    GET /metrics answers Prometheus: how many runs of each agent failed or cannot be replayed, by the group that
+    reenact triage puts them in.
+
     It listens on this machine alone. With --bind to another address senders must show a token (authorization: Bearer
     …), and --token-env names the variable that holds it. gRPC needs reenact[otel].
     """
@@ -61,7 +65,7 @@ def command(ctx: click.Context, bind: str, grpc: str | None, token_env: str | No
         receiver = Receiver(store, policy_of(load_settings()), CLOCK, ENTROPY)
         closing.callback(_join, shell, receiver, every=True)  # when nothing listens any more
         told = _Told(shell)
-        listening = [listen(web, receiver, token, told)]
+        listening = [listen(web, receiver, token, told, Page(store).text)]
         closing.callback(listening[0].close)
         spoken, why = listen_rpc(rpc, receiver, token, told)
         if spoken is not None:
