@@ -78,6 +78,8 @@ SLOW = {
     "look_up[100000]": 2,
     "watch[100000]": 3,
     "run_goldens_of_20": 3,
+    "build_features": 2,
+    "triage[100000]": 2,
     "langgraph_history": 1,
     "langgraph_newest": 1,
     "kept_grows": 1,
@@ -103,6 +105,7 @@ def rows(*, full: bool) -> list[Row]:
         *moving(full=full),
         *finding(100_000 if full else 10_000),
         *testing(full=full),
+        *triaging(full=full),
         *beside_engines(),
         *starting(),
     ]
@@ -299,6 +302,24 @@ def testing(*, full: bool) -> list[Row]:
         Row("  the agent's own, which comes to it", Figure(case, "own_ms"), "ms"),
         Row("find 1,000 goldens", Figure("find_goldens[1000]", "ms"), "ms", "most", 1000),
     ]
+
+
+def triaging(*, full: bool) -> list[Row]:
+    """What it costs to see what fails alike; ``full`` adds the triage of 100,000 runs."""
+    closes, older = "close_features[100]", "build_features[1000]"
+    found = [
+        Row("what a run is compared by, when it closes", Figure(closes, "close_ms"), "ms", "most", 2),
+        Row("  a record before that", Figure(closes, "record_us"), "µs"),
+        Row("the same of older runs, and kits: of 1,000, a run", Figure(older, "run_ms"), "ms"),
+        Row("triage of 1,000 runs, with its start", Figure("triage[1000]", "s"), "s", "most", 0.3),
+        Row("  by the clock", Figure("triage[1000]", "clock_s"), "s"),
+    ]
+    if full:
+        found += [
+            Row("triage of 100,000 runs, with its start", Figure("triage[100000]", "s"), "s", "most", 5),
+            Row("  by the clock", Figure("triage[100000]", "clock_s"), "s"),
+        ]
+    return found
 
 
 def beside_engines() -> list[Row]:

@@ -58,6 +58,7 @@ from bench.cases.states import (
 )
 from bench.cases.traces import import_traces
 from bench.cases.travel import diff, list_steps, look_up, watch
+from bench.cases.triage import build_features, close_features, triage
 
 CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
     function.__name__: function
@@ -123,6 +124,9 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         vcr_first_chunk,
         vcr_http,
         watch,
+        build_features,
+        close_features,
+        triage,
     )
 }
 

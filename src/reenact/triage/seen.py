@@ -6,15 +6,21 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from reenact.abc.store import Store
 from reenact.errors import ReenactError, RunNotFound, StoreError
 from reenact.facts.features import Case, Features, case_of, fingerprint
+from reenact.facts.late import late
 from reenact.facts.run import Run, Status
 from reenact.store.feature_rows import Featured
 from reenact.store.sqlite import SqliteStore
-from reenact.triage.featuring import features_of, looked_at
+
+if TYPE_CHECKING:
+    from reenact.triage.featuring import features_of, looked_at
+else:
+    features_of = late("reenact.triage.featuring", "features_of")
+    looked_at = late("reenact.triage.featuring", "looked_at")
 
 HEALTHY: Final = 100
 """Healthy runs of an agent whose kits are looked at, at least: what a group lacks more often is compared with them."""

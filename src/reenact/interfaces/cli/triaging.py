@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from typing import TYPE_CHECKING
 
 from reenact.abc.sources import CLOCK
 from reenact.facts.call import Json
@@ -16,10 +17,12 @@ from reenact.interfaces.cli.shell import Shell, columns, paint
 from reenact.testing.experiments.statistics import Share as Proportion
 from reenact.testing.experiments.statistics import difference
 from reenact.timetravel.preview import ago, clip, safe
-from reenact.triage.cold import Reason
 from reenact.triage.groups import Group, Novelty
 from reenact.triage.seen import Seen
 from reenact.triage.sharing import LEAST, Share, Trait
+
+if TYPE_CHECKING:
+    from reenact.triage.cold import Reason
 
 _SHOWN = 3
 _HUGE = 100
