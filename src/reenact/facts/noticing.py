@@ -10,14 +10,14 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from reenact.facts.call import Call, EndKind, Failure, Fidelity, Json, Kind, Outcome, Value, calls_a_tool
 from reenact.facts.compression import Decoder
-from reenact.facts.dialects import read
 from reenact.facts.features import MOST, STEPS, Features, clipped, ended_with, some
 from reenact.facts.imported import is_imported, times_known
 from reenact.facts.large import is_large, is_withheld
+from reenact.facts.late import late
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.record import (
     CallIssued,
@@ -35,6 +35,11 @@ from reenact.facts.thinned import why_thinned
 from reenact.facts.traced import SPAN, Grade, is_traced, is_traced_model, reading_in
 from reenact.facts.unstored import MODELS, Asking, item_of
 from reenact.facts.values import jsonable
+
+if TYPE_CHECKING:
+    from reenact.facts.dialects import read
+else:
+    read = late("reenact.facts.dialects", "read")
 
 LARGEST: Final = 32 << 10
 """Bytes of an answer whose form is looked at."""

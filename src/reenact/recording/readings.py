@@ -10,10 +10,10 @@ import collections
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from reenact.facts.call import Call, Json, Kind
-from reenact.facts.dialects import read, recognise
+from reenact.facts.late import late
 from reenact.facts.record import (
     CallIssued,
     CallSettled,
@@ -28,6 +28,12 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Run
 from reenact.recording.tallies import belongs
+
+if TYPE_CHECKING:
+    from reenact.facts.dialects import read, recognise
+else:
+    read = late("reenact.facts.dialects", "read")
+    recognise = late("reenact.facts.dialects", "recognise")
 
 LARGEST = 4 << 20
 """Answers above this many bytes are read when somebody looks at them."""

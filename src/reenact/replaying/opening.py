@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
 from reenact.facts.imported import is_imported
 from reenact.facts.keys import rules_of
 from reenact.facts.known import NONE, RULE, Known
+from reenact.facts.late import late
 from reenact.facts.policy import Policy
 from reenact.facts.removed import REMOVED, listed
 from reenact.facts.run import Run
@@ -19,9 +21,14 @@ from reenact.replaying.relocating import renaming
 from reenact.replaying.requests import Preamble
 from reenact.replaying.revision import Tree
 from reenact.replaying.session import ReplaySession
-from reenact.replaying.told_tools import ConversedSession
-from reenact.replaying.traced_session import TracedSession
 from reenact.seams.setting import variables_now
+
+if TYPE_CHECKING:
+    from reenact.replaying.told_tools import ConversedSession
+    from reenact.replaying.traced_session import TracedSession
+else:  # what was imported is replayed by them, and they read every protocol of models
+    ConversedSession = late("reenact.replaying.told_tools", "ConversedSession")
+    TracedSession = late("reenact.replaying.traced_session", "TracedSession")
 
 
 def open_session(recording: Recording, options: Options, tree: Tree | None = None) -> ReplaySession:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from reenact.abc.bodies import UNPROVEN, WITHHELD
 from reenact.abc.redaction import Redactor
@@ -60,7 +60,6 @@ from reenact.replaying.report import without_credentials
 from reenact.replaying.saying import Saying
 from reenact.replaying.tally import Tally
 from reenact.replaying.tape import Tape
-from reenact.replaying.traced import TracedMatcher
 from reenact.replaying.unmade import count_inside, unmade
 from reenact.replaying.unseen import Unseen
 from reenact.seams import lanes
@@ -73,6 +72,9 @@ from reenact.seams.looks import NOTE as LOOK
 from reenact.seams.restating import restated
 from reenact.seams.strands import release
 from reenact.seams.watch import WATCH
+
+if TYPE_CHECKING:
+    from reenact.replaying.traced import TracedMatcher
 
 T = TypeVar("T")
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import _thread
+from typing import TYPE_CHECKING
 
-from reenact.facts.dialects import stateless_model_request
+from reenact.facts.late import late
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.seams import (
@@ -30,6 +31,11 @@ from reenact.seams import (
     websockets,
 )
 from reenact.seams.http.exchange import stateless_tests
+
+if TYPE_CHECKING:
+    from reenact.facts.dialects import stateless_model_request
+else:
+    stateless_model_request = late("reenact.facts.dialects", "stateless_model_request")
 
 _lock = _thread.allocate_lock()
 _installed = False

@@ -9,16 +9,24 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Failure, Json, Kind, Stream, Value
 from reenact.facts.checkpoint import Checkpoint, Snapshot
-from reenact.facts.dialects import read, recognise, sort_of
 from reenact.facts.event import Event
+from reenact.facts.late import late
 from reenact.facts.reading import Reading
 from reenact.facts.traced import is_traced_model, reading_in
 from reenact.facts.values import decode, jsonable
 from reenact.store.check_sums import damaged
+
+if TYPE_CHECKING:
+    from reenact.facts.dialects import read, recognise, sort_of
+else:
+    read = late("reenact.facts.dialects", "read")
+    recognise = late("reenact.facts.dialects", "recognise")
+    sort_of = late("reenact.facts.dialects", "sort_of")
 
 PROMPT_VERSION = "prompt_version"
 """Name of the note that says which version of the prompt was in use."""

@@ -15,13 +15,19 @@ from decimal import Decimal
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Json, Kind, Stream
-from reenact.facts.dialects import read, recognise
 from reenact.facts.event import Event
+from reenact.facts.late import late
 from reenact.timetravel.readings import reading_of
+
+if TYPE_CHECKING:
+    from reenact.facts.dialects import read, recognise
+else:
+    read = late("reenact.facts.dialects", "read")
+    recognise = late("reenact.facts.dialects", "recognise")
 
 PROVIDERS: Mapping[str, str] = {
     "anthropic": "anthropic",

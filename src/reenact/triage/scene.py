@@ -6,17 +6,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from reenact.abc.store import Recording, Store
 from reenact.errors import StoreError
 from reenact.facts.call import Effect, Json, Kind, Stream, Value, calls_a_tool
-from reenact.facts.dialects import read, recognise
 from reenact.facts.event import Event
+from reenact.facts.late import late
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run, Totals
 from reenact.facts.traced import is_traced_model, reading_in
 from reenact.store.nesting import holder_of
 from reenact.triage.requests import Request, is_embedding, model_tools, request_of, traceparent_in
+
+if TYPE_CHECKING:
+    from reenact.facts.dialects import read, recognise
+else:
+    read = late("reenact.facts.dialects", "read")
+    recognise = late("reenact.facts.dialects", "recognise")
 
 PROCESS = "kit.process"
 REVISION = "kit.revision"

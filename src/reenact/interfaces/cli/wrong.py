@@ -13,16 +13,17 @@ from reenact.facts.ids import tail
 from reenact.facts.late import late
 from reenact.facts.run import Run
 from reenact.interfaces.cli.shell import Shell, columns, paint
-from reenact.store.bundles import BundleStore
 from reenact.timetravel import preview
 from reenact.timetravel.cost import prices, reading_cost
 from reenact.timetravel.decisive import decisive_steps, is_asked_for
 from reenact.timetravel.suspicious import Look
 
 if TYPE_CHECKING:
+    from reenact.store.bundles import BundleStore
     from reenact.testing.expectations.asking import protocol_of
     from reenact.testing.pointing import Inquiry, Pointed, asked, inquiry, kept
 else:
+    BundleStore = late("reenact.store.bundles", "BundleStore")
     protocol_of = late("reenact.testing.expectations.asking", "protocol_of")
     Inquiry = late("reenact.testing.pointing", "Inquiry")
     Pointed = late("reenact.testing.pointing", "Pointed")

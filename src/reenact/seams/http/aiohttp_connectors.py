@@ -23,8 +23,6 @@ from reenact.seams.http.outgoing import Outgoing, going_out
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.turns import rejoin_cancelled
 
-TRIGGERS: tuple[str, ...] = ("aiohttp.connector",)
-
 _ASKED = "_reenact_asked"
 """What the agent asked with a request that goes out as another one; without a body where that is the same."""
 

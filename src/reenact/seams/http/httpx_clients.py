@@ -24,8 +24,6 @@ from reenact.seams.lanes import Lane, inside, listening
 from reenact.seams.resting import Resting
 from reenact.seams.turns import closed, closed_again, rejoin_cancelled
 
-TRIGGERS: tuple[str, ...] = ("httpx", "httpx2")
-
 
 def patch(module: ModuleType) -> None:
     """Intercept the clients of one httpx-like module. Does nothing twice: ``httpx2.alias_httpx`` gives one module

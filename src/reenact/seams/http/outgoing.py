@@ -21,8 +21,6 @@ from reenact.abc.session import Live
 from reenact.seams import patching
 from reenact.seams.lanes import Lane, listening
 
-TRIGGERS: tuple[str, ...] = ("botocore.auth",)
-
 _LENGTH: Final = "content-length"
 _HOST: Final = "host"
 _CHECKSUMS: Final = ("content-md5", "digest", "content-digest", "x-amz-checksum-")

@@ -25,8 +25,6 @@ from reenact.seams.http.stdlib_by_hand import Held
 from reenact.seams.http.wire import Player, Recorder
 from reenact.seams.lanes import Lane, listening
 
-TRIGGERS: tuple[str, ...] = ("http.client",)
-
 _UNDER_WAY = "_reenact_under_way"
 _TLS_PORT = 443
 

@@ -23,8 +23,6 @@ from reenact.seams.http.sockets import PlayedSocket, World, buffered, tapped
 from reenact.seams.http.wire import Player, Recorder
 from reenact.seams.lanes import Lane, listening
 
-TRIGGERS: tuple[str, ...] = ("urllib3.connectionpool",)
-
 _DEFERRED = "_reenact_deferred"
 _PORTS = {"http": 80, "https": 443}
 _TLS = ("cert_reqs", "ca_certs", "ca_cert_dir", "cert_file", "key_file", "key_password")

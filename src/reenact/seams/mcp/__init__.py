@@ -9,16 +9,36 @@ name), each message that the server begins is one, and what the agent answers to
 
 from __future__ import annotations
 
-from reenact.seams.mcp import faults, sessions, transports
+from typing import TYPE_CHECKING
+
+from reenact.facts.late import late
+from reenact.seams.mcp import faults
 from reenact.seams.patching import when_imported
+
+if TYPE_CHECKING:
+    from reenact.seams.mcp.sessions import patch as patch_sessions
+    from reenact.seams.mcp.transports import (
+        patch_inprocess,
+        patch_memory,
+        patch_sse,
+        patch_stdio,
+        patch_streamable_http,
+    )
+else:
+    patch_sessions = late("reenact.seams.mcp.sessions", "patch")
+    patch_inprocess = late("reenact.seams.mcp.transports", "patch_inprocess")
+    patch_memory = late("reenact.seams.mcp.transports", "patch_memory")
+    patch_sse = late("reenact.seams.mcp.transports", "patch_sse")
+    patch_stdio = late("reenact.seams.mcp.transports", "patch_stdio")
+    patch_streamable_http = late("reenact.seams.mcp.transports", "patch_streamable_http")
 
 
 def install() -> None:
     """Hook the client as soon as the program imports it; imports none of it itself. Idempotent."""
     faults.install()
-    when_imported("mcp.client.session", sessions.patch)
-    when_imported("mcp.client.stdio", transports.patch_stdio)
-    when_imported("mcp.client.streamable_http", transports.patch_streamable_http)
-    when_imported("mcp.client.sse", transports.patch_sse)
-    when_imported("mcp.client._memory", transports.patch_memory)
-    when_imported("mcp.client.client", transports.patch_inprocess)
+    when_imported("mcp.client.session", patch_sessions)
+    when_imported("mcp.client.stdio", patch_stdio)
+    when_imported("mcp.client.streamable_http", patch_streamable_http)
+    when_imported("mcp.client.sse", patch_sse)
+    when_imported("mcp.client._memory", patch_memory)
+    when_imported("mcp.client.client", patch_inprocess)

@@ -6,12 +6,23 @@ have on the wire. In a replay nothing is sent: a channel is an object that conne
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from reenact.facts.late import late
 from reenact.seams import patching
-from reenact.seams.rpc import blocking, connectivity, coroutines
+
+if TYPE_CHECKING:
+    from reenact.seams.rpc.blocking import patch as patch_calls
+    from reenact.seams.rpc.connectivity import patch as patch_connectivity
+    from reenact.seams.rpc.coroutines import patch as patch_coroutines
+else:
+    patch_calls = late("reenact.seams.rpc.blocking", "patch")
+    patch_connectivity = late("reenact.seams.rpc.connectivity", "patch")
+    patch_coroutines = late("reenact.seams.rpc.coroutines", "patch")
 
 
 def install() -> None:
     """Intercept both APIs as soon as the program imports them; imports neither itself. Idempotent."""
-    patching.when_imported("grpc._channel", blocking.patch)
-    patching.when_imported("grpc._channel", connectivity.patch)
-    patching.when_imported("grpc.aio._channel", coroutines.patch)
+    patching.when_imported("grpc._channel", patch_calls)
+    patching.when_imported("grpc._channel", patch_connectivity)
+    patching.when_imported("grpc.aio._channel", patch_coroutines)

@@ -6,10 +6,12 @@ takes ordinals, timer identities or turns: what a live transport starts exists o
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from reenact.facts.late import late
 from reenact.seams.gate import Gate
 from reenact.seams.patching import when_imported
 from reenact.seams.strands import (
-    anyio_hooks,
     awaited_signals,
     deadlines,
     dropped,
@@ -19,9 +21,18 @@ from reenact.seams.strands import (
     pools,
     signals,
     threads,
-    trio_hooks,
-    uvloop_hooks,
 )
+
+if TYPE_CHECKING:
+    from reenact.seams.strands.anyio_hooks import patch as patch_anyio
+    from reenact.seams.strands.trio_hooks import patch as patch_trio
+    from reenact.seams.strands.uvloop_hooks import patch as patch_uvloop
+    from reenact.seams.strands.uvloop_hooks import unwatch as unwatch_uvloop
+else:
+    patch_anyio = late("reenact.seams.strands.anyio_hooks", "patch")
+    patch_trio = late("reenact.seams.strands.trio_hooks", "patch")
+    patch_uvloop = late("reenact.seams.strands.uvloop_hooks", "patch")
+    unwatch_uvloop = late("reenact.seams.strands.uvloop_hooks", "unwatch")
 
 
 def install() -> None:
@@ -35,14 +46,15 @@ def install() -> None:
     pools.install()
     signals.install()
     awaited_signals.install()
-    when_imported("anyio._backends._asyncio", anyio_hooks.patch)
-    when_imported("uvloop", uvloop_hooks.patch)
-    when_imported("trio", trio_hooks.patch)
+    when_imported("anyio._backends._asyncio", patch_anyio)
+    when_imported("uvloop", patch_uvloop)
+    when_imported("trio", patch_trio)
 
 
 def release(gate: Gate) -> None:
     """The session of ``gate`` has ended: loops that run on (a server's) neither keep nor ask it any more."""
     signals.leave(gate)
     for loop in gate.loops:
-        uvloop_hooks.unwatch(loop, gate)
+        if hasattr(loop, "_reenact_probe"):
+            unwatch_uvloop(loop, gate)
         loops.unwatch(loop, gate)

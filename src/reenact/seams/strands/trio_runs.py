@@ -11,17 +11,17 @@ if the answer had come a little sooner. Only the wait for what never came is end
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Generator
 from typing import Any
 
 from reenact.facts.order import Tag
 from reenact.seams import lanes
 from reenact.seams.carriers import Carrier
+from reenact.seams.clock import REAL
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Cell, Lane
 
-_mono_ns = time.monotonic_ns
+_mono_ns = REAL.monotonic_ns
 STOP_AGAIN_S = 0.05
 """How often a halted run raises the halt anew, in seconds: a task that caught it may wait for what never comes."""
 

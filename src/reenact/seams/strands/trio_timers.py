@@ -9,17 +9,17 @@ from __future__ import annotations
 import heapq
 import math
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
 from reenact.facts.order import Tag
 from reenact.seams import lanes
+from reenact.seams.clock import REAL
 from reenact.seams.gate import Gate
 from reenact.seams.patching import replace
 from reenact.seams.strands.trio_runs import Run, here
 
-_mono_ns = time.monotonic_ns
+_mono_ns = REAL.monotonic_ns
 MOST_S = 1e9
 """Deadlines further off, infinite ones too, are kept as this many seconds."""
 _SLEEP_FRAMES = 10

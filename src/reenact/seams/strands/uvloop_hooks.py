@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import time
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 from reenact.seams import lanes
+from reenact.seams.clock import REAL
 from reenact.seams.gate import Gate, near
 from reenact.seams.patching import replace
 from reenact.seams.strands.loops import creating, due_at_gate
 
 PROBE_AGAIN_S = 0.0005
-_mono_ns = time.monotonic_ns
+_mono_ns = REAL.monotonic_ns
 
 
 class Probe:

@@ -7,12 +7,23 @@ connection is the library's own object without a network: what it raises when it
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from reenact.facts.late import late
 from reenact.seams.patching import when_imported
-from reenact.seams.websockets import aiohttp_client, coroutines, threads
+
+if TYPE_CHECKING:
+    from reenact.seams.websockets.aiohttp_client import patch as patch_aiohttp
+    from reenact.seams.websockets.coroutines import patch as patch_coroutines
+    from reenact.seams.websockets.threads import patch as patch_threads
+else:
+    patch_aiohttp = late("reenact.seams.websockets.aiohttp_client", "patch")
+    patch_coroutines = late("reenact.seams.websockets.coroutines", "patch")
+    patch_threads = late("reenact.seams.websockets.threads", "patch")
 
 
 def install() -> None:
     """Hook each client as soon as the program imports it; imports none. Idempotent."""
-    when_imported("websockets.asyncio.client", coroutines.patch)
-    when_imported("websockets.sync.client", threads.patch)
-    when_imported("aiohttp.client", aiohttp_client.patch)
+    when_imported("websockets.asyncio.client", patch_coroutines)
+    when_imported("websockets.sync.client", patch_threads)
+    when_imported("aiohttp.client", patch_aiohttp)

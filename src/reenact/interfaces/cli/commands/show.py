@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,7 @@ from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
+from reenact.facts.late import late
 from reenact.facts.phrases import counted
 from reenact.facts.run import Run
 from reenact.facts.thinned import why_thinned
@@ -27,7 +29,6 @@ from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.outcome import outcome
 from reenact.interfaces.cli.shell import Command, Shell, columns, current, paint, wrapped
 from reenact.interfaces.cli.wrong import hint_data, hint_lines, pointed, pointed_data, pointed_lines
-from reenact.store.bundles import BundleStore
 from reenact.testing.goldens.golden import Golden
 from reenact.timetravel import preview
 from reenact.timetravel.cost import prices, run_cost
@@ -39,6 +40,11 @@ from reenact.timetravel.references import Reference
 from reenact.timetravel.steps import shown_state, step_data, steps_of
 from reenact.timetravel.story import SPENT, WIDTH, Line, tell
 from reenact.timetravel.suspicious import Look, look, mark_of, marked, marks_data
+
+if TYPE_CHECKING:
+    from reenact.store.bundles import BundleStore
+else:
+    BundleStore = late("reenact.store.bundles", "BundleStore")
 
 _STRAND = 18
 """Widest column of lanes."""
