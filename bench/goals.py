@@ -15,6 +15,7 @@ NAMES = {
     "vcr_first_chunk": "vcrpy",
     "import_vcr": "vcrpy",
     "cassette_test[100]": "pytest-recording + vcrpy",
+    "starts": "a bare interpreter",
     "import_standard": "asyncio, sqlite3 & co.",
     "fsync[200]": "one fsync",
     "long_rows[200]": "one json.dumps",
@@ -348,6 +349,16 @@ def starting() -> list[Row]:
             Figure("import_recorder", "ms"), "ms", "shown", 0, Figure("import_standard", "ms"),
         ),
         Row("reenact --help", Figure("show_help", "ms"), "ms", "most", 80),
+        *(
+            Row(f"  {command}, on the wall", Figure("starts", name), "ms", "times", limit, Figure("starts", "bare"))
+            for command, name, limit in (
+                ("--help", "help", 8),
+                ("ls", "ls", 15),
+                ("show @", "show", 15),
+                ("record -- python -c pass", "record", 25),
+                ("replay @", "replay", 35),
+            )
+        ),
         Row("record `python -c pass`: processor, both processes", Figure("record_short", "ms"), "ms", "most", 300),
         Row("replay it: processor, both processes", Figure("replay_short", "ms"), "ms", "most", 400),
     ]  # fmt: skip

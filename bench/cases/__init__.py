@@ -42,6 +42,7 @@ from bench.cases.start import (
     record_short,
     replay_short,
     show_help,
+    starts,
 )
 from bench.cases.states import (
     kept_grows,
@@ -110,6 +111,7 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         sdk_spans,
         show_help,
         spans,
+        starts,
         steps_dbos,
         steps_grows,
         steps_grows_models,

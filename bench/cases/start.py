@@ -14,6 +14,8 @@ from statistics import median
 from bench.absent import Absent
 
 TRIES = 5
+ALTERNATING = 5
+"""Starts of each command in a round: with five rounds, more than twenty of each."""
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 """Modules are compiled once, as they are wherever something is installed, and not at each start."""
@@ -89,6 +91,35 @@ def replay_short(size: int) -> Mapping[str, float]:
     with tempfile.TemporaryDirectory(prefix="reenact-bench-") as folder:
         _processor_ms(folder, "record", "--", sys.executable, "-c", "pass")
         return _spent(folder, "replay", "@")
+
+
+def starts(size: int) -> Mapping[str, float]:
+    """Commands over a program that does nothing, and a bare interpreter in alternation: milliseconds on the wall."""
+    ours = (sys.executable, "-m", "reenact")
+    kept = (*ours, "record", "--", sys.executable, "-c", "pass")
+    commands = {
+        "bare": (sys.executable, "-c", "pass"),
+        "help": (*ours, "--help"),
+        "ls": (*ours, "ls"),
+        "show": (*ours, "show", "@"),
+        "record": kept,
+        "replay": (*ours, "replay", "@"),
+    }
+    with tempfile.TemporaryDirectory(prefix="reenact-bench-") as folder:
+        for words in (kept, *commands.values()):  # makes the run, and compiles what is not compiled yet
+            _wall_ms(folder, words)
+        took: dict[str, list[float]] = {name: [] for name in commands}
+        for _ in range(ALTERNATING):
+            for name, words in commands.items():
+                took[name].append(_wall_ms(folder, words))
+    return {name: median(values) for name, values in took.items()}
+
+
+def _wall_ms(folder: str, words: tuple[str, ...]) -> float:
+    start = time.perf_counter()
+    quiet = subprocess.DEVNULL
+    subprocess.run(words, check=True, stdout=quiet, stderr=quiet, env=ENVIRONMENT, cwd=folder)
+    return (time.perf_counter() - start) * 1e3
 
 
 def _spent(folder: str, *arguments: str) -> dict[str, float]:
