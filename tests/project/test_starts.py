@@ -1,0 +1,85 @@
+"""A start loads what it needs: how many modules of ours, and neither asyncio nor ssl where nothing needs them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.once
+_STARTED = "imported package"
+_LINE = re.compile(r"import time:\s+\d+ \|\s+\d+ \|\s+(\S+)")
+OURS = {"help": 15, "ls": 65, "show": 160, "record": 95, "replay": 120, "recorded": 330, "replayed": 335}
+"""Modules of ours in each process, at most: some more than it takes today. The last two are the program's own process,
+with what the command loads while the program runs: both tell it to one standard error."""
+CLIENTS = (
+    "reenact.facts.dialects",
+    "reenact.seams.http.httpx_clients",
+    "reenact.seams.mcp.sessions",
+    "reenact.seams.rpc.blocking",
+    "reenact.seams.servers.uvicorn_hooks",
+    "reenact.seams.strands.trio_hooks",
+    "reenact.seams.websockets.coroutines",
+)
+"""What is loaded with a library that the program imports."""
+
+
+def loaded(folder: Path, *words: str) -> list[set[str]]:
+    """The modules of each process of one command, in the order in which the processes began to load them."""
+    environment = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}
+    command = [sys.executable, "-m", "reenact", *words]
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    found: list[set[str]] = []
+    for line in ran.stderr.splitlines():
+        if line.endswith(_STARTED):
+            found.append(set())
+        elif (match := _LINE.match(line)) is not None:
+            found[-1].add(match.group(1))
+    return found
+
+
+def ours(modules: set[str]) -> set[str]:
+    return {name for name in modules if name.partition(".")[0] == "reenact"}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[set[str]]]:
+    """A folder with the run of a program that does nothing, and what was loaded to record it."""
+    folder = tmp_path_factory.mktemp("starts")
+    return folder, loaded(folder, "record", "--", sys.executable, "-c", "pass")
+
+
+@pytest.mark.parametrize(("name", "words"), [("help", ["--help"]), ("ls", ["ls"]), ("show", ["show", "@"])])
+def test_a_command_that_looks(recorded: tuple[Path, list[set[str]]], name: str, words: list[str]) -> None:
+    (modules,) = loaded(recorded[0], *words)
+    assert 0 < len(ours(modules)) <= OURS[name]
+    assert not modules & {"asyncio", "ssl", *CLIENTS}
+
+
+def test_a_recording(recorded: tuple[Path, list[set[str]]]) -> None:
+    command, program = recorded[1]
+    assert 0 < len(ours(command)) <= OURS["record"]
+    assert not command & {"asyncio", "ssl"}
+    assert "reenact.recording.session" in program
+    assert len(ours(program)) <= OURS["recorded"]
+    assert not program & set(CLIENTS)
+
+
+def test_a_replay(recorded: tuple[Path, list[set[str]]]) -> None:
+    command, program = loaded(recorded[0], "replay", "@")
+    assert 0 < len(ours(command)) <= OURS["replay"]
+    assert not command & {"asyncio", "ssl"}
+    assert "reenact.replaying.session" in program
+    assert len(ours(program)) <= OURS["replayed"]
+    assert not program & set(CLIENTS)
+
+
+def test_what_reads_model_calls_is_loaded_with_a_client(tmp_path: Path) -> None:
+    """Later a program may have taken the files away."""
+    program = "import sys, http.client; sys.exit('reenact.facts.dialects' not in sys.modules)"
+    loaded(tmp_path, "record", "--", sys.executable, "-c", program)
