@@ -11,11 +11,16 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from reenact.facts.call import Json
+from reenact.facts.late import late
 from reenact.facts.reading import Reading
-from reenact.facts.spotting import normalise
+
+if TYPE_CHECKING:
+    from reenact.facts.spotting import normalise
+else:  # it knows every shape of a credential
+    normalise = late("reenact.facts.spotting", "normalise")
 
 _ROLES: Final[Mapping[str, str]] = {"developer": "system", "human": "user", "ai": "assistant", "model": "assistant"}
 _DATE: Final = re.compile(r"[-@:](?:\d{4}-\d\d-\d\d|\d{8}|\d{3,4})\Z")

@@ -145,8 +145,11 @@ class Policy:
                     next_command="reenact config",
                 )
         for name, check, cause in _CHECKED:
+            value = getattr(self, name)
+            if not value:  # what checks is loaded where there is something to check
+                continue
             try:
-                check(getattr(self, name))
+                check(value)
             except ValueError as error:
                 raise UsageError(f"{name} {error}", cause=cause, next_command="reenact config") from None
         if self.plumbing:

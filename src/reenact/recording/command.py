@@ -115,6 +115,8 @@ def run_command(
 
 def _left_out(store: Store, run: Run, policy: Policy) -> str:
     """What became of a run that is not in the sample (``sample.leave_out``)."""
+    if policy.sample >= 1 and not policy.sampling:
+        return ""
     try:
         return leave_out(store, run, policy)
     except ReenactError:  # then it is kept

@@ -24,6 +24,9 @@ RUN:12 or RUN:search_docs#2, a field RUN:12.response.body, a stretch RUN:4..9.
 Exit codes: 0 same or fine, 1 different, 2 usage, 3 not replayable, 4 store damaged, 5 contact with the world
 refused."""
 
+_GARBAGE = 50_000
+"""Objects after which a command looks for garbage: a start makes them by loading, and to look takes a tenth of it."""
+
 _FIRST_STEPS = (
     "reenact record -- python agent.py",
     "reenact show @",
@@ -139,6 +142,7 @@ cli = LazyGroup(
 
 def main() -> NoReturn:
     """Run the command line of this process."""
+    gc.set_threshold(_GARBAGE)
     try:
         cli.main()
     finally:

@@ -84,7 +84,7 @@ def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], 
         store_url=store_url(shell),
         policy=policy,
         tags=pairs(tag),
-        meanwhile=_load,
+        meanwhile=lambda: _load(policy),
         **{name: _named(settings, name, value) for name, value in who.items()},
     )
     if ended.run is not None:
@@ -95,10 +95,11 @@ def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], 
     ctx.exit(ended.status)
 
 
-def _load() -> None:
+def _load(policy: Policy) -> None:
     """Load what says what became of the run, while the program runs."""
-    for name in ("reenact.triage.kit", "reenact.timetravel.plain", "reenact.recording.sample"):
-        import_module(name)
+    import_module("reenact.triage.kit")
+    if policy.sample < 1 or policy.sampling:
+        import_module("reenact.recording.sample")
 
 
 def _policy(settings: Settings, order: str | None) -> Policy:
