@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from reenact.facts.late import late
+from reenact.seams.wiring import LATE
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "src"
@@ -84,6 +85,11 @@ def test_late_names_go_downwards_only() -> None:
             if target != room and floor_of[target] >= floor_of[room]:
                 upwards.append(f"{path.relative_to(SOURCES)}: {module} {name}")
     assert upwards == []
+
+
+def test_a_warm_interpreter_has_every_seam() -> None:
+    late_seams = {module for path in MODULES if "seams" in path.parts for _, module, _ in late_names(path)}
+    assert late_seams == set(LATE)
 
 
 def test_it_is_loaded_when_it_is_first_used() -> None:

@@ -144,12 +144,10 @@ class Policy:
                     cause=f"it is one of {', '.join(word or 'empty' for word in words)}",
                     next_command="reenact config",
                 )
-        for name, check, cause in _CHECKED:
-            value = getattr(self, name)
-            if not value:  # what checks is loaded where there is something to check
-                continue
+        given = [each for each in _CHECKED if getattr(self, each[0])]  # loads what checks where there is something
+        for name, check, cause in given:
             try:
-                check(value)
+                check(getattr(self, name))
             except ValueError as error:
                 raise UsageError(f"{name} {error}", cause=cause, next_command="reenact config") from None
         if self.plumbing:

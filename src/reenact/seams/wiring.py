@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import _thread
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 from reenact.facts.late import late
 from reenact.facts.policy import Policy
@@ -37,6 +38,29 @@ if TYPE_CHECKING:
 else:
     stateless_model_request = late("reenact.facts.dialects", "stateless_model_request")
 
+LATE: Final = (
+    "reenact.facts.dialects",
+    "reenact.seams.http.aiohttp_connectors",
+    "reenact.seams.http.httpx_clients",
+    "reenact.seams.http.outgoing",
+    "reenact.seams.http.stdlib_client",
+    "reenact.seams.http.urllib3_pools",
+    "reenact.seams.mcp.sessions",
+    "reenact.seams.mcp.transports",
+    "reenact.seams.rpc.blocking",
+    "reenact.seams.rpc.connectivity",
+    "reenact.seams.rpc.coroutines",
+    "reenact.seams.servers.uvicorn_hooks",
+    "reenact.seams.servers.wsgi",
+    "reenact.seams.strands.anyio_hooks",
+    "reenact.seams.strands.trio_hooks",
+    "reenact.seams.strands.uvloop_hooks",
+    "reenact.seams.websockets.aiohttp_client",
+    "reenact.seams.websockets.coroutines",
+    "reenact.seams.websockets.threads",
+)
+"""What is loaded when the program imports a library; nothing of it imports one."""
+
 _lock = _thread.allocate_lock()
 _installed = False
 _policy = Policy()
@@ -62,6 +86,12 @@ def install() -> None:
     flags.install()
     websockets.install()
     stateless_tests.append(stateless_model_request)
+
+
+def load() -> None:
+    """Load every seam now: the children of this process need not, whatever they import."""
+    for name in LATE:
+        import_module(name)
 
 
 def rehearse() -> None:

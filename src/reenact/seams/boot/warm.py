@@ -96,6 +96,7 @@ def serve(instructions: Mapping[str, Any], beginner: str) -> str:
     """
     control = socket.socket(fileno=int(instructions[CHANNEL]))
     wiring.install()
+    wiring.load()
     beginning = import_module(beginner)
     for name in _MARKS:
         import_module(name)
