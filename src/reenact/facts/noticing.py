@@ -29,7 +29,7 @@ from reenact.facts.record import (
     RunOpened,
     SegmentArrived,
     StreamEnded,
-)
+)  # fmt: skip
 from reenact.facts.run import Run
 from reenact.facts.thinned import why_thinned
 from reenact.facts.traced import SPAN, Grade, is_traced, is_traced_model, reading_in
@@ -49,10 +49,7 @@ LARGEST_REQUEST: Final = 128 << 10
 _FAILING: Final = 400
 _KEPT: Final = 32
 _MODEL: Final = "model"
-_KEYS: Final = 10
-_DIGEST: Final = 16
-_ENDED: Final = 64
-_CALLS: Final = 4096
+_KEYS, _DIGEST, _ENDED, _CALLS = 10, 16, 64, 4096
 _UNSTORED: Final = 256
 _ACTS: Final = frozenset((Kind.TOOL, Kind.RETRIEVAL, Kind.HTTP, Kind.MODEL, Kind.MCP, Kind.DB, Kind.PROCESS))
 _SHORT: Final = 12
