@@ -44,6 +44,18 @@ def test_a_match_across_the_edge_of_what_is_new_is_found(before: bytes) -> None:
         assert searched.finds(body + new + b"]}") == whole(body + new + b"]}")
 
 
+@pytest.mark.parametrize("gap", [100, 127, 200, 5000])
+def test_a_match_with_a_long_gap_in_what_is_repeated_is_found(gap: int) -> None:
+    room, fill = b" " * gap, b"x" * 20_000
+    for before, after in (
+        (fill + b'"type"' + room + b"]}", fill + b'"type"' + room + b': "web"]}'),
+        (fill + b'"tyqe"' + room + b':"web"' + fill, fill + b'"type"' + room + b':"web"' + fill),
+    ):
+        searched = Searched(UNUSUAL, WORD)
+        assert not searched.finds(before) and whole(after)
+        assert searched.finds(after)
+
+
 def test_what_is_repeated_is_not_searched_again() -> None:
     places: list[tuple[int, int]] = []
 
