@@ -256,10 +256,10 @@ BEGINNINGS = (
         "show 'my run.reenact'",
         "migrate --dry-run",
         "fork OK:1",
+        "experiment --where \"status == 'failed'\" --candidate now:",
     ),
-    *("experiment --where \"status == 'failed'\" --candidate now:", "serve --bind nowhere"),
 )
-_ENDS = re.compile(r"--help|\b[A-Z]{4,}\b|agent\.py|…")
+_ENDS = re.compile(r"--help|\bserve\b|\b[A-Z]{4,}\b|agent\.py|…")
 """What a person has to fill in or to choose first."""
 _STEPS = 8
 

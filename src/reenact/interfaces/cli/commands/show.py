@@ -19,7 +19,7 @@ from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.late import late
 from reenact.facts.phrases import counted
-from reenact.facts.run import Run
+from reenact.facts.run import RESEND, Run
 from reenact.facts.thinned import why_thinned
 from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.detail import event_lines
@@ -177,6 +177,8 @@ def _golden(store: Store) -> Iterator[str]:
 def _next_command(run: Run) -> str:
     if is_imported(run):
         return f"reenact replay {tail(run.id)} --cmd 'python agent.py'"
+    if run.relation == RESEND:
+        return f"reenact cat {tail(run.id)}:0.response.body"
     if why_thinned(run):
         return f"reenact kit {tail(run.id)}"
     return f"reenact replay {tail(run.id)}" if run.entry.kind != "block" else f"reenact show {tail(run.id)} --state"
