@@ -148,6 +148,24 @@ def test_an_experiment_over_imported_runs(desk: Tried) -> None:
 
 
 @pytest.mark.timeout(300)
+def test_a_candidate_is_tried_on_a_group_of_imported_runs(desk: Tried) -> None:
+    program(desk)
+    run = imported(desk, otel())
+    assert desk.reenact("flag", run, "it was not lost").code == 0
+    group = json.loads(desk.reenact("--json", "triage").out.splitlines()[1])["group"]
+    words = ("triage", "--group", group, "--expect", "'lost' not in answer", "--candidate", "now:")
+    unnamed = desk.reenact(*words)
+    assert unnamed.code == 3 and b"was not tried: run" in unnamed.err and b"knows no program" in unnamed.err
+    done = desk.reenact("--json", *words, "--candidate", "m:model=other", *ENTRY)
+    lines = [json.loads(line) for line in done.out.splitlines()]
+    fates = {line["candidate"]: (line["fate"], line["why"]) for line in lines if line["type"] == "member"}
+    assert done.code == 3 and fates["now"][0] == "fails otherwise" and fates["m"][0] == "not tried"
+    assert "answers only what it tells" in fates["m"][1]
+    desk.writes("agent.py", CHANGED)
+    assert desk.reenact(*words, *ENTRY).code == 0
+
+
+@pytest.mark.timeout(300)
 def test_which_of_several_turns_is_driven_is_said(desk: Tried) -> None:
     program(desk)
     first = [*ASKED, {"role": "assistant", "parts": [{"type": "text", "content": "It is lost."}]}]

@@ -269,8 +269,7 @@ def test_what_is_asked_wrongly_is_refused(shop: Shop) -> None:
     assert "was flagged by a person, and nothing in its runs shows what is wrong" in said
 
 
-def test_imported_runs_answer_the_program_that_is_named(shop: Shop, tmp_path: Path) -> None:
-    """Without one they cannot be tried."""
+def test_a_group_of_cold_runs_alone_is_not_tried(tmp_path: Path) -> None:
     folder = tmp_path / "imports"
     folder.mkdir()
     desk = Desk(folder)
