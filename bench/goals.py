@@ -160,6 +160,7 @@ def recording() -> list[Row]:
         Row("  with a scanner, 5,000 a second", Figure(traces, "scanned_us"), "µs", "most", 200),
         Row("  a MiB of spans with content, 1.5 MiB a second", Figure(traces, "mib_ms"), "ms", "most", 667),
         Row("  with a scanner, 5 MiB a second", Figure(traces, "scanned_mib_ms"), "ms", "most", 200),
+        Row("  without gate and store, 12 MiB a second", Figure(traces, "read_mib_ms"), "ms", "most", 83),
         Row("first chunk of a stream: later than unrecorded", chunk, "ms", "most", 0.3),
         Row("  against a neighbour", chunk, "ms", "faster", 60, Figure("vcr_first_chunk", "later_ms")),
     ]  # fmt: skip

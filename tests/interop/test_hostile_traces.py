@@ -49,7 +49,7 @@ DEEP = 100_000
     "deep",
     [
         '{"arrayValue":{"values":[' * DEEP + "]}}" * DEEP,
-        '{"kvlistValue":{"values":[{"key":"a","value":' * DEEP + "}]}}" * DEEP,
+        '{"kvlistValue":{"values":[{"key":"a","value":' * (DEEP // 2) + "}]}}" * (DEEP // 2),
         "[" * DEEP + "]" * DEEP,
     ],
 )

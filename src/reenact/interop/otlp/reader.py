@@ -35,6 +35,8 @@ _PARSED: Final = 3
 """Documents that are kept in mind at a time."""
 _SMALL: Final = 8 << 20
 """Bytes of a file whose spans are held in memory."""
+_SMALL_TREE: Final = 1 << 20
+"""The same where they stand in trees of another tool."""
 _PENDING: Final = 4096
 """Calls of tools that wait for their answers at a time."""
 
@@ -58,6 +60,11 @@ class _File:
     """The spans of the documents that were read last: traces that began together stand in the same ones."""
     recent_raw: OrderedDict[int, list[Any]] = field(default_factory=OrderedDict)
     """The same as they stand in the file."""
+
+    @property
+    def small(self) -> bool:
+        """Whether what it tells is held. A tree of JSON tells its conversations again, and is more than its bytes."""
+        return self.original.size <= (_SMALL if isinstance(self.layout, Otlp) else _SMALL_TREE)
 
     def leave(self, what: object) -> None:
         """Note what cannot be read."""
@@ -106,7 +113,7 @@ def _look(found: _File, file: BinaryIO) -> None:
         name = documents.name(place)
         nth = -1
         spans: Iterable[Span | str] = read_spans(layout.pieces(document), layout.span)
-        if found.original.size <= _SMALL:
+        if found.small:
             spans = found.parsed[len(columns.documents[0]) - 1] = list(spans)
         for nth, span in enumerate(spans):
             if isinstance(span, str):
@@ -135,7 +142,7 @@ def _saw(found: _File, nth: int, span: Span) -> None:
     times = span.start_ns, span.end_ns
     number = found.columns.add(nth, tells, (span.id, span.parent), times, content)
     trace.spans.append(number)
-    if found.original.size <= _SMALL:
+    if found.small:
         found.items[number] = tells.item
     trace.facts = _more(tells.facts, trace.facts) if not span.parent else _more(trace.facts, tells.facts)
     for remark in tells.remarks:
