@@ -59,7 +59,7 @@ def test_cold_cases_are_listed_with_their_reasons_and_the_fix_for_next_time(desk
     assert "history: " in shown.stdout and "next time: OTEL_INSTRUMENTATION_GENAI" in shown.stdout
     rows, alike = shown.stdout.split("\n\n")
     assert len([row for row in rows.splitlines() if not row.startswith("   ")]) == 2, "its head and one run"
-    assert alike.startswith("1 cold case, alike in 1 group") and "1 run  history, model_calls  " in alike
+    assert alike.startswith("1 cold case, alike in 1 group") and "1 run  history, model_calls  20" in alike
     command = shown.stderr.splitlines()[-1].removeprefix("next: reenact ")
     assert "cold case" in desk.run(*command.split()).stdout
     story = desk.run("show", cold).stdout
@@ -181,7 +181,8 @@ def test_the_curve_of_the_like_has_a_bar_a_day(monkeypatch: pytest.MonkeyPatch) 
     day = 86_400_000_000
     why = (Reason("history", "no messages", ()),)
     runs = [Run(id=f"r{n}", started_us=n * day, origin_us=0) for n in (9, 9, 9, 7, 1)]
-    cases = [ColdCase(run, why, "ab" * 16) for run in runs] + [ColdCase(runs[0], why, "cd" * 16)]
+    cases = [ColdCase(run, why, "ab" * 16, run.started_us) for run in runs]
+    cases.append(ColdCase(runs[0], why, "cd" * 16, runs[0].started_us))
     _, head, first, second = tell_alike(cases)
     assert "6 cold cases, alike in 2 groups" in head
     assert first.startswith("abababab  5 runs  history  1970-01-02 00:00 to 1970-01-10 00:00  by day ")
