@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -98,6 +98,22 @@ def strand_of(lane: str) -> str:
     """The strand that a lane's path names: without the call inside of which something happens in the same strand."""
     cut = lane.rfind(">")
     return lane[:cut] if cut > lane.rfind("/") else lane
+
+
+def node_of(events: Iterable[Event], event: Event) -> str:
+    """The node of a graph (LangGraph) that made a call; empty where none did.
+
+    Args:
+        events: Those of its run, in their order.
+        event: The call.
+    """
+    found, strand = "", strand_of(event.lane)
+    for each in events:
+        noted = each.attributes.get(NODE) if strand_of(each.lane) == strand else None
+        found = noted if isinstance(noted, str) else found
+        if each.number >= event.number:
+            break
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from reenact.facts.event import Event
 from reenact.facts.spotting import normalise
 from reenact.facts.values import jsonable
 from reenact.replaying.telling import NOT_PROVEN, NOT_THE_CODE
+from reenact.seams.nodes import node_now
 
 _SHOWN = 300
 _LEAD = 60
@@ -68,7 +69,7 @@ def changed(nearest: Event, recorded_body: bytes, call: Call, next_command: str)
     return Divergence(
         f"diverged at event {nearest.number}: {call.kind.value} {call.name} differs at {path or 'its kind'}"
         + sides
-        + (f"\n  source    {call.source}" if call.source else ""),
+        + _place(call),
         event=nearest.number,
         source=call.source,
         recorded=before,
@@ -90,7 +91,7 @@ def added(call: Call, lane: str, next_command: str, *, imported: bool = False) -
         cause = f"an imported file holds HTTP exchanges only, and nothing that answers a {call.kind.value}"
     return Divergence(
         f"diverged: {call.kind.value} {call.name} was not made in the recording"
-        f"\n  now       {clip(now)}" + (f"\n  source    {call.source}" if call.source else ""),
+        f"\n  now       {clip(now)}" + _place(call),
         source=call.source,
         now=now,
         reason="added",
@@ -103,7 +104,7 @@ def ambiguous(nearest: Event | None, call: Call, next_command: str) -> Divergenc
     """Several recordings would fit, and they hold different outcomes."""
     return Divergence(
         f"diverged: {call.kind.value} {call.name} fits several recorded calls that hold different outcomes"
-        + (f"\n  source    {call.source}" if call.source else ""),
+        + _place(call),
         event=nearest.number if nearest is not None else None,
         source=call.source,
         now=_in_short(call.head, call.body, call.kind),
@@ -118,7 +119,7 @@ def renamed(nearest: Event | None, names: Sequence[str], lane: str, call: Call, 
     now = lane.rpartition("/")[2]
     return Divergence(
         f"diverged: {call.kind.value} {call.name} is made by {now}, a name that the recording does not have"
-        + (f"\n  source    {call.source}" if call.source else ""),
+        + _place(call),
         event=nearest.number if nearest is not None else None,
         source=call.source,
         now=asked(call.head, call.body, call.kind),
@@ -129,10 +130,10 @@ def renamed(nearest: Event | None, names: Sequence[str], lane: str, call: Call, 
     )
 
 
-def missing(event: Event, body: bytes, next_command: str) -> Divergence:
-    """A recorded call that the agent did not make."""
+def missing(event: Event, body: bytes, next_command: str, node: str = "") -> Divergence:
+    """A recorded call that the agent did not make; ``node``: the node of a graph that had made it."""
     return Divergence(
-        f"diverged at event {event.number}: the recorded {event.kind} {event.name} was not made",
+        f"diverged at event {event.number}: the recorded {event.kind} {event.name} was not made" + _of_node(node),
         event=event.number,
         source=event.call.source,
         recorded=_in_short(event.call.head, body, event.call.kind),
@@ -232,6 +233,15 @@ def _at(value: Json, path: str) -> Json:
         except (KeyError, IndexError, ValueError, TypeError):
             return None
     return node
+
+
+def _place(call: Call) -> str:
+    """Where in the agent's code a call is made, and by which node of a graph."""
+    return (f"\n  source    {call.source}" if call.source else "") + _of_node(node_now())
+
+
+def _of_node(node: str) -> str:
+    return f"\n  node      {node if node.isprintable() else clip(node)}" if node else ""
 
 
 def clip(value: Json) -> str:

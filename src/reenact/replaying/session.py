@@ -28,7 +28,7 @@ from reenact.facts.call import (
     calls_a_tool,
     is_transport,
 )
-from reenact.facts.event import Event
+from reenact.facts.event import Event, node_of
 from reenact.facts.exporters import Endpoint
 from reenact.facts.file_notes import NOTE as FILE
 from reenact.facts.growing import Growth, Proof
@@ -512,7 +512,8 @@ class ReplaySession:
         self._passed.add(event.number)
         if self._waits_for_a_caller():
             return
-        self._diverged(words.missing(event, self.tape.body(event), self.saying.next(event.number)))
+        node = node_of(self.recording.events(), event)
+        self._diverged(words.missing(event, self.tape.body(event), self.saying.next(event.number), node))
 
     def _at_the_end(self) -> None:
         """Everything waits for what will never come."""

@@ -23,6 +23,7 @@ from reenact.timetravel.aligning import Sort
 from reenact.timetravel.comparing import Comparison, Pair, compare_all
 from reenact.timetravel.readings import is_model, model_name
 from reenact.timetravel.steps import event_state
+from reenact.timetravel.story import nodes_of
 
 _WIDTH = 160
 _DETAILS = 3
@@ -90,8 +91,9 @@ def _two(shell: Shell, comparison: Comparison, *, stat: bool, text: bool) -> Non
         shell.line({"type": "summary"} | dict(comparison.summary))
         return
     if not stat:
-        shell.data(_headline(comparison))
-        shell.lines(_difference_lines(comparison.differences, text=text))
+        nodes = _nodes(comparison)
+        shell.data(_headline(comparison, nodes))
+        shell.lines(_difference_lines(comparison.differences, nodes, text=text))
     shell.lines(_figures(comparison.summary, everything=stat))
     _next(shell, comparison)
 
@@ -107,7 +109,7 @@ def _next(shell: Shell, comparison: Comparison) -> None:
         shell.next(f"reenact show {left}:{first.numbers[0]}")
 
 
-def _headline(comparison: Comparison) -> str:
+def _headline(comparison: Comparison, nodes: tuple[Mapping[int, str], Mapping[int, str]]) -> str:
     first = comparison.first_difference
     if first is None:
         said = "the same" if comparison.same else "the events are the same, the ends are not"
@@ -115,7 +117,7 @@ def _headline(comparison: Comparison) -> str:
     at = first.numbers[0] if first.numbers[0] is not None else first.numbers[1]
     side = "" if first.numbers[0] is not None else " of the right run"
     how = " and ".join(first.changes)
-    return paint(f"first difference at #{at}{side}: {how}  {_call(first.event)}", bold=True)
+    return paint(f"first difference at #{at}{side}: {how}  {_call(first.event)}{_node(first, nodes)}", bold=True)
 
 
 def _call(event: Event) -> str:
@@ -137,24 +139,39 @@ def _pair_data(pair: Pair) -> dict[str, Json]:
     }
 
 
-def _difference_lines(found: Sequence[Pair], *, text: bool) -> Iterator[str]:
+def _nodes(comparison: Comparison) -> tuple[Mapping[int, str], Mapping[int, str]]:
+    """The nodes of a graph (LangGraph) that made the calls of either run, by the numbers of their events."""
+    left, right = (nodes_of(each.events()) for each in comparison.recordings)
+    return left, right
+
+
+def _node(pair: Pair, nodes: tuple[Mapping[int, str], Mapping[int, str]]) -> str:
+    """Which node of a graph made the calls of a pair, behind its line."""
+    numbered = zip(nodes, pair.numbers, strict=True)
+    made = [side[number] for side, number in numbered if number is not None and number in side]
+    return f"  node {preview.safe(' -> '.join(dict.fromkeys(made)))}" if made else ""
+
+
+def _difference_lines(
+    found: Sequence[Pair], nodes: tuple[Mapping[int, str], Mapping[int, str]], *, text: bool
+) -> Iterator[str]:
     """Each difference; of many that were added, or removed, in a row, the first ones and how many follow."""
     for changes, group in groupby(found, key=lambda pair: pair.changes):
         pairs = list(group)
         folded = len(pairs) > _ROW and changes in ((Sort.ADDED,), (Sort.REMOVED,))
         for pair in pairs[:_TOLD] if folded else pairs:
-            yield from _pair_lines(pair, text=text)
+            yield from _pair_lines(pair, _node(pair, nodes), text=text)
         if folded:
             side = 1 if changes == (Sort.ADDED,) else 0
             yield f"  {len(pairs) - _TOLD} more {changes[0]}, up to #{pairs[-1].numbers[side]}"
 
 
-def _pair_lines(pair: Pair, *, text: bool) -> Iterator[str]:
+def _pair_lines(pair: Pair, node: str, *, text: bool) -> Iterator[str]:
     """One difference: a line for the pair, then what differs inside it."""
     mark = next((_MARKS[change] for change in pair.changes if change in _MARKS), "~")
     left, right = pair.numbers
     numbers = f"{'' if left is None else left:>6} {'' if right is None else right:>6}"
-    line = preview.clip(f"{mark} {numbers}  {', '.join(pair.changes):<17}  {_call(pair.event)}", _WIDTH)
+    line = preview.clip(f"{mark} {numbers}  {', '.join(pair.changes):<17}  {_call(pair.event)}{node}", _WIDTH)
     yield paint(line, fg=_COLOURS.get(mark, "yellow"))
     found = pair.differences()
     if left is None or right is None:
