@@ -265,7 +265,7 @@ def _lines(found: Trial, chosen: Chosen) -> Iterator[str]:
         yield from _named(found.healthy, (Fate.BROKEN, Fate.UNTRIED))
         said = [each for each in found.healthy if each.otherwise and each.fate is Fate.UNBROKEN]
         if said:
-            yield f"    {counted(len(said), 'healthy run')} answer something else than recorded, as {tail(said[0].run)}"
+            yield f"    {counted(len(said), 'other answer')} than recorded, as in {tail(said[0].run)}"
 
 
 def _verdict(found: Trial, chosen: Chosen) -> str:
