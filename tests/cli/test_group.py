@@ -147,6 +147,10 @@ def test_a_misspelled_word_is_answered_with_the_one_that_is_near(
     assert f"did you mean {meant}" in reenact(*words).err
 
 
+def test_dashes_alone_make_no_two_options_alike(reenact: Callable[..., Any]) -> None:
+    assert reenact("ls", "--bogus").err.splitlines()[0] == "reenact: no such option '--bogus'"
+
+
 @pytest.mark.parametrize("error", [BrokenPipeError(32, "pipe"), KeyboardInterrupt()])
 def test_a_reader_that_leaves_is_no_error(
     error: BaseException, reenact: Callable[..., Any], monkeypatch: pytest.MonkeyPatch

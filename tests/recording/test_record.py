@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import reenact
+from reenact.errors import UsageError
 from reenact.facts.run import Run
 from reenact.seams import wiring
 from reenact.seams.logs import RunIdFilter
@@ -265,3 +266,8 @@ def test_hooks_that_cannot_be_set_are_told(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(wiring, "begin", begin)
     with pytest.warns(RuntimeWarning, match="incomplete: No module named '_needed'"), reenact.record(store="memory:"):
         pass
+
+
+def test_a_name_by_position_is_answered_with_the_option() -> None:
+    with pytest.raises(UsageError, match=r"record\(agent='refunds'\)"):
+        reenact.record("refunds")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from reenact.errors import UsageError
 from reenact.facts import encoding
 from reenact.facts.call import EndKind, Failure, Kind, Value
 from reenact.facts.values import Codec, jsonable
@@ -275,3 +276,11 @@ def test_nothing_happens_while_nobody_listens() -> None:
 
     assert agent() == {"docs": [2], "n": 2} and list(decorated({})) == [1, 2]
     note("k", object())
+
+
+def test_a_step_without_its_name_says_what_to_write() -> None:
+    with pytest.raises(UsageError, match=r'@reenact\.step\("plan"\)'):
+
+        @step  # type: ignore[arg-type]
+        def plan(state: State) -> State:
+            return state
