@@ -197,6 +197,9 @@ def _replaying(golden: Golden, opened: OpenGolden) -> str:
     return typed(["reenact", "replay", tail(opened.recorded.id), *how])
 
 
+_COMES_TO = {"failed": "fails", "stale": "is stale", "refused": "is refused", "passed": "passes"}
+
+
 def _unproven(golden: Golden, opened: OpenGolden, then: _Tried, *, elsewhere: bool) -> str:
     """Why the recorded code does not prove a golden; empty where it does.
 
@@ -214,15 +217,18 @@ def _unproven(golden: Golden, opened: OpenGolden, then: _Tried, *, elsewhere: bo
     outcome = then.outcome
     must_fail = bool(golden.expect) or (opened.fixed is not None and not golden.judged)
     lost = _not_held(golden, opened, outcome)
+    judged = outcome.status in ("passed", "failed") and (outcome.boundaries or not golden.judged)
     strayed = elsewhere and RAISED in outcome.message  # for want of a file that git does not keep, perhaps
-    judged = outcome.status in ("passed", "failed") and not strayed and (outcome.boundaries or not golden.judged)
-    if judged and lost:
+    if judged and lost and not strayed:
         raise not_held(golden, opened.recorded, lost)
     if judged and must_fail and outcome.status == "passed":
         raise no_test(golden, opened)
-    if judged and outcome.status == ("failed" if must_fail else "passed"):
+    if judged and not lost and outcome.status == ("failed" if must_fail else "passed"):
         return ""
-    return f"the recorded code is {outcome.status} on it: {(outcome.message or outcome.status).splitlines()[0]}"
+    first = (outcome.message or outcome.status).splitlines()[0]
+    return (
+        f"the recorded code {_COMES_TO.get(outcome.status, outcome.status)} on it: {first.replace(RAISED, 'it raised')}"
+    )
 
 
 def _parts(tries: _Tries, opened: OpenGolden, then: _Tried, code: IncidentCode) -> str:
