@@ -175,12 +175,11 @@ def test_strands_in_another_order_are_the_recorded_run_all_the_same(tmp_path: Pa
 @pytest.mark.timeout(300)
 def test_an_incident_that_ends_in_an_exception_is_proven_also_where_a_fork_answers(kept: Kept) -> None:
     """The recorded code raises on what the fork's code does not: that is the incident, and no reason for doubt."""
-    broken = AGENT.replace('raise SystemExit("gave up")', 'print(found["documents"][0])')
-    kept.write(broken)
+    kept.write(AGENT.replace("# FIX", 'print(found["docs"][0])'))
     kept.git("commit", "-qam", "look for documents")
     kept.record()
     kept.incident = str(kept.runs()[0]["run"])
-    kept.write(broken.replace("# FIX", FIX))
+    kept.mend(FIX)
     kept.git("commit", "-qam", "none is no mistake")
     said = kept.keep("raises", "--fixed", kept.fork("0"), "--expect", "status == 'ok'").stderr
     assert "proven on the recorded code" in said and "not proven" not in said, said
