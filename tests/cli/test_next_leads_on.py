@@ -141,7 +141,7 @@ RULES = (
     (r"--answer x=@answer", "--answer look#1=@answer"),
     (r"golden run x", "golden run kept"),
     (
-        r"golden add (x|@failed) --as \w+ --expect \w+",
+        r"golden add (x|@failed) --as \w+ (--expect|x) (\"status == 'ok'\"|\w+)",
         "golden add FAILED --as again --force --expect \"status == 'ok'\"",
     ),
     (r"--force( .*)? --force", r"--force\1"),

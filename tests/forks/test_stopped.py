@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.forks.conftest import Forks
@@ -140,6 +142,17 @@ def test_one_that_was_stopped_is_no_golden(forks: Forks) -> None:
     forks.fork(0, "--result", "0=5", status=5)
     said = forks.desk.run("golden", "add", "@", "--as", "stopped", status=2).stderr
     assert "is a fork that was stopped: it has no end" in said
+
+
+def test_one_that_was_stopped_does_not_take_the_place_of_the_incident(forks: Forks) -> None:
+    """``@failed`` is what the agent did, whatever was tried with it since and refused."""
+    forks.record(EXITS, status=0)
+    forks.fork(0, "--result", "0=3", "--live", "none")
+    failed = forks.runs()[0]["run"]
+    forks.record(LONE)
+    forks.fork(0, "--result", "0=5", status=5)
+    assert forks.runs()[0]["status"] == "failed"
+    assert json.loads(forks.desk.run("show", "@failed", "--json").stdout.splitlines()[0])["run"] == failed
 
 
 def test_a_fork_whose_program_fails_says_so(forks: Forks) -> None:

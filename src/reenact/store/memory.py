@@ -25,7 +25,7 @@ from reenact.facts.record import (
     RunClosed,
     RunOpened,
 )
-from reenact.facts.run import INNER, Run, Status, belongs_to
+from reenact.facts.run import Run, Status, belongs_to
 from reenact.store.hashes import KeyedHash
 from reenact.store.kept import Kept
 from reenact.store.memory_reading import MemoryRecording
@@ -112,7 +112,7 @@ class MemoryStore(Views):
             return self._now(self._runs[ref])
         wanted = parse_run(ref)
         if isinstance(wanted, Latest):
-            alone = [run for run in self._newest() if not run.lane and run.relation not in INNER]
+            alone = [run for run in self._newest() if not run.lane and wanted.counts(run)]
             own = [run for run in alone if not wanted.failed or run.status in _FAILED]
             if wanted.back < len(own):
                 return own[wanted.back]

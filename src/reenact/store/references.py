@@ -17,14 +17,17 @@ from reenact.errors import EventNotFound, RunNotFound, UsageError
 from reenact.facts.ids import ALPHABET, TAIL_LENGTH, TIME_LENGTH, tail
 from reenact.facts.late import late
 from reenact.facts.phrases import counted
+from reenact.facts.run import INNER, Run
 
 if TYPE_CHECKING:
     from reenact.abc.store import Recording
     from reenact.facts.event import Event
     from reenact.facts.model_names import events_called, shown_name
+    from reenact.facts.stopped import was_stopped
 else:
     events_called = late("reenact.facts.model_names", "events_called")
     shown_name = late("reenact.facts.model_names", "shown_name")
+    was_stopped = late("reenact.facts.stopped", "was_stopped")
 
 _BACK = re.compile(r"@(?:~([0-9]{1,9}))?")
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -34,10 +37,15 @@ _LISTED = 8
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The last run, or one so many before it; ``failed`` counts failed runs only."""
+    """The last run, or one so many before it; ``failed`` counts failed runs only, and no forks that were stopped: those
+    are no failure of the agent's, and a fork that is refused would take the place of the incident."""
 
     back: int = 0
     failed: bool = False
+
+    def counts(self, run: Run) -> bool:
+        """Whether ``run``, which stands by itself and has failed where that is asked, is one of those."""
+        return run.relation not in INNER and not (self.failed and was_stopped(run))
 
 
 @dataclass(frozen=True, slots=True)

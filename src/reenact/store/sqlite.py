@@ -19,7 +19,7 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.errors import RunNotFound, StoreBusy, StoreError, UsageError
 from reenact.facts.ids import TIME_LENGTH, is_run_id, tail
 from reenact.facts.late import late
-from reenact.facts.run import INNER, Run, Status
+from reenact.facts.run import Run, Status
 from reenact.store.connection import Reading, Writing
 from reenact.store.finding import Finding, Text, has_narrow, make_narrow
 from reenact.store.hashes import KeyedHash
@@ -175,7 +175,7 @@ class SqliteStore(Views):
         reading, _ = self._read()
         if isinstance(wanted, Latest):
             filters = {"failed": True} if wanted.failed else {}
-            own = (run for run in self._filtered(reading, filters, own=True) if run.relation not in INNER)
+            own = filter(wanted.counts, self._filtered(reading, filters, own=True))
             for n, run in enumerate(own):
                 if n == wanted.back:
                     return run
