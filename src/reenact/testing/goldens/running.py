@@ -272,6 +272,8 @@ def outcome_of(
         court.asks = "never"
     found = judgement(opened.expectations, today, court, shelf.project)
     status, message = concluded(told, found.verdicts, found.stale)
+    if status == "failed" and today.run.error and RAISED not in message:
+        message = _lines(message, f"today's code ended as it did then: {today.run.error}")
     return Outcome(
         opened.golden.name,
         shelf.shown(opened.path),

@@ -41,10 +41,15 @@ class StoppingSession(KeepingSession):
 
     def _refused(self, lane: Lane, call: Call, why: str, found: Found) -> Halt:
         """The fork stops at a call that it may not make."""
-        near = found.place.number if found.place is not None else None
-        return self.stopped(
-            lane, call, refused_call(self.recording, self.plan, call, found, why, self.saying.next(near)), why
-        )
+        error = refused_call(self.recording, self.plan, call, found, why, self._instead(call, found))
+        return self.stopped(lane, call, error, why)
+
+    def _instead(self, call: Call, found: Found) -> str:
+        """What to type next: the fork that may ask, where that changes nothing; else what shows the recorded call."""
+        plan = self.plan
+        if plan.live == "none" and not (plan.only or plan.resume or acts(call)):
+            return again(self.run, replace(plan, live="reads"), *self._looked_at_first())
+        return self.saying.next(found.place.number if found.place is not None else None)
 
     def stopped(self, lane: Lane, call: Call, error: ReplayError, why: str) -> Halt:
         """Stop the fork at a call, with what is said of it; what to raise."""
