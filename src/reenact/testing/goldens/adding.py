@@ -25,7 +25,7 @@ from reenact.testing.expectations.strength import strength
 from reenact.testing.goldens.court import GoldenCourt
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.history import Change
-from reenact.testing.goldens.imports import require_own
+from reenact.testing.goldens.imports import require_answer, require_own
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.proving import Say, prove
 from reenact.testing.goldens.refusing import adding
@@ -193,6 +193,7 @@ def _require_strength(
     if not golden.judged:
         return ()
     expected, held = (tuple(map(Expectation.from_json, each)) for each in (golden.expect, golden.holds))
+    require_answer(store.open(run), (*expected, *held))
     mended = store.open(fixed) if fixed is not None else None
     try:
         found = strength(expected, store.open(run), mended, holds=held, court=court)

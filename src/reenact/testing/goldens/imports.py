@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,16 +17,21 @@ from typing import Final
 
 from reenact.abc.store import Recording
 from reenact.errors import UnreplayableRun, UsageError
+from reenact.facts.ids import tail
+from reenact.facts.imported import is_imported
 from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
 from reenact.replaying.starting import Starting
 from reenact.seams.boot.folders import Folder
 from reenact.store import open_store
+from reenact.testing.expectations.expectation import Expectation
+from reenact.testing.expectations.judging import words_of
 from reenact.testing.goldens.court import Judgement
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.outcome import Status
 from reenact.timetravel.bundling.unpacking import unpack
+from reenact.timetravel.vocabulary import RunScope
 
 JUDGED: Final = "judged on the trace"
 """What is said of such a golden: no commit is known on which the run could be made again."""
@@ -34,6 +39,8 @@ JUDGED: Final = "judged on the trace"
 _PYTHON: Final = re.compile(r"python[0-9.]*(?:\.exe)?")
 _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _BY_CODE: Final[Mapping[int, Status]] = {3: "stale", 4: "broken", 5: "refused"}
+_OF_THE_ANSWER: Final = frozenset(("answer", "judge"))
+"""Words of an expression that need an answer."""
 _UNTESTED: Final = "the agent has asked nothing that the import tells: nothing of it was tested"
 
 
@@ -126,6 +133,27 @@ def require_own(golden: Golden, project: Path) -> None:
         " 'python script.py'",
         next_command="reenact golden add --help",
         missing=("entry",),
+    )
+
+
+def require_answer(recording: Recording, expectations: Iterable[Expectation]) -> None:
+    """What is expected of the answer of an imported run can be judged on it: its file tells one.
+
+    A cassette or an archive of plain HTTP tells none. There ``'lost' not in answer`` fails for want of an answer, and
+    not because the agent has said *lost*; what fails on the bad run has to fail for what went wrong.
+
+    Raises:
+        UsageError: It tells none.
+    """
+    run = recording.run
+    asking = [each.text for each in expectations if words_of(each.compiled()) & _OF_THE_ANSWER]
+    if not asking or not is_imported(run) or RunScope(run, lambda: recording).value("answer") is not None:
+        return
+    raise UsageError(
+        f"run {tail(run.id)} was imported ({run.entry.target}) and has no answer to judge: {'; '.join(asking)}",
+        cause="its file holds no words of a model and no output. Replay today's code against it; a golden without"
+        " --expect and --holds keeps what that code asks",
+        next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
     )
 
 

@@ -86,7 +86,7 @@ def command(
 
     An imported run knows no program: --cmd or --entry names one that lies in this project, and the import answers it.
     There is no commit to go back to, so what is expected is judged on the trace: --expect must fail, and --holds hold,
-    on the imported answer.
+    on the imported answer. A cassette without a model call has none.
 
     A scripted --answer is JSON. What a model says is {"say": TEXT, "uses": [{"name": TOOL, "args": {…}}]}, in whatever
     protocol it is asked, as for `fork --result`.
