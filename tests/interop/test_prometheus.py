@@ -17,6 +17,7 @@ from reenact.facts.call import ErrorFact, Failure, Value
 from reenact.facts.features import OTHER
 from reenact.facts.record import CallSettled
 from reenact.facts.run import Run, Status
+from reenact.interfaces.cli.commands.triage import all_seen
 from reenact.interop import prometheus
 from reenact.interop.prometheus import Page
 from reenact.store.sqlite import SqliteStore
@@ -102,6 +103,24 @@ def test_runs_are_counted_by_agent_and_fingerprint_and_nothing_of_them_is_told(s
         store.delete(run)
     assert cold(page.text()) == 2, "what was counted stays counted"
     assert samples(page.text())["reenact_runs", 'agent="desk"'] == 1
+
+
+def test_a_flagged_run_is_counted_once_the_name_of_its_group_is_known(store: SqliteStore) -> None:
+    """What was suspicious in it is a part of that name, and is looked for by the first triage."""
+    flagged = keep(store, "shop")
+    cold_before = keep(store, "desk", opaque=True)
+    page = Page(store)
+    assert cold(page.text()) == 1
+    for run in (flagged, cold_before):
+        store.amend(run, flag="wrong")
+    found = samples(page.text())
+    assert found["reenact_unread_runs", ""] == 2 and not [name for name, _ in found if "failed" in name]
+    names = {run.id: run.fingerprint for run in all_seen(store)}
+    found = samples(page.text())
+    assert found["reenact_unread_runs", ""] == 0
+    for run in (flagged, cold_before):
+        labels = f'agent="{run.agent}",fingerprint="{names[run.id]}"'
+        assert found["reenact_failed_runs_total", labels] == 1, "also of a run that was counted as cold before"
 
 
 @pytest.mark.parametrize(

@@ -258,6 +258,19 @@ def test_a_call_of_a_trace_is_rebuilt_for_its_protocol(desk: Desk) -> None:
         assert store.run("@").environment["resend"]["rebuilt"].startswith("a trace keeps")
 
 
+@pytest.mark.parametrize("provider", ["perplexity", "moonshot_ai", "ibm.watsonx.ai"])
+def test_a_trace_of_a_provider_that_is_not_known_goes_to_nobody_else(
+    desk: Desk, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It speaks OpenAI's protocol, which does not make it OpenAI."""
+    run = imported(desk, "otlp", "trace.json", TRACE.replace('"openai"', f'"{provider}"'))
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    with desk.store() as store:
+        number = next(event.number for event in store.events(run) if event.kind == "model")
+    answer = desk.resend(f"{run}:{number}", code=5)
+    assert "nothing is sent to" in answer.err and "export OPENAI_BASE_URL=https://" in answer.err and not desk.seen
+
+
 def har(url: str) -> str:
     body = json.dumps(SAID)
     entry = {

@@ -104,6 +104,14 @@ def test_what_is_not_known_of_a_run_does_not_count_against_it() -> None:
     assert (share.found.among, share.found.of, share.found.healthy, share.found.healthy_of) == (6, 6, 0, 30)
 
 
+def test_a_suspicion_is_shared_beside_an_error_whichever_member_is_the_newest() -> None:
+    """It is no part of such a group's name, as it is of a group without an error."""
+    loops, fine = [run(n, "A", suspicions=("loop",)) for n in range(9)], [run(50 + n) for n in range(40)]
+    for bad in (loops, [*loops, run(30, "A", hour=9)]):
+        found = shared(grouped(bad), fine)[bad[0].fingerprint]
+        assert found[0].traits == (("suspicion", "loop"),) and found[0].found.among == 9
+
+
 def test_hours_are_those_of_a_zone() -> None:
     at = int(datetime(2026, 11, 2, 23, 30, tzinfo=UTC).timestamp()) // 3600
     bad = [run(n, "A", hour=at) for n in range(8)]

@@ -86,7 +86,8 @@ class Cases:
     def __init__(self, store: Store, most: int = MOST_NAMED) -> None:
         self._store = store
         self._most = most
-        self._counted: set[str] = set()
+        self._counted: frozenset[str] = frozenset()
+        self._counted_cold: frozenset[str] = frozenset()
         self._failed = Tally(most)
         self._cold = Tally(most)
         self.kept: Mapping[str, int] = {}
@@ -109,16 +110,28 @@ class Cases:
         cases: dict[str, Seen] = {}
         for row in _ended(self._store):
             kept[row.agent] += 1
-            unread += row.features is None
             run = None if row.features is None else seen_of(row)
-            if run is not None and run.case is not None:
+            if run is None or _unnamed(run):
+                unread += 1
+            elif run.case is not None:
                 cases[run.id] = run
-        new = [run for name, run in cases.items() if name not in self._counted]
-        self._failed.add(Key(run.agent, run.fingerprint) for run in new if run.case is not Case.COLD)
-        self._cold.add(Key(run.agent, run.fingerprint) for run in new if run.cold)
-        self._counted = set(cases)
+        failed = {name: run for name, run in cases.items() if run.case is not Case.COLD}
+        cold = {name: run for name, run in cases.items() if run.cold}
+        self._failed.add(_key(run) for name, run in failed.items() if name not in self._counted)
+        self._cold.add(_key(run) for name, run in cold.items() if name not in self._counted_cold)
+        self._counted, self._counted_cold = frozenset(failed), frozenset(cold)
         self.unread = unread
         self.kept = _bounded(kept, self._most)
+
+
+def _key(run: Seen) -> Key:
+    return Key(run.agent, run.fingerprint)
+
+
+def _unnamed(run: Seen) -> bool:
+    """Whether the group of a run is not known before its suspicious events have been looked for."""
+    features = run.features
+    return run.case is not None and run.case is not Case.COLD and not features.error and features.suspicions is None
 
 
 def _ended(store: Store) -> list[Featured]:

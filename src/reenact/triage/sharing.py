@@ -193,7 +193,8 @@ def _singles(
     group: Group, counts: Counter[Trait], having: Mapping[str, _Healthy], agents: Iterable[str]
 ) -> Iterator[Share]:
     healthy = [having[agent] for agent in agents if agent in having]
-    own = {("suspicion", kind) for kind in group.members[0].features.suspicions or ()}
+    first = group.members[0].features  # what its fingerprint holds, every member has: that tells nothing
+    own = {("suspicion", kind) for kind in first.suspicions or () if not first.error}
     if group.case is Case.COLD:
         own |= {("missing", item) for item in group.members[0].features.cold or ()}
     totals: dict[str, tuple[int, int]] = {}

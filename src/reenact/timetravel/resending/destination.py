@@ -62,6 +62,7 @@ _ENDPOINTS: Final[Mapping[str, re.Pattern[str]]] = {
 }
 """The end of an address that belongs to each protocol; what stands before it is its base."""
 _BEDROCK: Final = re.compile(r"bedrock-runtime\.[a-z0-9-]+\.amazonaws\.com")
+_HELP: Final = "reenact resend --help"
 _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _LOOPBACK: Final = re.compile(r"localhost|127(\.\d+){3}|::1")
 _ADDRESS: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+(?:/[^\s?#]*)?")
@@ -202,13 +203,14 @@ def _of_protocol(
         if not region:
             raise _unset("AWS_REGION", "Bedrock has an address in each region, and a trace names none")
         return f"https://bedrock-runtime.{region}.amazonaws.com{endpoint}", "by AWS_REGION"
-    if provider.own and (not host or (protocol == "ollama" and _is_own_ollama(url))):
+    strange = who not in _PROVIDERS and who != protocol  # its own address is not known here: another's is not its
+    if provider.own and not strange and (not host or (protocol == "ollama" and _is_own_ollama(url))):
         return provider.own + endpoint, "the provider's own address"
     name = lender or next(iter(provider.bases), "")
     raise EffectRefused(
         f"nothing is sent to {urlsplit(url).netloc or who}: only the recording names this host",
         cause="a recording or an imported file may name any host: let today's environment name it, or give --to",
-        next_command=f"export {name}={_base_of(url, protocol)}" if name else "reenact resend --help",
+        next_command=f"export {name}={_base_of(url, protocol) if host else 'https://…'}" if name else _HELP,
     )
 
 
