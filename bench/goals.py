@@ -29,6 +29,8 @@ NAMES = {
     "temporal_replay_bare[1000]": "the same, no sandbox",
     "langgraph_history[1000]": "LangGraph",
     "langgraph_newest[1000]": "LangGraph",
+    "mlflow_spans[1000]": "MLflow",
+    "langfuse_spans[1000]": "Langfuse",
 }
 """What the other side of a comparison is called in the table."""
 
@@ -64,6 +66,8 @@ STEPS = 200
 SLOW = {
     "find_runs": 1,
     "import_traces": 3,
+    "mlflow_spans": 3,
+    "langfuse_spans": 3,
     "long_bytes": 1,
     "long_text": 1,
     "long_rows": 1,
@@ -117,7 +121,8 @@ def recording() -> list[Row]:
     read, model, write = ("record_read[400]", "record_model[400]", "durable_write[200]")
     added, kept, chunk = Figure(model, "added_us"), Figure(model, "save_ms"), Figure("first_chunk", "later_ms")
     vcr, large, grown, models = "vcr_http[1000]", "large_argument[20]", "grown_state[200]", "grown_models[200]"
-    sent = "spans[1000]"
+    sent, whole = "spans[1000]", Figure("spans[1000]", "whole_us")
+    by_mlflow, by_langfuse = (Figure(f"{each}_spans[1000]", "thread_us") for each in ("mlflow", "langfuse"))
     traces = "import_traces[2000]"
     return [
         Row("record an HTTP read: added in the agent's thread", Figure(read, "added_us"), "µs", "most", 60),
@@ -156,6 +161,8 @@ def recording() -> list[Row]:
         Row("send a span of a recorded call: agent's thread", Figure(sent, "thread_us"), "µs", "most", 20),
         Row("  by the clock, with the threads beside it", Figure(sent, "wall_us"), "µs"),
         Row("  what a span costs there by itself", Figure("sdk_spans[1000]", "thread_us"), "µs"),
+        Row("  the whole call, recorded and sent; MLflow's span", whole, "µs", "shown", 0, by_mlflow),
+        Row("  the same; Langfuse's span", whole, "µs", "shown", 0, by_langfuse),
         Row("import a span of 1 KB without content, 1,500 a second", Figure(traces, "span_us"), "µs", "most", 667),
         Row("  with a scanner, 5,000 a second", Figure(traces, "scanned_us"), "µs", "most", 200),
         Row("  a MiB of spans with content, 1.5 MiB a second", Figure(traces, "mib_ms"), "ms", "most", 667),

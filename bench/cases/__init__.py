@@ -32,7 +32,7 @@ from bench.cases.http import (
 )
 from bench.cases.long_values import long_bytes, long_rows, long_text
 from bench.cases.neighbours import plain_transport, vcr_first_chunk, vcr_http
-from bench.cases.spans import sdk_spans, spans
+from bench.cases.spans import langfuse_spans, mlflow_spans, sdk_spans, spans
 from bench.cases.start import (
     import_bare,
     import_recorder,
@@ -92,6 +92,7 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         import_vcr,
         kept_grows,
         kept_whole,
+        langfuse_spans,
         langgraph_history,
         langgraph_newest,
         large_argument,
@@ -100,6 +101,7 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         long_rows,
         long_text,
         look_up,
+        mlflow_spans,
         open_run,
         plain_transport,
         record_model,

@@ -84,6 +84,16 @@ def test_every_figure_of_the_table_has_a_case_that_measures_it() -> None:
         assert case.name in CASES
 
 
+@pytest.mark.parametrize(("case", "module"), [("mlflow_spans", "mlflow"), ("langfuse_spans", "langfuse")])
+def test_a_neighbour_that_is_not_installed_is_absent(case: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench.cases import CASES, Absent
+
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    with pytest.raises(Absent, match=f"{module}.* is not installed"):
+        CASES[case](10)
+
+
 def test_one_case_runs_from_the_command_line_without_anything_beside_the_checkout() -> None:
     env = {name: value for name, value in os.environ.items() if name not in {"REENACT_PEERS", "REENACT_SHARED"}}
     command = [sys.executable, "-m", "bench", "--rounds", "1", "--only", "show_help"]
