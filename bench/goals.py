@@ -292,7 +292,7 @@ def testing(*, full: bool) -> list[Row]:
     scaled = "" if full else " (100, scaled)"
     replayed, neighbour = Figure("golden_test[100]", "ms"), Figure("cassette_test[100]", "ms")
     return [
-        Row("a replayed test of one call, over an empty one", replayed, "ms", "most", 0.5),
+        Row("a replayed test of one call, over an empty one", replayed, "ms", "most", 2),
         Row("  against a neighbour", replayed, "ms", "shown", 0, neighbour),
         Row(
             "  the same in processor time",
@@ -307,7 +307,7 @@ def testing(*, full: bool) -> list[Row]:
         ),
         Row("the plugin unused: its import, over pytest", Figure("import_plugin", "ms"), "ms", "most", 5),
         Row(f"run 1,000 goldens of 20 calls{scaled}", Figure(case, "s_of_1000"), "s", "most", 60),
-        Row("  CPU of each beyond the agent's own and its imports", Figure(case, "beyond_ms"), "ms", "most", 15),
+        Row("  CPU of each beyond the agent's own and its imports", Figure(case, "beyond_ms"), "ms", "most", 25),
         Row("  the agent's own, which comes to it", Figure(case, "own_ms"), "ms"),
         Row("find 1,000 goldens", Figure("find_goldens[1000]", "ms"), "ms", "most", 1000),
     ]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.facts.run import Run
-from reenact.interfaces.cli.commands.fork import command, plan_of, results_of
+from reenact.interfaces.cli.commands.fork import change_of, command, results_of
+from reenact.store.memory import MemoryStore
+from reenact.timetravel.forking import plan_of
 from reenact.timetravel.forks.again import again
 from reenact.timetravel.forks.plan import Plan
 from tests.forks.conftest import Forks
@@ -44,9 +47,10 @@ def typed_again(command_line: str) -> Plan:
     assert (reenact, fork) == ("reenact", "fork")
     how: dict[str, Any] = command.make_context("fork", words).params
     ref = how.pop("ref")
-    plan = plan_of(how, int(ref.partition(":")[2]), int)
     results, _ = results_of(None, how["result"], int)
-    return Plan(**{**{name: getattr(plan, name) for name in Plan.__slots__}, "results": results})
+    at, store = int(ref.partition(":")[2]), MemoryStore("again")  # numbers name the events: nothing is looked up
+    plan = plan_of(store, RUN, at, change_of(how, results), live=how["live"], allow_writes=how["allow_write"])
+    return replace(plan, settle=how["settle"] or "")
 
 
 @given(PLANS)

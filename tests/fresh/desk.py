@@ -101,7 +101,8 @@ class Desk:
 
 
 def _is_doubt_alone(recorded: Ended, replayed: Ended) -> bool:
-    doubted = replayed.code == 0 and "verdict: same, order not proven" in "".join(replayed.said[-1:])
+    last = "".join(replayed.said[-1:])
+    doubted = replayed.code == 0 and "verdict: same, " in last and "not proven" in last
     return doubted and replayed.visible[0] == recorded.out
 
 

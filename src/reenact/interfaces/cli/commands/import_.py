@@ -18,6 +18,7 @@ from reenact.facts.traced import is_traced, trace_of
 from reenact.facts.typed import typed
 from reenact.interfaces.cli.arguments import fields, pairs
 from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.progress import Working
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interop.arriving import Arrival, arrive
 from reenact.interop.exchanges import Found
@@ -74,7 +75,8 @@ def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Seque
     again.
     """
     shell = current(ctx)
-    found, origin = read(form, file, Asked(how["only"], how["url"], fields(how["param"])))
+    with Working(f"reading {safe(file.name)}"):
+        found, origin = read(form, file, Asked(how["only"], how["url"], fields(how["param"])))
     if how["dry_run"]:
         for each in found:
             _would_land(shell, each) if isinstance(each, Trace) else _would(shell, each)
@@ -92,7 +94,8 @@ def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Seque
     who = Who(agent, tags=pairs(tag))
     with opened(shell) as store:
         policy = policy_of(load_settings())
-        arrivals = arrive(store, found, origin, who=who, policy=policy, clock=CLOCK, entropy=ENTROPY)
+        with Working(f"importing {counted(len(found), 'run')}"):
+            arrivals = arrive(store, found, origin, who=who, policy=policy, clock=CLOCK, entropy=ENTROPY)
     for arrival in arrivals:
         _arrived(shell, arrival)
     _left(shell, found)

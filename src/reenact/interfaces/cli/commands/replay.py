@@ -20,6 +20,7 @@ from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
 from reenact.replaying.telling import in_force
+from reenact.store.opening import names_bundle
 from reenact.timetravel import preview
 
 # A line that names the command to type: a run is called there as the person called it.
@@ -142,11 +143,11 @@ def _require_alone(how: dict[str, Any]) -> None:
 
 
 def _next_command(report: Report, name: str, run: Run) -> str:
-    """What replays as it was can be kept as a test; else there is something to look at."""
+    """What replays as it was can be kept as a test, where its project is; else there is something to look at."""
     event = next((each.event for each in report.differences if each.event is not None), None)
     if event is not None:
         return f"reenact show {name}:{event}"
-    if report.exit_code or report.mode != "code":
+    if report.exit_code or report.mode != "code" or names_bundle(name):
         return f"reenact show {name}"
     return f"reenact golden add {name} --as NAME {'--holds' if run.status is Status.OK else '--expect'} EXPR"
 
