@@ -62,7 +62,6 @@ _ENDPOINTS: Final[Mapping[str, re.Pattern[str]]] = {
 }
 """The end of an address that belongs to each protocol; what stands before it is its base."""
 _BEDROCK: Final = re.compile(r"bedrock-runtime\.[a-z0-9-]+\.amazonaws\.com")
-_HELP: Final = "reenact resend --help"
 _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _LOOPBACK: Final = re.compile(r"localhost|127(\.\d+){3}|::1")
 _ADDRESS: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+(?:/[^\s?#]*)?")
@@ -210,7 +209,9 @@ def _of_protocol(
     raise EffectRefused(
         f"nothing is sent to {urlsplit(url).netloc or who}: only the recording names this host",
         cause="a recording or an imported file may name any host: let today's environment name it, or give --to",
-        next_command=f"export {name}={_base_of(url, protocol) if host else 'https://…'}" if name else _HELP,
+        next_command=f"export {name}={_base_of(url, protocol) if host else 'https://…'}"
+        if name
+        else "reenact resend --help",
     )
 
 
