@@ -45,7 +45,7 @@ class StoppingSession(KeepingSession):
         return self.stopped(lane, call, error, why)
 
     def _instead(self, call: Call, found: Found) -> str:
-        """What to type next: the fork that may ask, where that changes nothing; else what shows the recorded call."""
+        """What leads on: the fork that may ask, where that changes nothing; else what shows the recorded call."""
         plan = self.plan
         if plan.live == "none" and not (plan.only or plan.resume or acts(call)):
             return again(self.run, replace(plan, live="reads"), *self._looked_at_first())
