@@ -20,7 +20,6 @@ from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
 from reenact.replaying.telling import in_force
-from reenact.store.opening import names_bundle
 from reenact.timetravel import preview
 
 # A line that names the command to type: a run is called there as the person called it.
@@ -85,7 +84,7 @@ def command(
     if plan is not None:
         ctx.exit(_live().run(shell, url, run.id, plan, options))
     report = replay_run(url, run.id, options, announce=lambda line: shell.talk(f"reenact: {line}"))
-    _tell(shell, report, run, verbose=verbose)
+    _tell(shell, report, run, verbose=verbose, sources=options.sources)
     ctx.exit(report.exit_code)
 
 
@@ -143,16 +142,16 @@ def _require_alone(how: dict[str, Any]) -> None:
 
 
 def _next_command(report: Report, name: str, run: Run) -> str:
-    """What replays as it was can be kept as a test, where its project is; else there is something to look at."""
+    """What replays as it was can be kept as a test; else there is something to look at."""
     event = next((each.event for each in report.differences if each.event is not None), None)
     if event is not None:
         return f"reenact show {name}:{event}"
-    if report.exit_code or report.mode != "code" or names_bundle(name):
+    if report.exit_code or report.mode != "code":
         return f"reenact show {name}"
     return f"reenact golden add {name} --as NAME {'--holds' if run.status is Status.OK else '--expect'} EXPR"
 
 
-def _tell(shell: Shell, report: Report, run: Run, *, verbose: bool) -> None:
+def _tell(shell: Shell, report: Report, run: Run, *, verbose: bool, sources: bool) -> None:
     """The verdict. The first line was announced by the replay itself, before the agent spoke."""
     if shell.json:
         shell.line(report.to_json())
@@ -166,7 +165,10 @@ def _tell(shell: Shell, report: Report, run: Run, *, verbose: bool) -> None:
     for text in (*report.refused, *report.remarks):
         shell.talk(f"reenact: {preview.safe(text)}")
     if not any("\n  next: " in each.text for each in report.differences):  # a divergence says itself where to look
-        shell.talk(f"reenact: next: {_next_command(report, shell.named.get(tail(run.id), tail(run.id)), run)}")
+        name = shell.named.get(tail(run.id), tail(run.id))
+        # The code of a bundle is not here, so it can be no test here: it is kept.
+        onward = f"reenact unpack {name}" if sources and not report.exit_code else _next_command(report, name, run)
+        shell.talk(f"reenact: next: {onward}")
     said = in_force(report)
     more = f"  {said}" if verbose and said not in report.last_line else ""
     shell.talk(f"reenact: {report.last_line}{more}")
