@@ -135,8 +135,11 @@ class SqliteLog:
         except (TypeError, ValueError, KeyError, OverflowError) as error:
             batch.roll_back()
             raise _unstorable(error) from error
-        except BaseException:
+        except BaseException as error:
             batch.roll_back()
+            if isinstance(error, StoreError) and self._lock.is_lost():  # lost since: SQLite blames the disk for it
+                lose(self._writing.path)
+                raise lost() from error
             raise
         batch.commit()
         self._ended = None
