@@ -128,7 +128,6 @@ def fingerprint(case: Case, features: Features, flag: str = "") -> str:
     """What runs that fail alike have in common, as 32 hexadecimal digits: the same in every process and store.
 
     It is a digest of parts, each behind its length, so that no text of a run can stand for another part or for two.
-    Kinds of suspicious events count where there is no error: beside one they come and go, and would part equal cases.
 
     Args:
         case: Why the run is looked into.
@@ -141,12 +140,18 @@ def fingerprint(case: Case, features: Features, flag: str = "") -> str:
     else:
         text = template(flag) if case is Case.FLAGGED else features.template
         parts += [features.error, text, features.tool, str(len(features.steps)), *features.steps]
-        parts += [] if features.error else sorted(features.suspicions or ())
+        parts += sorted(features.suspicions or ()) if names_suspicions(case, features) else []
     digest = hashlib.blake2b(digest_size=16, person=b"reenact-triage")
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(4, "big") + data)
     return digest.hexdigest()
+
+
+def names_suspicions(case: Case, features: Features) -> bool:
+    """Whether kinds of suspicious events are a part of a run's fingerprint: beside an error they come and go, and would
+    part equal cases."""
+    return case is not Case.COLD and not features.error
 
 
 def ended_with(run: Run) -> tuple[str, str]:

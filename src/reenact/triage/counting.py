@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from reenact.abc.store import Store
 from reenact.errors import RunNotFound
-from reenact.facts.features import MOST_NAMED, OTHER, Case
+from reenact.facts.features import MOST_NAMED, OTHER, Case, names_suspicions
 from reenact.store.feature_rows import Featured
 from reenact.triage.seen import Seen, ended, seen_of
 
@@ -130,8 +130,7 @@ def _key(run: Seen) -> Key:
 
 def _unnamed(run: Seen) -> bool:
     """Whether the group of a run is not known before its suspicious events have been looked for."""
-    features = run.features
-    return run.case is not None and run.case is not Case.COLD and not features.error and features.suspicions is None
+    return run.case is not None and run.features.suspicions is None and names_suspicions(run.case, run.features)
 
 
 def _ended(store: Store) -> list[Featured]:

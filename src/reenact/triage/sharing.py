@@ -16,7 +16,7 @@ from typing import Final
 
 from reenact.facts.association import LEVEL, Association, corrected
 from reenact.facts.call import Json
-from reenact.facts.features import Case, Features
+from reenact.facts.features import Case, Features, names_suspicions
 from reenact.triage.groups import Group
 from reenact.triage.seen import Seen
 
@@ -194,7 +194,7 @@ def _singles(
 ) -> Iterator[Share]:
     healthy = [having[agent] for agent in agents if agent in having]
     first = group.members[0].features  # what its fingerprint holds, every member has: that tells nothing
-    own = {("suspicion", kind) for kind in first.suspicions or () if not first.error}
+    own = {("suspicion", kind) for kind in first.suspicions or () if names_suspicions(group.case, first)}
     if group.case is Case.COLD:
         own |= {("missing", item) for item in group.members[0].features.cold or ()}
     totals: dict[str, tuple[int, int]] = {}

@@ -272,7 +272,7 @@ def outcome_of(
         court.asks = "never"
     found = judgement(opened.expectations, today, court, shelf.project)
     status, message = concluded(told, found.verdicts, found.stale)
-    if status == "failed" and today.run.error and RAISED not in message:
+    if status == "failed" and today.run.error and not told.report.raised:
         message = _lines(message, f"today's code ended as it did then: {today.run.error}")
     return Outcome(
         opened.golden.name,
