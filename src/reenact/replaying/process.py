@@ -150,7 +150,7 @@ class ReplayingProcess:
         return Echo(self.recording, self.options.through)
 
     def start(self) -> None:
-        """Answer the main thread and every thread nobody else answers."""
+        """Answer the main thread and every thread that no other object answers."""
         if self._tree is not None:
             self._tree.relocate()
         wiring.install()

@@ -112,7 +112,7 @@ NARROW = "run_found"
 NARROW_INDEX = f"""
 CREATE INDEX IF NOT EXISTS {NARROW} ON run(run_id, status, started_us, tenant, user, session, agent, parent, lane);
 """
-"""Stores of older versions lack it. A reader that does not know it loses nothing, and whoever writes keeps it up."""
+"""Stores of older versions lack it. A reader that does not know it loses nothing; SQLite keeps it up at each write."""
 
 
 def create(connection: sqlite3.Connection, key: bytes) -> None:

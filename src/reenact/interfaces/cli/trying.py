@@ -82,7 +82,7 @@ def try_group(
         Runs it, tells what came of it and gives the exit status; the store need not be open for that.
 
     Raises:
-        UsageError: An option is wrong, or nobody but a person can say whether a member is mended.
+        UsageError: An option is wrong, or only a person can say whether a member is mended.
     """
     expectations = [expect(text) for text in how["expect_"]]
     if judged_by_person(group, expectations):

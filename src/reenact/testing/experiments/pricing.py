@@ -17,7 +17,7 @@ class Estimate:
     """What goes live.
 
     Attributes:
-        calls: Model calls that are asked anew, if the candidate makes as many as were recorded.
+        calls: Model calls that are sent again, if the candidate makes as many as were recorded.
         cost: What they cost in US dollars, if they take as many tokens; None where one has no price.
         open: Whether what has no recorded answer is asked too, so that there may be more.
     """
@@ -37,7 +37,7 @@ class Estimate:
 
 
 def estimate(store: Store, runs: Iterable[str], candidate: Candidate, priced: Priced | None, now_us: int) -> Estimate:
-    """What a candidate asks models anew.
+    """What a candidate sends to models again.
 
     Args:
         store: Where the recorded runs are.

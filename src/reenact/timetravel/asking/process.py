@@ -31,7 +31,7 @@ class AskingProcess(replaying.ReplayingProcess):
         return session
 
     def start(self) -> None:
-        """Answer the main thread and every thread nobody else answers."""
+        """Answer the main thread and every thread that no other object answers."""
         self._asker.lends(self.instructions.get(LENT) or ())
         super().start()
         self._guard.permits = self._asker.permits

@@ -92,7 +92,7 @@ class ForkingProcess(replaying.ReplayingProcess):
         return open_store(self.instructions["store"])
 
     def start(self) -> None:
-        """Answer the main thread and every thread nobody else answers."""
+        """Answer the main thread and every thread that no other object answers."""
         self.session.lends(self.instructions.get(LENT) or ())
         self.session.moved = tuple((before, now) for before, now in self.instructions.get(BASES) or ())
         super().start()
