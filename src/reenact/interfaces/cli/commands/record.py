@@ -13,7 +13,6 @@ import click
 from reenact.abc.settings import load_settings
 from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import tail
-from reenact.facts.kit import Bucket, Standing, Stops
 from reenact.facts.late import late
 from reenact.facts.phrases import counted
 from reenact.facts.settings import ORDERS
@@ -23,9 +22,9 @@ from reenact.interfaces.cli.shell import Command, current
 from reenact.interfaces.cli.stores import store_url
 from reenact.recording.command import run_command
 from reenact.store import open_store
-from reenact.timetravel import preview
 
 if TYPE_CHECKING:
+    from reenact.facts import kit as kits
     from reenact.facts.kit import Item, Kit
     from reenact.facts.policy import Policy
     from reenact.facts.run import Run
@@ -33,13 +32,16 @@ if TYPE_CHECKING:
     from reenact.interfaces.cli.shell import Shell
     from reenact.interfaces.cli.tidying import tidy
     from reenact.seams.boot.parent import end_like
+    from reenact.timetravel import preview
     from reenact.timetravel.plain import run_data
     from reenact.triage import identity
     from reenact.triage.kit import kit_of
 else:
+    kits = late("reenact.facts.kit")
     policy_of = late("reenact.facts.settings", "policy_of")
     tidy = late("reenact.interfaces.cli.tidying", "tidy")
     end_like = late("reenact.seams.boot.parent", "end_like")
+    preview = late("reenact.timetravel.preview")
     run_data = late("reenact.timetravel.plain", "run_data")
     kit_of = late("reenact.triage.kit", "kit_of")
     identity = late("reenact.triage.identity")
@@ -48,6 +50,22 @@ _SIGNAL = 128
 _QUICK = 200
 """Events of a run whose kit is told at once."""
 _FEW = 3
+_AT_THE_END: Final = (
+    "reenact.timetravel.preview",
+    "reenact.triage.kit",
+    "reenact.triage.effects",
+    "reenact.store.event_rows",
+    "reenact.store.ambient_rows",
+    "reenact.store.evidence",
+    "reenact.store.liveness",
+    "reenact.store.slot_rows",
+    "reenact.store.stream_rows",
+    "reenact.store.attributes",
+    "reenact.store.references",
+    "reenact.interfaces.cli.tidying",
+    "reenact.store.expiring",
+)
+"""Modules that the last line of ``record`` needs, and the removal of old runs behind it."""
 
 
 @click.command(
@@ -96,8 +114,9 @@ def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], 
 
 
 def _load(policy: Policy) -> None:
-    """Load what says what became of the run, while the program runs."""
-    import_module("reenact.triage.kit")
+    """Load what says what became of the run, while the program runs: at its end only the reading is left to do."""
+    for name in _AT_THE_END:
+        import_module(name)
     if policy.sample < 1 or policy.sampling:
         import_module("reenact.recording.sample")
 
@@ -181,13 +200,11 @@ def _kit(shell: Shell, run: Run) -> Kit | None:
         return None
 
 
-_STOP: Final = (Stops.CODE, Stops.EVENTS)
-
-
 def _stopping(kit: Kit | None) -> list[Item]:
     """The calls whose answers are kept in such a way that a replay of the code stops there."""
     lacking = () if kit is None else kit.lacking
-    return [each for each in lacking if each.stops in _STOP and each.standing is Standing.PARTIAL and each.capture]
+    stop = (kits.Stops.CODE, kits.Stops.EVENTS)
+    return [each for each in lacking if each.stops in stop and each.standing is kits.Standing.PARTIAL and each.capture]
 
 
 def _score(kit: Kit | None) -> str:
@@ -207,5 +224,5 @@ def _short(item: Item) -> str:
 
 def _used(item: Item) -> bool:
     """Whether an item is missing that this run used, or was told to have: `reenact kit` lists the others too."""
-    used = bool(item.events or item.stops) or item.bucket is not Bucket.ENVIRONMENT
-    return item.standing is Standing.MISSING and used
+    used = bool(item.events or item.stops) or item.bucket is not kits.Bucket.ENVIRONMENT
+    return item.standing is kits.Standing.MISSING and used
