@@ -30,6 +30,7 @@ from reenact.timetravel.forks.launch import require_ended
 from reenact.timetravel.gist import answer_of, question_of
 from reenact.timetravel.readings import decision_of, reading_of
 from reenact.triage.budget import budget_of
+from reenact.triage.cold import reasons
 from reenact.triage.featuring import features_of
 from reenact.triage.kit import kit_of
 from reenact.triage.seen import seen
@@ -78,12 +79,13 @@ def test_an_agent_with_a_model_and_a_tool_is_one_run(bring: Bring, store: Store,
 
 def test_the_kit_says_of_each_item_whether_it_is_exact_semantic_or_absent(bring: Bring, store: Store) -> None:
     says = {"gen_ai.tool.call.result": None, "user.id": "u-7"}
-    (run,) = bring("otlp", text(agent(), chat(2, 1), tool(3, 1, says=says)))
+    (run,) = bring("otlp", text(agent(), chat(2, 1), tool(3, 1, says=says), tool(4, 1)))
     kit = kit_of(store, run)
     said = {item.name: (item.fidelity, item.standing) for item in kit.items}
     assert said["model"] == said["tokens"] == said["timestamps"] == ("exact", Standing.CAPTURED)
     assert said["history"] == said["system_prompt"] == said["model_calls"] == ("semantic", Standing.CAPTURED)
-    assert said["tool_calls"] == said["entry"] == ("absent", Standing.MISSING)
+    assert said["entry"] == ("absent", Standing.MISSING)
+    assert said["tool_calls"] == ("absent", Standing.PARTIAL)
     assert said["user"] == ("exact", Standing.CAPTURED)
     assert {item.fidelity for item in kit.items} == {"exact", "semantic", "absent"}
     assert kit.verdict is Verdict.EVENTS, "a trace has no program"
@@ -99,6 +101,27 @@ def test_a_trace_without_content_is_a_cold_case_with_the_setting_that_captures_i
     assert history.capture[0] == (
         "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY in the agent's environment"
     )
+
+
+def test_a_trace_that_tells_no_answer_of_any_tool_is_a_cold_case(bring: Bring, store: Store) -> None:
+    bare = {"gen_ai.tool.call.result": None}
+    (run,) = bring("otlp", text(agent(), chat(2, 1), tool(3, 1, says=bare), tool(4, 1, says=bare)))
+    (why,) = reasons(kit_of(store, run))
+    assert (why.item, why.about) == ("tool_calls", "absent in all 2, as otel.genai tells it")
+    assert why.capture[0] == (
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY in the agent's environment"
+    )
+    (found,) = seen(store)
+    assert (found.case, found.features.cold) == (Case.COLD, ("tool_calls",))
+
+
+@pytest.mark.parametrize("says", [{"gen_ai.tool.call.arguments": None}, {"error.type": "KeyError"}])
+def test_tools_of_which_the_trace_tells_what_came_of_them_make_no_cold_case(
+    bring: Bring, store: Store, says: dict[str, object]
+) -> None:
+    more = {"says": {"gen_ai.tool.call.result": None, **says}, "error": "no order 7"} if "error.type" in says else {}
+    (run,) = bring("otlp", text(agent(), chat(2, 1), tool(3, 1, **(more or {"says": says}))))
+    assert kit_of(store, run).verdict is Verdict.EVENTS
 
 
 def test_the_budget_of_a_trace_claims_no_more_than_the_trace_knows(bring: Bring, store: Store) -> None:

@@ -16,7 +16,7 @@ from reenact.facts.call import Json
 from reenact.facts.run import Run, Status
 from reenact.facts.templates import parted, template
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of what is written: features of another version are made again from the run."""
 
 MOST: Final = 12
