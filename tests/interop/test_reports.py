@@ -11,7 +11,8 @@ from markdown_it import MarkdownIt
 
 from reenact.abc.store import Store
 from reenact.timetravel.comparing import compare_all
-from reenact.timetravel.report import LONGEST, MOST, comparison_report, run_report
+from reenact.timetravel.markup import LONGEST, block, cell, code
+from reenact.timetravel.report import MOST, comparison_report, run_report
 
 from .conftest import Bring, Tried
 
@@ -57,13 +58,22 @@ def test_a_text_of_a_run_is_never_markup(bring: Bring, store: Store) -> None:
 
 @given(said=st.text(alphabet=st.sampled_from("`~#|<>!()[] \n\\a"), max_size=60))
 def test_no_text_ends_its_block(said: str) -> None:
-    from reenact.timetravel.report import _block, _code
-
-    fences = [token for token in MarkdownIt("commonmark").parse(_block(said)) if token.level == 0]
+    fences = [token for token in MarkdownIt("commonmark").parse(block(said)) if token.level == 0]
     assert [token.type for token in fences] == ["fence"]
-    inline = _code(said)
-    found = [token.type for each in MarkdownIt("commonmark").parse(inline) for token in each.children or ()]
+    found = [token.type for each in MarkdownIt("commonmark").parse(code(said)) for token in each.children or ()]
     assert found in ([], ["code_inline"])
+
+
+@given(said=st.text(alphabet=st.sampled_from("`~|@<&;\\a "), max_size=60))
+def test_no_text_ends_its_cell(said: str) -> None:
+    assert cell("\\|") == "`\\ \\|`", "where the backslash escapes itself, the bar would end the cell"
+    table = f"| a | b |\n|---|---|\n| {cell(said)} | c |\n"
+    tokens = MarkdownIt("commonmark").enable("table").parse(table)
+    inner = [[child.type for child in token.children or ()] for token in tokens if token.type == "inline"]
+    assert inner in (
+        [["text"], ["text"], [], ["text"]],
+        [["text"], ["text"], ["code_inline"], ["text"]],
+    )
 
 
 def test_what_is_long_is_cut_and_says_so(bring: Bring, store: Store) -> None:

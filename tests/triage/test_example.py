@@ -86,7 +86,7 @@ def test_a_mark_parts_what_is_new_from_what_is_gone(desk: Desk) -> None:
         sides = two["mark"]
         assert (sides["before"]["runs"], sides["before"]["of"]) == (0, 200) and sides["since"]["runs"] == two["runs"]
         assert sides["difference"][0] > 0 > one["mark"]["difference"][0]
-        assert "- since orders v3: more often, 12/100" in desk.run("reenact", "triage", "--markdown").out.decode()
+        assert "- since `orders v3`: more often, 12/100" in desk.run("reenact", "triage", "--markdown").out.decode()
     finally:
         desk.run("reenact", "mark", "--rm", "orders v3")
 
@@ -96,7 +96,8 @@ def test_for_a_person_and_for_a_ticket(desk: Desk) -> None:
     assert "hour 02:00 and model asked fast-2: " in said.out.decode() and "further" not in said.out.decode()
     assert b"smaller groups of" in said.out and b"next: reenact triage --group " in said.err
     paper = desk.run("reenact", "triage", "--markdown").out.decode()
-    assert paper.startswith("# Triage\n") and "| tenant acme | " in paper and "smaller group" not in paper
+    assert paper.startswith("# Triage\n") and "| `tenant acme` | " in paper and "smaller group" not in paper
+    assert "- by day: `" in paper and "`hour 02:00` and `model asked fast-2`" in paper
     assert "and 2 smaller groups of " in desk.run("reenact", "triage", "--markdown", "-n", "1").out.decode()
     assert desk.run("reenact", "triage", "--agent", "nobody").code == 0
     assert desk.run("reenact", "triage", "--zone", "Mars/Olympus").code == 2

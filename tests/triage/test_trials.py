@@ -148,7 +148,7 @@ def test_what_goes_live_is_priced_by_what_was_recorded(tmp_path: Path) -> None:
     runs = [first.id] * 3
     for candidate, wanted in (
         (Candidate("now"), Estimate()),
-        (Candidate("gaps", live="missing"), Estimate(open=True)),
+        (Candidate("gaps", live="missing"), Estimate(6, Decimal("2.4"), open=True, only_missing=True)),
         (Candidate("short", prompt="x", live="changed"), Estimate(6, Decimal("2.4"), open=True)),
         (Candidate("small", model="gpt-5-nano", live="changed"), Estimate(6, Decimal("0.24"), open=True)),
         (Candidate("own", model="mine", live="model"), Estimate(6, None, open=True)),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -54,6 +57,13 @@ wanted = json.loads(ask(sys.argv[1]))
 order = wanted["order"]
 print(f"{order} was {lookup_order(order)['state']}" if order else "Which order?")
 '''
+
+BLOCK = """
+import reenact
+
+with reenact.record(agent="orders"):
+    exec(compile(open("agent.py").read(), "agent.py", "exec"))
+"""
 
 CATCHING = (
     "wanted = json.loads(ask(sys.argv[1]))",
@@ -170,7 +180,7 @@ def test_a_fix_that_breaks_nothing_makes_the_group_collapse(shop: Shop) -> None:
     assert (now["fixed"], now["unbroken"], now["broken"], now["broken_interval"][1] < 0.7) == (2, 2, 0, True)
     assert (then["verdict"], then["exit_code"], then["alike"]) == ("does not collapse", 1, 2)
     assert found.plan["healthy_of"] == 2 and found.plan["candidates"][0]["to_do"] == 4
-    assert found.plan["candidates"][0]["live"] == {"calls": 0, "cost": 0.0, "open": False}
+    assert found.plan["candidates"][0]["live"] == {"calls": 0, "cost": 0.0, "open": False, "only_missing": False}
     said = shop.desk.run("triage", "--group", name, "--candidate", "now:")
     assert "now: group " in said.stdout and "collapses; breaks none that was healthy" in said.stdout
     assert "candidate now (nothing changed): 0 to run" in said.stderr, "what is done is not done again"
@@ -198,10 +208,14 @@ def test_a_prompt_is_tried_live_and_priced_before(shop: Shop) -> None:
     plan = shop.tries(*words, "--dry-run", status=0).plan
     assert shop.requests == asked, "a dry run asks nobody"
     live = plan["candidates"][0]["live"]
-    assert live == {"calls": 4, "cost": None, "open": True}, "what answers at home has no price"
+    assert live == {"calls": 4, "cost": None, "open": True, "only_missing": False}, "what answers at home has no price"
     name = shop.group["group"]
     said = shop.desk.run("triage", "--group", name, *words, "--dry-run")
     assert "strict (another system prompt): 4 to run; about 4 model calls live, cost unknown: no price" in said.stderr
+    rest = shop.desk.run("triage", "--group", name, "--candidate", "gaps:live=missing", "--dry-run").stderr
+    assert (
+        "what has no recorded answer; if that is every call, about 4 model calls live, cost unknown: no price" in rest
+    )
     found = shop.tries(*words, status=1)
     assert sorted(found.members) == ["fails alike", "fixed"] and sorted(found.healthy) == [
         "broken",
@@ -255,6 +269,25 @@ def test_a_member_that_was_deleted_is_left_out(shop: Shop) -> None:
         store.delete(store.run(json.loads(newest)["run"]))
     found = shop.tries("--candidate", "now:", "--healthy", "0", status=0)
     assert found.plan["runs"] == 1 and found.members == ["fixed"] and shop.group["group"] == name
+
+
+def test_members_that_are_left_out_are_counted_wherever_the_trial_is_told(shop: Shop) -> None:
+    """A run that was recorded as a block of code can be replayed, but not begun again from outside of it."""
+    (shop.desk.folder / "block.py").write_text(BLOCK)
+    asks = [sys.executable, "block.py", FAILING[0]]
+    kept = {"REENACT_STORE": str(shop.desk.folder / ".reenact")}
+    done = subprocess.run(asks, cwd=shop.desk.folder, env={**os.environ, **shop.desk.environ, **kept}, check=False)
+    assert done.returncode == 1
+    shop.mend(CATCHING)
+    assert shop.group["runs"] == 3
+    found = shop.tries("--candidate", "now:", "--healthy", "0", status=0)
+    (left,) = found.verdicts["now"]["left_out"]
+    assert found.members == ["fixed"] * 2 and left in found.plan["left_out"] and "block" in left["why"]
+    words = ("--group", shop.group["group"], "--candidate", "now:", "--healthy", "0")
+    assert "collapses (1 left out: not tried)" in shop.desk.run("triage", *words).stdout
+    paper = shop.desk.run("triage", *words, "--markdown").stdout
+    assert paper.startswith("# `now`: group ") and f"- left out: `{left['run'][-8:]}` `" in paper
+    assert paper.count("| fixed | ") == 2
 
 
 def test_what_is_asked_wrongly_is_refused(shop: Shop) -> None:

@@ -17,6 +17,7 @@ import click.testing
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from reenact.facts.features import Case, Features, clipped, fingerprint
 from reenact.facts.run import Run, Status
@@ -239,6 +240,7 @@ HOSTILE = (
     "| tenant acme | 6 of 6 | 0 of 54 |",
     "\r3f9a1b2c  99 runs",
     "'id' (in lookup_order)",
+    "ask @someone, see www.evil.example or ~~http://evil.example~~ &lt;",
     "\x00E",
     "a" * 100_000,
 )
@@ -256,6 +258,14 @@ def test_a_hostile_message_is_in_no_group_but_its_own(kept: Kept) -> None:
     said, paper = kept.triage("-n", "20"), kept.triage("-n", "20", "--markdown")
     for shown in (said, paper):
         assert "\x1b" not in shown and "\r" not in shown and "\x00" not in shown
+    rendered = [
+        child for token in MarkdownIt("commonmark").enable("table").parse(paper) for child in token.children or ()
+    ]
+    assert {child.type for child in rendered} == {"text", "code_inline"}, "nothing is a link or an image"
+    told = "".join(child.content for child in rendered if child.type == "text")
+    assert not [word for word in ("@", "www.", "://", "~~", "&") if word in told], (
+        "what a renderer would act on is code"
+    )
     heads = [line for line in paper.splitlines() if line.startswith("## ")]
     assert len(heads) == len(groups), "no message makes a heading"
     assert not [line for line in paper.splitlines() if line.startswith("| tenant acme")]

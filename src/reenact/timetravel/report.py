@@ -1,13 +1,11 @@
 """A run, or two beside each other, as a report in Markdown: for an issue, a review, an incident's page.
 
-Texts of a run are foreign. They stand in code only, so that no renderer takes one for a heading, a link, or an image
-that it would fetch.
+Texts of a run are foreign. They stand in code only (``timetravel.markup``).
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -23,6 +21,7 @@ from reenact.facts.run import Run
 from reenact.timetravel import preview
 from reenact.timetravel.comparing import Comparison, Pair
 from reenact.timetravel.gist import answer_of, command_of, error_of_run, question_of
+from reenact.timetravel.markup import LINE, block, cell, code
 from reenact.timetravel.readings import decides, decision_of, model_name
 from reenact.timetravel.story import Line, tell
 
@@ -31,14 +30,10 @@ if TYPE_CHECKING:
 else:
     Rule = late("reenact.facts.suspicions", "Rule")
 
-LONGEST: Final = 4000
-"""Characters of one text, at most; how many more there are is said."""
 MOST: Final = 40
 """Answers of models, and differences, that are told one by one; the first half and the last half of more."""
-_CELL: Final = 160
 _FIGURES: Final = ("status", "error", "answer", "events", "models", "tools", "tokens", "cost", "duration")
 _T = TypeVar("_T")
-_TICKS: Final = re.compile("`+")
 
 
 def run_report(recording: Recording, cost: Decimal | None = None, rules: Sequence[Rule] | None = None) -> str:
@@ -55,10 +50,10 @@ def run_report(recording: Recording, cost: Decimal | None = None, rules: Sequenc
     run = recording.run
     parts = [
         f"# Run {tail(run.id)}",
-        _table(("", ""), ((name, _code(value)) for name, value in _facts(run, cost))),
+        _table(("", ""), ((name, cell(value)) for name, value in _facts(run, cost))),
         *_section("Question", question_of(recording)),
         "## What happened",
-        _story(list(tell(recording, width=_CELL, rules=rules))),
+        _story(list(tell(recording, width=LINE, rules=rules))),
         *_answers([event for event in recording.events() if decides(event)]),
         *_ended(recording),
         *_gaps(recording),
@@ -77,7 +72,7 @@ def comparison_report(comparison: Comparison) -> str:
         Markdown.
     """
     left, right = (comparison.summary[side] for side in ("left", "right"))
-    rows = ((name, _code(_figure(name, left[name])), _code(_figure(name, right[name]))) for name in _FIGURES)
+    rows = ((name, cell(_figure(name, left[name])), cell(_figure(name, right[name]))) for name in _FIGURES)
     names = [str(each["tail"]) for each in (left, right)]
     found = comparison.differences
     parts = [
@@ -117,9 +112,9 @@ def _row(line: Line, strands: bool) -> tuple[str, ...]:
     numbers = str(line.first) if line.first == line.last else f"{line.first}..{line.last}"
     gap = "" if not line.name or line.text.startswith("(") else " "
     took = "" if line.elapsed_us is None else preview.duration(line.elapsed_us)
-    call = _code(f"{line.name}{gap}{line.text}")
+    call = cell(f"{line.name}{gap}{line.text}")
     kind = "" if line.kind == "…" else line.kind
-    return (numbers, *((_code(line.strand),) if strands else ()), kind, call, took, _code(line.mark))
+    return (numbers, *((cell(line.strand),) if strands else ()), kind, call, took, cell(line.mark))
 
 
 def _answers(calls: Sequence[Event]) -> Iterator[str]:
@@ -128,17 +123,17 @@ def _answers(calls: Sequence[Event]) -> Iterator[str]:
         yield "## Answers of models"
     for event in _ends(calls):
         decision = decision_of(event)
-        yield f"### {event.number}: {_code(model_name(event))}"
+        yield f"### {event.number}: {code(model_name(event))}"
         if decision is None:
             yield "No answer was read."
             continue
         if decision.text:
-            yield _block(decision.text)
+            yield block(decision.text)
         for name, arguments in decision.tools:
-            yield f"asks for {_code(name)}"
-            yield _block(json.dumps(arguments, ensure_ascii=False, indent=1, default=str))
+            yield f"asks for {code(name)}"
+            yield block(json.dumps(arguments, ensure_ascii=False, indent=1, default=str))
         if decision.finish:
-            yield f"finish: {_code(decision.finish)}"
+            yield f"finish: {code(decision.finish)}"
     yield from _left_out(len(calls), "answer", "reenact show --all")
 
 
@@ -153,7 +148,7 @@ def _ended(recording: Recording) -> Iterator[str]:
 
 
 def _gaps(recording: Recording) -> Iterator[str]:
-    rows = [f"- {_code(what)} at {_code(place)}, {counted(count, 'time')}" for what, place, count in recording.gaps()]
+    rows = [f"- {code(what)} at {code(place)}, {counted(count, 'time')}" for what, place, count in recording.gaps()]
     if rows:
         yield "## Not recorded"
         yield "\n".join(rows)
@@ -163,9 +158,9 @@ def _block_of_pair(pair: Pair) -> str:
     left, right = pair.numbers
     at = " and ".join(str(number) for number in (left, right) if number is not None)
     name = model_name(pair.event) if decides(pair.event) else pair.event.name
-    title = f"### {at}: {', '.join(pair.changes)}, {_code(name)}"
+    title = f"### {at}: {', '.join(pair.changes)}, {code(name)}"
     found = render(pair.differences()) if left is not None and right is not None else ""
-    return f"{title}\n\n{_block(found)}" if found else title
+    return f"{title}\n\n{block(found)}" if found else title
 
 
 def _figure(name: str, value: Json) -> str:
@@ -189,7 +184,7 @@ def _left_out(count: int, what: str, command: str) -> Iterator[str]:
 def _section(title: str, text: str) -> Iterator[str]:
     if text:
         yield f"## {title}"
-        yield _block(text)
+        yield block(text)
 
 
 def _table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
@@ -201,25 +196,3 @@ def _table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _joined(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _code(text: str) -> str:
-    """A text as code on one line, also in a table; empty for none."""
-    plain = preview.clip(preview.safe(" ".join(text.split())), _CELL).replace("|", "\\|")
-    if not plain:
-        return ""
-    fence = "`" * (_longest_ticks(plain) + 1)
-    gap = " " if plain.startswith("`") or plain.endswith("`") else ""
-    return f"{fence}{gap}{plain}{gap}{fence}"
-
-
-def _block(text: str) -> str:
-    """A text as a block of code; what is too long is cut, and its length said."""
-    shown = "\n".join(preview.safe(line) for line in text[:LONGEST].splitlines())
-    more = f"\n… {len(text) - LONGEST} more characters" if len(text) > LONGEST else ""
-    fence = "`" * max(3, _longest_ticks(shown) + 1)
-    return f"{fence}text\n{shown}{more}\n{fence}"
-
-
-def _longest_ticks(text: str) -> int:
-    return max((len(found) for found in _TICKS.findall(text)), default=0)

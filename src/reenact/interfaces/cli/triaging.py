@@ -16,6 +16,7 @@ from reenact.interfaces.cli.charts import by_day, curve, stretch
 from reenact.interfaces.cli.shell import Shell, columns, paint
 from reenact.testing.experiments.statistics import Share as Proportion
 from reenact.testing.experiments.statistics import difference
+from reenact.timetravel.markup import cell, code
 from reenact.timetravel.preview import ago, clip, safe
 from reenact.triage.groups import Group, Novelty
 from reenact.triage.seen import Seen
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from reenact.triage.cold import Reason
 
 _SHOWN = 3
+_LONGEST = 400
+"""Characters of a recorded text on the page for a ticket."""
 _HUGE = 100
 
 
@@ -94,15 +97,14 @@ def _lines(group: Group, told: Told) -> Iterator[str]:
     yield f"  {_when(group, told.zone)}  {curve(_days(group, told.zone))}".rstrip()
     sides = _sides(group, told)
     if sides is not None:
-        yield clip(f"  {safe(_across(sides, told))}", width)
+        yield clip(f"  {_across(sides, safe(told.mark.name) if told.mark is not None else '')}", width)
     for share in told.shares.get(group.fingerprint, ()):
         yield clip(f"  shares: {_traits(share)}: {_figures(share)}", width)
         if share.same:
             yield clip(f"          the same runs: {', '.join(map(_trait, share.same[:_SHOWN]))}", width)
-    if len(group.members) < LEAST:
-        yield f"  fewer than {LEAST} runs: what they share is not compared"
-    elif told.healthy and not told.shares.get(group.fingerprint):
-        yield "  shares: nothing that healthy runs do not have as often"
+    unlike = _uncompared(group, told)
+    if unlike:
+        yield f"  {unlike}"
     run = told.representatives.get(group.fingerprint, "")
     cold = f"; {group.cold} cannot be replayed" if group.cold else ""
     yield f"  representative: {tail(run) if run else 'none is there any more'}{cold}"
@@ -110,6 +112,14 @@ def _lines(group: Group, told: Told) -> Iterator[str]:
         yield clip(f"  cold: {safe(reason.item)}: {safe(reason.about)}", width)
         if reason.capture:
             yield clip(f"        next time: {safe(reason.capture[0])}", width)
+
+
+def _uncompared(group: Group, told: Told) -> str:
+    """Why nothing is said to be shared; empty where something is."""
+    if len(group.members) < LEAST:
+        return f"fewer than {LEAST} runs: what they share is not compared"
+    nothing = told.healthy and not told.shares.get(group.fingerprint)
+    return "shares: nothing that healthy runs do not have as often" if nothing else ""
 
 
 def _novelty(group: Group, mark: Mark | None) -> str:
@@ -140,11 +150,10 @@ def _sides(group: Group, told: Told) -> tuple[Proportion, Proportion] | None:
     return Proportion(len(group.members) - later, before), Proportion(later, since)
 
 
-def _across(sides: tuple[Proportion, Proportion], told: Told) -> str:
-    """How often a group came before the mark and since, in words."""
+def _across(sides: tuple[Proportion, Proportion], name: str) -> str:
+    """How often a group came before the mark of a name and since, in words."""
     low, high = difference(*sides)
     how = "more often" if low > 0 else "less often" if high < 0 else "no difference is shown"
-    name = told.mark.name if told.mark is not None else ""
     points = f"difference {100 * low:+.0f} to {100 * high:+.0f} points (95 %)"
     return f"since {name}: {how}, {sides[1]} of the runs after {sides[0]}; {points}"
 
@@ -220,33 +229,26 @@ def group_data(group: Group, told: Told) -> dict[str, Json]:
 
 
 def markdown(told: Told, most: int) -> Iterator[str]:
-    """Groups as Markdown."""
+    """Groups as Markdown. What was recorded stands in it as code."""
     yield "# Triage"
     yield ""
     yield f"{_headline(told)}."
     for group in told.groups[:most]:
-        new = _novelty(group, told.mark)
         yield ""
-        yield f"## `{told.names[group.fingerprint]}` {_escaped(group.about)}"
+        yield f"## `{told.names[group.fingerprint]}` {code(group.about, _LONGEST)}"
         yield ""
-        yield f"- {counted(len(group.members), 'run')}, {_when(group, told.zone)}{f', {_escaped(new)}' if new else ''}"
-        run = told.representatives.get(group.fingerprint, "")
-        yield f"- representative: {f'`{tail(run)}`' if run else 'none is there any more'}"
-        if group.cold:
-            yield f"- {group.cold} cannot be replayed"
-        sides = _sides(group, told)
-        if sides is not None:
-            yield f"- {_escaped(_across(sides, told))}"
+        yield from _points(group, told)
         shares = told.shares.get(group.fingerprint, ())
         if shares:
             yield ""
-            yield "| shared | members | healthy | lift | 95 % |"
-            yield "|---|---|---|---|---|"
+            yield "| shared | members | healthy | lift | 95 % | the same runs |"
+            yield "|---|---|---|---|---|---|"
         for share in shares:
-            low, high = share.found.interval
+            found, (low, high) = share.found, share.found.interval
             yield (
-                f"| {_escaped(_traits(share))} | {share.found.among} of {share.found.of} | {share.found.healthy} of "
-                f"{share.found.healthy_of} | {_figure(share.found.lift)} | {_figure(low)} to {_figure(high)} |"
+                f"| {' and '.join(map(_cell, share.traits))} | {found.among} of {found.of} | {found.healthy} of "
+                f"{found.healthy_of} | {_figure(found.lift)} | {_figure(low)} to {_figure(high)} | "
+                f"{', '.join(map(_cell, share.same[:_SHOWN]))} |"
             )
     rest = _rest(told, most)
     if rest:
@@ -254,7 +256,29 @@ def markdown(told: Told, most: int) -> Iterator[str]:
         yield f"{rest}."
 
 
-def _escaped(text: str) -> str:
-    """Recorded text that says nothing in Markdown."""
-    plain = safe(text).replace("\\", "\\\\")
-    return "".join(f"\\{letter}" if letter in "`*_{}[]()#+!|<>" else letter for letter in plain)
+def _points(group: Group, told: Told) -> Iterator[str]:
+    """What is said of a group, as a list."""
+    mark = code(told.mark.name) if told.mark is not None else ""
+    new = f", {group.novelty.value} since {mark}" if mark and group.novelty is not Novelty.NEITHER else ""
+    yield f"- {counted(len(group.members), 'run')}, {_when(group, told.zone)}{new}"
+    drawn = curve(_days(group, told.zone))
+    if drawn:
+        yield f"- by day: `{drawn}`"
+    run = told.representatives.get(group.fingerprint, "")
+    yield f"- representative: {f'`{tail(run)}`' if run else 'none is there any more'}"
+    if group.cold:
+        yield f"- {group.cold} cannot be replayed"
+    for reason in told.reasons.get(group.fingerprint, ())[:_SHOWN]:
+        yield f"- cold: {code(f'{reason.item}: {reason.about}', _LONGEST)}"
+        if reason.capture:
+            yield f"  - next time: {code(reason.capture[0], _LONGEST)}"
+    sides = _sides(group, told)
+    if sides is not None:
+        yield f"- {_across(sides, mark)}"
+    unlike = _uncompared(group, told)
+    if unlike:
+        yield f"- {unlike}"
+
+
+def _cell(trait: Trait) -> str:
+    return cell(f"{trait[0]} {trait[1]}", _LONGEST)

@@ -11,6 +11,7 @@ from typing import Any
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
 from reenact.errors import ReenactError, UsageError
+from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.phrases import counted
@@ -38,6 +39,7 @@ from reenact.testing.experiments.trial import (
     varied,
 )
 from reenact.timetravel.cost import prices
+from reenact.timetravel.markup import cell, code
 from reenact.timetravel.preview import amount, brief, clip, safe
 from reenact.triage.groups import Group
 from reenact.triage.seen import Seen
@@ -63,6 +65,16 @@ class Chosen:
     healthy: Sequence[Row]
     left_out: Sequence[tuple[Seen, str]]
     compared: int
+
+    @property
+    def passed(self) -> list[tuple[Seen, str]]:
+        """The members among those that are left out."""
+        ours = {member.id for member in self.group.members}
+        return [(run, why) for run, why in self.left_out if run.id in ours]
+
+    def left_out_data(self) -> list[Json]:
+        """All that are left out, as JSON-able data."""
+        return [{"run": run.id, "why": why} for run, why in self.left_out]
 
 
 def try_group(
@@ -100,7 +112,7 @@ def try_group(
     rows = [*chosen.members, *chosen.healthy]
     experiment = Experiment(place, rows, tried, how["repeat"], how["workers"] or 0, how["fresh"])
     _tell_plan(shell, chosen, _estimates(store, experiment), tried)
-    return (lambda: 0) if how["dry_run"] else partial(_run, shell, experiment, chosen)
+    return (lambda: 0) if how["dry_run"] else partial(_run, shell, experiment, chosen, on_paper=how["markdown"])
 
 
 def _chosen(
@@ -146,7 +158,7 @@ def _estimates(store: Store, experiment: Experiment) -> list[tuple[int, Estimate
     for asked, kept in zip(experiment.asked(), experiment.kept(), strict=True):
         if kept is None:
             to_do[asked.candidate.name].append(asked.row.run)
-    live = any(candidate.live in ("changed", "model") for candidate in experiment.candidates)
+    live = any(candidate.live != "none" for candidate in experiment.candidates)
     priced, now = prices() if live else None, CLOCK.wall_us()
     return [
         (len(to_do[candidate.name]), estimate(store, to_do[candidate.name], candidate, priced, now))
@@ -154,7 +166,7 @@ def _estimates(store: Store, experiment: Experiment) -> list[tuple[int, Estimate
     ]
 
 
-def _run(shell: Shell, experiment: Experiment, chosen: Chosen) -> int:
+def _run(shell: Shell, experiment: Experiment, chosen: Chosen, *, on_paper: bool) -> int:
     cells = run_cells(shell, experiment, partial(here, waits=lambda: None))
     trials = [
         trial(candidate.name, chosen.group, chosen.members, chosen.healthy, cells)
@@ -163,6 +175,8 @@ def _run(shell: Shell, experiment: Experiment, chosen: Chosen) -> int:
     if shell.json:
         for each in trials:
             _tell_json(shell, chosen, each)
+    elif on_paper:
+        shell.lines(line for each in trials for line in _paper(each, chosen))
     else:
         shell.lines(line for each in trials for line in _lines(each, chosen))
         shell.next(_next_command(trials[0], chosen))
@@ -181,7 +195,7 @@ def _tell_plan(
             "type": "plan", "group": chosen.name, "fingerprint": chosen.group.fingerprint,
             "runs": len(chosen.group.members), "cold": chosen.group.cold,
             "members": [row.run for row in chosen.members], "healthy": [row.run for row in chosen.healthy],
-            "healthy_of": chosen.compared, "left_out": [{"run": run.id, "why": why} for run, why in chosen.left_out],
+            "healthy_of": chosen.compared, "left_out": chosen.left_out_data(),
             "candidates": [
                 {"candidate": each.name, "about": each.about, "to_do": to_do, "live": cost.to_json()}
                 for each, (to_do, cost) in zip(tried, estimates, strict=True)
@@ -199,8 +213,7 @@ def _members(chosen: Chosen) -> str:
     every, cold = len(group.members), group.cold
     told = f"{len(chosen.members)} of {counted(every, 'run')} {'is' if len(chosen.members) == 1 else 'are'} tried"
     told += f"; {cold} cannot be replayed: not tried" if cold else ""
-    ours = {member.id for member in group.members}
-    passed = [(run, why) for run, why in chosen.left_out if run.id in ours]
+    passed = chosen.passed
     told += f"; {len(passed)} left out, the first: {safe(passed[0][1])}" if passed else ""
     return told + ("" if len(chosen.members) + cold + len(passed) >= every else " (--all: all of them)")
 
@@ -218,11 +231,13 @@ def _live(cost: Estimate, to_do: int) -> str:
         return "nothing to ask"
     if not cost.calls:
         return "models are asked what has no recorded answer" if cost.open else "no model is asked"
-    about = counted(cost.calls, "model call")
+    about = f"about {counted(cost.calls, 'model call')} live"
+    if cost.only_missing:
+        about = f"models are asked only what has no recorded answer; if that is every call, {about}"
     if cost.cost is not None:
-        return f"about {about} live, about ${amount(cost.cost)}"
+        return f"{about}, about ${amount(cost.cost)}"
     why = 'no price list is installed (pip install "reenact[cost]")' if prices() is None else "no price, or no tokens"
-    return f"about {about} live, cost unknown: {why}"
+    return f"{about}, cost unknown: {why}"
 
 
 def _none(shell: Shell, chosen: Chosen) -> int:
@@ -230,7 +245,8 @@ def _none(shell: Shell, chosen: Chosen) -> int:
     group = chosen.group
     if shell.json:
         _tell_plan(shell, chosen, (), ())
-        shell.line({"type": "trial", "group": chosen.name, "verdict": Verdict.UNTRIED.value, "exit_code": 3})
+        untried = {"verdict": Verdict.UNTRIED.value, "exit_code": 3, "left_out": chosen.left_out_data()}
+        shell.line({"type": "trial", "group": chosen.name} | untried)
         return 3
     why = f"{group.cold} of {counted(len(group.members), 'run')} cannot be replayed" if group.cold else ""
     passed = safe(chosen.left_out[0][1]) if chosen.left_out else ""
@@ -248,7 +264,7 @@ def _tell_json(shell: Shell, chosen: Chosen, found: Trial) -> None:
             shell.line({"type": what, "candidate": found.candidate} | each.to_json())
     shell.line({
         "type": "trial", "group": chosen.name, "fingerprint": chosen.group.fingerprint,
-        "runs": len(chosen.group.members), "cold": chosen.group.cold,
+        "runs": len(chosen.group.members), "cold": chosen.group.cold, "left_out": chosen.left_out_data(),
     } | found.to_json())  # fmt: skip
 
 
@@ -259,19 +275,45 @@ def _lines(found: Trial, chosen: Chosen) -> Iterator[str]:
     yield f"  members: {_summed(found.members)}"
     yield from _named(found.members, (Fate.ALIKE, Fate.OTHERWISE, Fate.UNTRIED, Fate.FIXED))
     if found.healthy:
-        low, high = (round(100 * end) for end in found.broken.interval)
-        sure = f"; broken {found.broken.hits} of {found.broken.of} (95 % {low} to {high} %)" if found.broken.of else ""
-        yield f"  healthy: {_summed(found.healthy)}{sure}"
+        yield f"  healthy: {_summed(found.healthy)}{_share_broken(found)}"
         yield from _named(found.healthy, (Fate.BROKEN, Fate.UNTRIED))
         said = [each for each in found.healthy if each.otherwise and each.fate is Fate.UNBROKEN]
         if said:
             yield f"    {counted(len(said), 'other answer')} than recorded, as in {tail(said[0].run)}"
 
 
+def _paper(found: Trial, chosen: Chosen) -> Iterator[str]:
+    """A trial as Markdown. What was recorded stands in it as code."""
+    yield f"# {code(found.candidate)}: {_verdict(found, chosen)}"
+    yield ""
+    yield f"- members: {_summed(found.members)}"
+    if found.healthy:
+        yield f"- healthy: {_summed(found.healthy)}{_share_broken(found)}"
+    for run, why in chosen.passed[:_SHOWN]:
+        yield f"- left out: `{tail(run.id)}` {code(why)}"
+    some = [each for each in (*found.members, *found.healthy) if each.fate is not Fate.UNBROKEN]
+    yield ""
+    yield "| run | what came of it | why |"
+    yield "|---|---|---|"
+    for each in some[:_SHOWN]:
+        yield f"| `{tail(each.run)}` | {each.fate.value} | {cell(each.why)} |"
+    if len(some) > _SHOWN:
+        yield ""
+        yield f"and {counted(len(some) - _SHOWN, 'other')}."
+
+
+def _share_broken(found: Trial) -> str:
+    """The share of healthy runs that breaks; empty where none could be run."""
+    low, high = (round(100 * end) for end in found.broken.interval)
+    return f"; broken {found.broken.hits} of {found.broken.of} (95 % {low} to {high} %)" if found.broken.of else ""
+
+
 def _verdict(found: Trial, chosen: Chosen) -> str:
-    cold = chosen.group.cold
+    cold, passed = chosen.group.cold, len(chosen.passed)
+    untried = [f"{cold} of {counted(len(chosen.group.members), 'run')} cannot be replayed"] if cold else []
+    untried += [f"{passed} left out"] if passed else []
     told = f"group {chosen.name} {found.verdict.value}"
-    told += f" ({cold} of {counted(len(chosen.group.members), 'run')} cannot be replayed: not tried)" if cold else ""
+    told += f" ({', '.join(untried)}: not tried)" if untried else ""
     if found.verdict is Verdict.UNTRIED:
         return told
     if not found.broken.of:

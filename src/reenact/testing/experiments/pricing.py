@@ -20,20 +20,23 @@ class Estimate:
         calls: Model calls that are sent again, if the candidate makes as many as were recorded.
         cost: What they cost in US dollars, if they take as many tokens; None where one has no price.
         open: Whether what has no recorded answer is asked too, so that there may be more.
+        only_missing: Whether of these calls only those go live that turn out to have no recorded answer.
     """
 
     calls: int = 0
     cost: Decimal | None = Decimal(0)
     open: bool = False
+    only_missing: bool = False
 
     def plus(self, other: Estimate) -> Estimate:
         """Both together."""
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost
-        return Estimate(self.calls + other.calls, cost, self.open or other.open)
+        return Estimate(self.calls + other.calls, cost, self.open or other.open, self.only_missing)
 
     def to_json(self) -> dict[str, Json]:
         """As JSON-able data."""
-        return {"calls": self.calls, "cost": None if self.cost is None else float(self.cost), "open": self.open}
+        cost = None if self.cost is None else float(self.cost)
+        return {"calls": self.calls, "cost": cost, "open": self.open, "only_missing": self.only_missing}
 
 
 def estimate(store: Store, runs: Iterable[str], candidate: Candidate, priced: Priced | None, now_us: int) -> Estimate:
@@ -49,9 +52,9 @@ def estimate(store: Store, runs: Iterable[str], candidate: Candidate, priced: Pr
     Raises:
         StoreError: A run is damaged, or gone. Costs one pass over the exchanges of each.
     """
-    if candidate.live not in ("changed", "model"):
-        return Estimate(open=candidate.live == "missing")
-    found, known = Estimate(open=True), dict[str, Estimate]()
+    if candidate.live == "none":
+        return Estimate()
+    found, known = Estimate(open=True, only_missing=candidate.live == "missing"), dict[str, Estimate]()
     for run in runs:
         if run not in known:
             known[run] = _of(store.open(run), candidate, priced, now_us)

@@ -103,18 +103,18 @@ def command(
     """
     shell = current(ctx)
     hours = _zone(zone)
-    how = {option: wanted.pop(option) for option in _HOW}
+    how = {option: wanted.pop(option) for option in _HOW} | {"markdown": as_markdown}
     if _asks_to_try(group, how):
         with opened(shell) as store:
             run = _try(shell, store, group or "", (where, wanted), how)
         ctx.exit(run())
     with opened(shell) as store:
         told = _triage(shell, store, (group, where, wanted), hours, None if shell.json else most)
-    if not told.groups:
+    if shell.json:
+        tell_json(shell, told, None)
+    elif not told.groups:
         shell.talk("no matching runs failed, were flagged or cannot be replayed")
         shell.next("reenact ls")
-    elif shell.json:
-        tell_json(shell, told, None)
     elif as_markdown:
         shell.lines(markdown(told, most))
     else:
