@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
+import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -183,3 +185,54 @@ def test_who_comes_while_the_writer_looks_behind_a_receipt_is_served_in_the_next
     bell.meanwhile.append(ends)
     writer._work()
     assert all(each.kept for each in asked)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Writer, _thread.LockType]]:
+    """A writer whose gate stands still at its first record, until the lock is released."""
+    monkeypatch.setattr(module, "QUEUE_BYTES", 1 << 20)
+    monkeypatch.setattr(module, "BACKPRESSURE_S", 60.0)
+    still = _thread.allocate_lock()
+    still.acquire()
+
+    class Slow(Plain):
+        def clean(self, record: Record) -> tuple[Record, ...]:
+            with still:
+                return (record,)
+
+    log, redactor = Log(), Slow()
+    stub: Any = redactor
+    writer = Writer(log, stub, tuple, repr, repr)  # type: ignore[arg-type]
+    yield writer, still
+    if still.locked():
+        still.release()
+    writer.close()
+
+
+def _put(writer: Writer, *sizes: int) -> threading.Thread:
+    """Strands of the agent print texts of these sizes."""
+    thread = threading.Thread(target=lambda: [writer.put(Printed(1, 0, bytes(size))) for size in sizes])
+    thread.start()
+    return thread
+
+
+def test_what_comes_behind_a_long_value_does_not_wait_until_that_is_cleaned(
+    slow: tuple[Writer, _thread.LockType],
+) -> None:
+    writer, _ = slow
+    behind = _put(writer, 30 << 20, 6, 1, 1 << 19, 6)
+    behind.join(10)
+    assert not behind.is_alive(), "a print waits for the value before it"
+
+
+def test_no_more_than_the_bound_waits_beside_a_long_value(slow: tuple[Writer, _thread.LockType]) -> None:
+    writer, still = slow
+    _put(writer, 30 << 20).join(10)
+    second, third = _put(writer, 3 << 20), _put(writer, 1 << 20, 6)
+    second.join(0.5)
+    assert second.is_alive() or third.is_alive(), "two long values wait at once"
+    assert writer._bytes <= (30 << 20) + (3 << 20) + (1 << 20) + 6
+    still.release()
+    second.join(10)
+    third.join(10)
+    assert not second.is_alive() and not third.is_alive()

@@ -43,6 +43,7 @@ IN_PLACE_S = 1.0
 """How long a coroutine holds its whole thread for an intent: about a millisecond, unless the writer is reading the
 program's sources, as it does once in a process. A disk that stalls for longer lets others run."""
 QUEUE_BYTES = 16 << 20
+"""What may wait to be written, beside one value that is longer: that is there already, and takes long to be cleaned."""
 SLOWEST = 1 << 20
 """Bytes of long values that are cleaned and written in a second, at least, on a machine that is busy with other things:
 the end of a run waits for them."""
@@ -179,6 +180,7 @@ class Writer:
         self._offered = 0
         self._taken = 0
         self._bytes = 0
+        self._longest = 0
         self._bytes_lock = _thread.RLock()  # a signal handler may print while its own thread holds it
         self._room: list[Any] = []
         self.limits = Limits()
@@ -190,7 +192,7 @@ class Writer:
     # --- the agent's side --------------------------------------------------------------------------------------
 
     def put(self, record: Record) -> None:
-        """Queue a record. About a microsecond; blocks (bounded) only when 16 MiB wait to be written.
+        """Queue a record. About a microsecond; blocks (bounded) only when ``QUEUE_BYTES`` wait to be written.
 
         Once the writer has ended, what strands that outlive their run still say is dropped."""
         if self._over:
@@ -241,7 +243,9 @@ class Writer:
     def _account(self, size: int) -> None:
         with self._bytes_lock:
             self._bytes += size
-            if self._bytes <= QUEUE_BYTES or self._bytes == size:  # what waits alone is there already
+            if size > QUEUE_BYTES:
+                self._longest = max(self._longest, size)
+            if self._bytes - self._longest <= QUEUE_BYTES:
                 return
             door = _thread.allocate_lock()
             door.acquire()
@@ -438,7 +442,8 @@ class Writer:
         with self._bytes_lock:
             self._bytes -= self._taken
             self._taken = 0
-            if self._bytes > QUEUE_BYTES // 2:
+            self._longest = min(self._longest, self._bytes)  # it is written, or waits still
+            if self._bytes - self._longest > QUEUE_BYTES // 2:
                 return
             while self._room:
                 self._room[-1].release()
