@@ -8,8 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from reenact.facts.call import Json
+
+UNDECORATED: Final = "undecorated_tools"
+"""The item of the tools that a model used and that run again in each replay."""
 
 
 class Bucket(StrEnum):

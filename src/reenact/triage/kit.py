@@ -16,6 +16,7 @@ from reenact.triage.models import models
 from reenact.triage.scene import Scene, scene_of
 from reenact.triage.toolservers import offered
 from reenact.triage.traced import traced
+from reenact.triage.undecorated import undecorated
 
 _FIELDS = ("agent", "version")
 
@@ -39,6 +40,7 @@ def judge(scene: Scene) -> Kit:
         items = list(traced(scene))
     else:
         items = [*inputs(scene), *surroundings(scene), *models(scene), *offered(scene), *effects(scene)]
+        items += undecorated(scene)
     items += _required(scene, {item.name for item in items})
     return Kit(scene.run.id, tuple(items))
 

@@ -163,6 +163,9 @@ def _tell(shell: Shell, run: Run, dropped: str) -> None:
     )
     for item in _stopping(kit):
         shell.talk(preview.safe(f"reenact: its code cannot be replayed: {item.about}; {item.capture[0]}"))
+    bare = None if kit is None else kit.item(kits.UNDECORATED)
+    if bare is not None and not bare.there:
+        shell.talk(preview.safe(f"reenact: {bare.about}; {bare.capture[0]}"))
     for reason in run.degraded[:1]:
         shell.talk(f"reenact: the recording is incomplete: {preview.safe(reason)}")
         if "cannot be written" in reason:

@@ -1,0 +1,86 @@
+"""Proves that a tool which the model used and which is not recorded is named, where a replay may find another world."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reenact.testing.provider import Route, Rule, Script, ScriptedProvider, ToolUse, When
+from tests.kit.recorded import Desk
+
+PROGRAM = """
+import json, sys, urllib.request
+import reenact
+
+URL = "URL"
+
+def read(order):
+    return open("order.json").read()
+
+def pure(order):
+    return order * 2
+
+def ask(order):
+    return read(order) + urllib.request.urlopen(URL + "/stock").read().decode()
+
+@reenact.tool(effect="read")
+def decorated(order):
+    return open("order.json").read()
+
+@reenact.tool(effect="read", name="looks_it_up")
+def renamed(order):
+    return open("order.json").read()
+
+@reenact.tool
+def act(order):
+    return "done"
+
+TOOLS = {f.__name__: f for f in (read, pure, ask, act)} | {"decorated": decorated, "renamed": renamed}
+offered = [{"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in sys.argv[1:]]
+messages = [{"role": "user", "content": "Where is order 17?"}]
+while True:
+    body = json.dumps({"model": "gpt-5.4-mini", "messages": messages, "tools": offered}).encode()
+    headers = {"content-type": "application/json", "authorization": "Bearer any"}
+    request = urllib.request.Request(URL + "/v1/chat/completions", body, headers)
+    said = json.load(urllib.request.urlopen(request))["choices"][0]["message"]
+    messages.append(said)
+    if not said.get("tool_calls"):
+        break
+    for use in said["tool_calls"]:
+        result = TOOLS[use["function"]["name"]](**json.loads(use["function"]["arguments"]))
+        messages.append({"role": "tool", "tool_call_id": use["id"], "content": result})
+"""
+
+
+@pytest.mark.parametrize(
+    ("tools", "bare"),
+    [
+        ("read", "read, which is"),
+        ("read act", "read, which is"),
+        ("read pure", "read, pure, which are"),
+        ("pure", ""),
+        ("ask", ""),
+        ("decorated", ""),
+        ("renamed", ""),
+    ],
+)
+def test_a_tool_that_runs_again_is_named_when_it_is_recorded(tmp_path: Path, tools: str, bare: str) -> None:
+    uses = tuple(ToolUse(name, {"order": "17"}) for name in tools.split())
+    script = Script(
+        rules=(Rule(uses=uses, when=When(results=False)), Rule(say="On its way.")),
+        routes=(Route("/stock", {"left": 3}),),
+    )
+    desk = Desk(tmp_path)
+    (tmp_path / "order.json").write_text('{"order": 17}', encoding="utf-8")
+    with ScriptedProvider(script) as provider:
+        desk.script(PROGRAM.replace('"URL"', repr(provider.url)))
+        said = desk.record("agent.py", *tools.split()).stderr
+    assert ("again in every replay" in said) is bool(bare), said
+    assert f"the model used {bare}" in said if bare else "the model used" not in said, said
+    item = desk.kit().items.get("undecorated_tools")
+    if bare:
+        assert item["standing"] == "partial" and item["capture"] and item["events"], item
+        assert desk.kit().whole["verdict"] == "replays as code"
+    else:
+        assert item is None or (tools == "pure" and item["standing"] == "captured"), item
