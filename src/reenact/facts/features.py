@@ -61,8 +61,6 @@ class Features:
         lacks: Items of its kit that are missing or partial; None where nobody has looked yet.
         cold: Those without which it cannot be replayed, as far as its records tell: bytes that are damaged later are
             found by a look at its kit.
-        began_us: When an imported run really began, microseconds since the epoch; 0 for one that was recorded here, and
-            where its file does not tell.
     """
 
     error: str = ""
@@ -80,7 +78,6 @@ class Features:
     suspicions: tuple[str, ...] | None = None
     lacks: tuple[str, ...] | None = None
     cold: tuple[str, ...] | None = None
-    began_us: int = 0
 
     def to_json(self) -> dict[str, Json]:
         """As JSON-able data; what is empty is left out, what is not known too."""

@@ -7,7 +7,7 @@ each tool and the first request of a model, all bounded.
 from __future__ import annotations
 
 import hashlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 from reenact.facts.call import Call, EndKind, Failure, Fidelity, Json, Kind, Outcome, Value, calls_a_tool
 from reenact.facts.compression import Decoder
 from reenact.facts.features import MOST, STEPS, Features, clipped, ended_with, some
-from reenact.facts.imported import is_imported, times_known
 from reenact.facts.large import is_large, is_withheld
 from reenact.facts.late import late
 from reenact.facts.plumbing import is_plumbing
@@ -32,7 +31,7 @@ from reenact.facts.record import (
 )  # fmt: skip
 from reenact.facts.run import Run
 from reenact.facts.thinned import why_thinned
-from reenact.facts.traced import SPAN, Grade, is_traced, is_traced_model, reading_in
+from reenact.facts.traced import NEEDED, SPAN, Grade, is_traced, is_traced_model, reading_in
 from reenact.facts.unstored import MODELS, Asking, item_of
 from reenact.facts.values import jsonable
 
@@ -73,9 +72,9 @@ class _Part:
         self.requests: dict[int, Call] = {}
         self.endpoints: set[str] = set()
         """Names of calls that are calls of a model: which one is told apart, and what it said has no form."""
-        self.models = 0
-        self.untold = 0
-        self.unasked = 0
+        self.told: Counter[str] = Counter()
+        self.untold: Counter[str] = Counter()
+        """Of a trace, how many calls each item of the kit is about, and of how many of them it is absent."""
         self.unstored: dict[int, str] = {}
         """Calls whose answers are not kept, and the item of the kit that each is of."""
         self.commit = ""
@@ -158,7 +157,6 @@ class Noticing:
             schemas=some(digest[:_SHORT] for digest in part.schemas),
             commit=commit[:_SHORT],
             cold=tuple(dict.fromkeys(_cold(run, part))),
-            began_us=_began_us(run),
         )
 
     def _ended_part(self, lane: str) -> _Part:
@@ -275,11 +273,11 @@ class Noticing:
 
     def _span(self, event: int, value: Mapping[str, Json]) -> None:
         grades = value.get("fidelity")
-        if isinstance(grades, Mapping) and "answer" in grades:
-            for part in self._where_of(event):
-                part.models += 1
-                part.untold += grades["answer"] == Grade.ABSENT
-                part.unasked += grades.get("messages", Grade.ABSENT) == Grade.ABSENT
+        for item, (said, wanted) in NEEDED.items():
+            if isinstance(grades, Mapping) and said in grades:
+                for part in self._where_of(event):
+                    part.told[item] += 1
+                    part.untold[item] += grades.get(wanted, Grade.ABSENT) == Grade.ABSENT
 
     def _where(self, lane: str) -> tuple[_Part, ...]:
         """The runs that a lane belongs to."""
@@ -339,21 +337,12 @@ _SEEN_BY: Final[Mapping[type, Callable[[Noticing, Any], None]]] = {
 
 def _cold(run: Run, part: _Part) -> Iterator[str]:
     """Items of the kit without which a run cannot be replayed: as its kit has them, but for bytes that are damaged."""
-    if is_traced(run) and part.models:
-        yield from ("history",) if part.unasked == part.models else ()
-        yield from (MODELS,) if part.untold == part.models else ()
-    elif not is_traced(run):
+    if is_traced(run):
+        yield from (item for item, calls in part.told.items() if part.untold[item] == calls)
+    else:
         yield from part.unstored.values()
     if why_thinned(run):
         yield "payloads"
-
-
-def _began_us(run: Run) -> int:
-    """When an imported run began, as its file tells; ``started_us`` is when it was imported."""
-    clock = run.environment.get("clock")
-    if not (is_imported(run) and times_known(run) and isinstance(clock, list | tuple) and clock):
-        return 0
-    return clock[0] if isinstance(clock[0], int) else 0
 
 
 def _belongs(path: str, lane: str) -> bool:

@@ -106,7 +106,8 @@ class Run(Kept):
         agent: Name of the agent; ``version`` its version (``agent="name@version"``).
         status: How it stands; ``interrupted_at`` is the last event of a run whose process died.
         entry: How to start it again.
-        started_us, ended_us: Wall clock, microseconds since the epoch; None while it runs.
+        started_us, ended_us: Wall clock, microseconds since the epoch; None while it runs. An imported run began when
+            its file says, or else when it was imported.
         origin_us: Our own monotonic clock at the start, to which ``Delivery.at_us`` is relative.
         parent: Id of the run it was forked or replayed from, or that was recording when it began; ``relation``
             says which (``child``, ``fork``, ``replay``, ``resume``; ``attempt`` at resuming its parent);

@@ -45,6 +45,15 @@ class Grade(StrEnum):
     ABSENT = "absent"
 
 
+NEEDED: Final[Mapping[str, tuple[str, str]]] = {
+    "history": ("answer", "messages"),
+    "model_calls": ("answer", "answer"),
+    "tool_calls": ("result", "result"),
+}
+"""Items of the kit of a trace: the part that the events of each have, and the part that makes the run a cold case where
+all of them lack it."""
+
+
 def weakest(grades: Iterable[Grade]) -> Grade:
     """The weakest of some grades; exact for none."""
     return max(grades, key=list(Grade).index, default=Grade.EXACT)

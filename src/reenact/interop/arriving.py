@@ -175,7 +175,7 @@ def _begun(found: Found, origin: Origin, who: Who, policy: Policy, clock: Clock,
         tenant=who.tenant,
         session=who.session,
         tags={str(name): str(value) for name, value in (who.tags or {}).items()},
-        started_us=now_us,
+        started_us=first_us,
         origin_us=0,
         retention=policy.retention,
         capture={

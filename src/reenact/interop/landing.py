@@ -143,6 +143,7 @@ class Landing:
 
     def _begun(self, trace: Trace, left: int, earlier: bool) -> Run:
         now_us = self.clock.wall_us() - left * _STEP_US
+        began_us = trace.began_us if 0 < (trace.began_us or 0) < _LATEST_US else now_us
         surroundings = chosen(os.environ, self.policy.env)
         secrets = sorted(surroundings["env_secret"])
         facts, who = trace.facts, self.who
@@ -168,7 +169,7 @@ class Landing:
             tenant=who.tenant or facts.tenant or None,
             session=who.session or facts.session or None,
             tags={TAG: trace.id, **commit, **tags},
-            started_us=now_us,
+            started_us=began_us,
             origin_us=0,
             retention=self.policy.retention,
             capture={
@@ -178,10 +179,12 @@ class Landing:
                 "same_values": same_values(os.environ, secrets),
                 NOTE: seen,
             },
-            environment={"env_secret": secrets, "clock": [trace.began_us or now_us, _UP_US]},
+            environment={"env_secret": secrets, "clock": [began_us, _UP_US]},
         )
 
 
+_LATEST_US: Final = 1 << 62
+"""No clock shows more: what a file says beyond it is no time, and finds no place in a store."""
 _HEAVY: Final = 4 << 20
 """Bytes of a batch, about."""
 

@@ -21,14 +21,11 @@ class ColdCase:
         run: The run.
         why: What keeps it from being replayed.
         fingerprint: Of the group that a triage puts it in.
-        began_us: When it began, microseconds since the epoch; of an imported run, as far as its file tells, when what
-            it tells began.
     """
 
     run: Run
     why: tuple[Reason, ...]
     fingerprint: str
-    began_us: int
 
 
 def cold_case(store: Store, run: Run) -> ColdCase | None:
@@ -47,7 +44,7 @@ def cold_case(store: Store, run: Run) -> ColdCase | None:
     features = replace(features_in(store, run), cold=tuple(each.item for each in why), suspicions=())
     case = case_of(run.status, run.flagged, features) or Case.COLD
     name = fingerprint(case, features, run.flag or "")
-    return ColdCase(run, why, name, features.began_us or run.started_us)
+    return ColdCase(run, why, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +72,7 @@ def alike(cases: Iterable[ColdCase]) -> tuple[Alike, ...]:
     for each in cases:
         groups.setdefault(each.fingerprint, []).append(each)
     found = [
-        Alike(name, tuple(each.item for each in of[0].why), tuple(each.began_us for each in of))
+        Alike(name, tuple(each.item for each in of[0].why), tuple(each.run.started_us for each in of))
         for name, of in groups.items()
     ]
     return tuple(sorted(found, key=lambda each: -len(each.moments)))

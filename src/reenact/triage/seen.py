@@ -39,8 +39,7 @@ class Seen:
     """One run that has ended.
 
     Attributes:
-        id, agent, user, tenant, session: As the run has them.
-        started_us: When it began; of an imported run, as far as its file tells, when what it tells began.
+        id, agent, user, tenant, session, started_us: As the run has them.
         features: Its features.
         case: Why it is looked into; None for a healthy run.
         fingerprint: Of its case; empty for a healthy run.
@@ -84,8 +83,7 @@ def seen_of(row: Featured) -> Seen:
     features = row.features or Features()
     case = case_of(row.status, row.flag is not None, features)
     name = "" if case is None else fingerprint(case, features, row.flag or "")
-    began_us = features.began_us or row.started_us
-    return Seen(row.id, row.agent, row.user, row.tenant, row.session, began_us, features, case, name, row.flag)
+    return Seen(row.id, row.agent, row.user, row.tenant, row.session, row.started_us, features, case, name, row.flag)
 
 
 def _rows(store: Store) -> Iterator[Featured]:

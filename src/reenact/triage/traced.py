@@ -13,7 +13,7 @@ from typing import Final
 from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
 from reenact.facts.kit import Bucket, Item, Standing, Stops
-from reenact.facts.traced import SPAN, Grade, graded, trace_of, weakest
+from reenact.facts.traced import NEEDED, SPAN, Grade, graded, trace_of, weakest
 from reenact.triage import identity
 from reenact.triage.scene import Scene
 
@@ -47,15 +47,15 @@ def traced(scene: Scene) -> Iterator[Item]:
     found = scene.of_kind(Kind.RETRIEVAL)
     yield from _entry(scene)
     yield from _item(Bucket.INPUT, "system_prompt", models, ("system",))
-    yield from _item(Bucket.INPUT, "history", models, ("messages",), stops="messages")
+    yield from _item(Bucket.INPUT, "history", models, ("messages",))
     yield from (_of_run(item) for item in identity.named(scene))
     yield _trace(scene)
     yield _commit(scene)
     for name, part in (("model", "model"), ("provider", "provider"), ("parameters", "parameters")):
         yield from _item(Bucket.ENVIRONMENT, name, models, (part,))
     yield from _item(Bucket.ENVIRONMENT, "tool_schemas", _offering(scene, models), ("tools",))
-    yield from _item(Bucket.EFFECTS, "model_calls", models, ("answer",), stops="answer")
-    yield from _item(Bucket.EFFECTS, "tool_calls", tools, ("arguments", "result"), stops="result")
+    yield from _item(Bucket.EFFECTS, "model_calls", models, ("answer",))
+    yield from _item(Bucket.EFFECTS, "tool_calls", tools, ("arguments", "result"))
     yield from _item(Bucket.EFFECTS, "call_ids", tools, ("call_id",))
     yield from _item(Bucket.EFFECTS, "retrievals", found, ("query", "documents"))
     yield from _item(Bucket.EFFECTS, "chunks", found, ("content",))
@@ -80,16 +80,14 @@ def _offering(scene: Scene, models: list[Event]) -> list[Event]:
     return [event for event in models if ran or _part(event, "tools") is not Grade.ABSENT]
 
 
-def _item(
-    bucket: Bucket, name: str, events: Iterable[Event], parts: tuple[str, ...], *, stops: str = ""
-) -> Iterator[Item]:
-    """An item of what some events say of themselves; none where there are no such events. Where the part that ``stops``
-    names is absent from all of them, the run is cold."""
+def _item(bucket: Bucket, name: str, events: Iterable[Event], parts: tuple[str, ...]) -> Iterator[Item]:
+    """An item of what some events say of themselves; none where there are no such events."""
     events = list(events)
     grades = {event.number: weakest(_part(event, part) or Grade.ABSENT for part in parts) for event in events}
     if not grades:
         return
-    stopped = stops != "" and all((_part(event, stops) or Grade.ABSENT) is Grade.ABSENT for event in events)
+    _, needed = NEEDED.get(name, ("", ""))
+    stops = needed and all(_part(event, needed) in (None, Grade.ABSENT) for event in events)
     dialects = {number: _dialect(event) for event in events if (number := event.number) in grades}
     worst = weakest(grades.values())
     absent = tuple(number for number, grade in grades.items() if grade is Grade.ABSENT)
@@ -107,7 +105,7 @@ def _item(
         absent or tuple(grades),
         value={number: grade.value for number, grade in grades.items()},
         capture=_ways(parts, [dialects[number] for number in absent]) if absent else (),
-        stops=Stops.EVENTS if stopped else Stops.NOTHING,
+        stops=Stops.EVENTS if stops else Stops.NOTHING,
         fidelity=worst.value,
     )
 

@@ -191,7 +191,7 @@ class Receiver:
 
     def _replaced(self, before: Run, made: Run) -> Run:
         """The new run under the id of the one before, which goes."""
-        now = replace(made, id=before.id, started_us=before.started_us, tags={**made.tags, **before.tags})
+        now = replace(made, id=before.id, tags={**made.tags, **before.tags})
         run = self._store.exchange(now, replace(before, id=made.id))
         self._store.delete(made.id)
         return run

@@ -10,7 +10,8 @@ import click
 
 from reenact.abc.sources import CLOCK
 from reenact.errors import ReenactError, UsageError
-from reenact.facts.ids import made_us, tail
+from reenact.facts.ids import tail
+from reenact.facts.imported import is_imported
 from reenact.facts.late import late
 from reenact.facts.phrases import counted
 from reenact.facts.run import run_failed
@@ -108,7 +109,7 @@ def command(
             for twig in twigs:
                 run = twig.run
                 data = priced_run(store.open(run)) if run.totals.models else run_data(run)
-                data |= {"question": _question(store, run), "period": periods.of(made_us(run.id))} | expiring.data(run)
+                data |= {"question": _question(store, run), "period": periods.of(run.started_us)} | expiring.data(run)
                 shell.line(data | {"depth": twig.depth} if tree else data)
             return
         if not _show(shell, store, twigs, tree, bool(filters or where)):
@@ -171,7 +172,7 @@ def _graph(twigs: Iterable[Twig]) -> Iterator[str]:
     for twig in twigs:
         run = twig.run
         parts = [tail(run.id), origin(run, drawn=twig.depth > 0), "" if run.title == "-" else run.title, outcome(run)]
-        parts += [counted(run.totals.events, "event"), preview.ago(now - made_us(run.id))]
+        parts += [counted(run.totals.events, "event"), preview.ago(now - run.started_us)]
         text = "  ".join(preview.safe(part) for part in parts if part)
         line = preview.clip(f"{twig.drawn}* {text}", width)
         yield paint(line, fg="red") if run_failed(run) else line
@@ -186,12 +187,12 @@ def _table(store: Store, runs: Iterator[Run]) -> Iterator[str]:
     yield paint(_row(layout, {name: name for name in layout}, width), bold=True)
     marks = list(store.marks())
     for run in chain(first, runs):
-        while marks and marks[-1].at_us > made_us(run.id):
+        while marks and marks[-1].at_us > run.started_us and not is_imported(run):  # one of those may stand anywhere
             yield paint(_line_of(marks.pop(), now, width), dim=True)
         totals = run.totals
         cells = {
             "RUN": tail(run.id),
-            "WHEN": preview.ago(now - made_us(run.id)),
+            "WHEN": preview.ago(now - run.started_us),
             "AGENT": run.agent or "-",
             "STATUS": f"{outcome(run)} ({left})" if (left := expiring.near(run)) else outcome(run),
             "EVENTS": str(totals.events),
