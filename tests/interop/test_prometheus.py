@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from reenact.facts.call import ErrorFact, Failure, Value
 from reenact.facts.features import OTHER
+from reenact.facts.frequent import Key, Tally
 from reenact.facts.record import CallSettled
 from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.commands.triage import all_seen
 from reenact.interop import prometheus
 from reenact.interop.prometheus import Page
 from reenact.store.sqlite import SqliteStore
-from reenact.triage.counting import Key, Tally
 from tests.store.records import closing, issued, new_run, opening
 
 from .conftest import Tried

@@ -18,9 +18,10 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceResponse,
 )
 
-from reenact.facts.features import Case, Features, fingerprint
+from reenact.facts.features import OTHER, Case, Features, fingerprint
+from reenact.facts.frequent import Key, Tally
 from reenact.facts.run import Run, Status
-from reenact.interop.otlp.measures import Instrument, Measurement, Named, cold_case, of_run
+from reenact.interop.otlp.measures import Instrument, Measurement, cold_case, of_run
 from reenact.interop.otlp.summing import MOST, Sums, as_protobuf
 from tests.http.server import Server
 from tests.interop.conftest import Tried
@@ -250,7 +251,7 @@ def test_the_programs_own_instruments_take_them_and_its_random_is_untouched(desk
 def test_a_failed_run_and_a_cold_one_are_counted() -> None:
     def of(status: Status, error: str, features: Features) -> dict[str, Measurement]:
         run = Run(id="r", agent="desk", started_us=5, origin_us=0, status=status, error=error, ended_us=9)
-        return {each.instrument.name: each for each in of_run(run, 1, 2, features, Named())}
+        return {each.instrument.name: each for each in of_run(run, 1, 2, features)}
 
     failed = Features(error="ValueError", template="no")
     found = of(Status.FAILED, "ValueError: no", failed)
@@ -258,10 +259,10 @@ def test_a_failed_run_and_a_cold_one_are_counted() -> None:
     assert "reenact.cold_cases" not in found
     bare = Features(cold=("tool_calls",))
     found = of(Status.OK, "", bare)
-    assert found["reenact.cold_cases"] == cold_case("desk", "ok", fingerprint(Case.COLD, bare))
+    assert found["reenact.cold_cases"] == cold_case("desk", fingerprint(Case.COLD, bare))
     both = replace(failed, cold=("tool_calls",))
     found = of(Status.FAILED, "ValueError: no", both)
-    assert found["reenact.cold_cases"] == cold_case("desk", "failed", fingerprint(Case.FAILED, failed))
+    assert found["reenact.cold_cases"] == cold_case("desk", fingerprint(Case.FAILED, failed))
 
 
 def test_a_cold_run_is_counted_by_the_name_of_its_group(desk: Tried, receiver: Receiver) -> None:
@@ -280,13 +281,34 @@ def test_a_cold_run_is_counted_by_the_name_of_its_group(desk: Tried, receiver: R
     ((key, counted),) = points(found, "gen_ai.agent.name", "reenact.fingerprint").items()
     line = json.loads(desk.reenact("--json", "ls", "--cold").out)
     assert (key, counted.as_int) == (("desk", line["fingerprint"]), 1) and found.sum.is_monotonic
-    assert set(said(counted)) == {"gen_ai.agent.name", "reenact.run.status", "reenact.fingerprint"}
+    assert set(said(counted)) == {"gen_ai.agent.name", "reenact.fingerprint"}
 
 
-def test_the_first_hundred_fingerprints_are_named() -> None:
-    named = Named()
-    assert [named(f"f{n}") for n in range(100)] == [f"f{n}" for n in range(100)]
-    assert (named("f100"), named("f7"), named("f100")) == ("other", "f7", "other")
+def test_the_hundred_most_frequent_fingerprints_are_named_and_no_sum_shrinks() -> None:
+    sums = Sums(1)
+
+    def sent() -> dict[tuple[object, ...], int]:
+        found = metrics(ExportMetricsServiceRequest.FromString(as_protobuf([({}, sums)], 2, "0")))
+        counted = points(found["reenact.cold_cases"], "gen_ai.agent.name", "reenact.fingerprint")
+        return {key: point.as_int for key, point in counted.items()}
+
+    sums.add(cold_case("desk", f"f{number:03}") for number in range(150))
+    first = sent()
+    assert len(first) == 101 and first["desk", "other"] == 50
+    sums.add(cold_case("desk", "f149") for _ in range(3))
+    later = sent()
+    assert len(later) == 101 and later["desk", "f149"] == 3, "by its name from when it was one of the most frequent"
+    assert later["desk", "other"] == 51 and sum(later.values()) == 153
+    assert all(count >= first[key] for key, count in later.items() if key in first)
+
+
+def test_a_name_that_comes_once_costs_no_sorting_and_no_memory_for_good() -> None:
+    tally = Tally(most=2)
+    tally.add(Key("desk", name) for name in ("a", "a", "b", "b"))
+    for number in range(1000):
+        tally.add([Key("desk", f"once{number}")])
+    assert tally.sums == {Key("desk", "a"): 2, Key("desk", "b"): 2, Key("desk", OTHER): 1000}
+    assert len(tally._groups._counts) <= 200
 
 
 def test_sets_of_attributes_are_bounded() -> None:

@@ -143,7 +143,8 @@ class Landing:
 
     def _begun(self, trace: Trace, left: int, earlier: bool) -> Run:
         now_us = self.clock.wall_us() - left * _STEP_US
-        began_us = trace.began_us if 0 < (trace.began_us or 0) < _LATEST_US else now_us
+        told_us = trace.began_us or 0
+        began_us = told_us if 0 < told_us < _LATEST_US else now_us
         surroundings = chosen(os.environ, self.policy.env)
         secrets = sorted(surroundings["env_secret"])
         facts, who = trace.facts, self.who

@@ -8,7 +8,8 @@ from typing import Final
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
-from reenact.triage.counting import Cases, Key
+from reenact.facts.frequent import Key
+from reenact.triage.counting import Cases
 
 _REST: Final = 20
 """A page is made again when it is so many times older than making it took: it never takes more of a processor."""

@@ -3,72 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from reenact.abc.store import Store
 from reenact.errors import RunNotFound
 from reenact.facts.features import MOST_NAMED, OTHER, Case, names_suspicions
+from reenact.facts.frequent import Key, Tally
 from reenact.store.feature_rows import Featured
 from reenact.triage.seen import Seen, ended, seen_of
-
-
-class Key(NamedTuple):
-    """What is counted together.
-
-    Attributes:
-        agent: Name of the agent; ``other`` for one that is not among the most frequent.
-        fingerprint: Of the group; ``other`` likewise.
-    """
-
-    agent: str
-    fingerprint: str
-
-
-class Tally:
-    """Sums by agent and fingerprint, those of the most frequent fingerprints by their names.
-
-    A run is counted once, by the name that its group has then. A group that becomes one of the most frequent is counted
-    by its name from then on, and what one has come to that is not any more is added to the rest: no sum ever shrinks.
-
-    Args:
-        most: How many fingerprints, and how many agents, are named.
-    """
-
-    def __init__(self, most: int = MOST_NAMED) -> None:
-        self._most = most
-        self._groups: Counter[str] = Counter()
-        self._agents: Counter[str] = Counter()
-        self._named: dict[str, None] = {}
-        self._known: dict[str, None] = {}
-        self.sums: Counter[Key] = Counter()
-
-    def add(self, found: Iterable[Key]) -> None:
-        """Count runs."""
-        new = list(found)
-        self._groups.update(each.fingerprint for each in new)
-        self._agents.update(each.agent for each in new)
-        gone = _ranked(self._groups, self._named, self._most)
-        left = _ranked(self._agents, self._known, self._most)
-        for key in [key for key in self.sums if key.fingerprint in gone or key.agent in left]:
-            self.sums[self._place(key)] += self.sums.pop(key)
-        self.sums.update(map(self._place, new))
-
-    def _place(self, key: Key) -> Key:
-        return Key(
-            key.agent if key.agent in self._known else OTHER,
-            key.fingerprint if key.fingerprint in self._named else OTHER,
-        )
-
-
-def _ranked(counts: Counter[str], named: dict[str, None], most: int) -> frozenset[str]:
-    """Name the most frequent; of equally frequent ones those that are named already. Gives those that are not any
-    more."""
-    before = frozenset(named)
-    ranked = sorted(counts, key=lambda each: (-counts[each], each not in before, each))[:most]
-    named.clear()
-    named.update(dict.fromkeys(ranked))
-    return before - frozenset(ranked)
 
 
 class Cases:

@@ -19,7 +19,7 @@ from reenact.abc.sources import CLOCK
 from reenact.facts.call import Json
 from reenact.facts.policy import Policy
 from reenact.interop.otlp import records
-from reenact.interop.otlp.measures import Measurement, Named
+from reenact.interop.otlp.measures import Measurement
 from reenact.interop.otlp.metering import Meter, OfProgram, Summed
 from reenact.interop.otlp.programs import through_provider
 from reenact.interop.otlp.sending import LOGS, Target, Unsent, send, send_signal, target
@@ -100,8 +100,6 @@ class Exporter:
         self._under_way = 0
         self._door = _thread.allocate_lock()
         self._version = version("reenact")
-        self.named = Named()
-        """Gives fingerprints the names under which they are counted."""
         self.lost = 0
         """Spans that nobody took."""
         self.why = ""

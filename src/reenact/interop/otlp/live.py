@@ -189,10 +189,7 @@ class Tap:
         if self._metrics:
             counts = self._counts
             found = self._noticing.features(record.run)
-            named = self._exporter.named
-            self._exporter.measure(
-                self._sender, of_run(record.run, counts[Sort.MODEL], counts[Sort.TOOL], found, named)
-            )
+            self._exporter.measure(self._sender, of_run(record.run, counts[Sort.MODEL], counts[Sort.TOOL], found))
 
     def _tell(self, held: _Call) -> None:
         event = held.event

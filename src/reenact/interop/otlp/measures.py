@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from reenact.facts.call import Json, Kind
-from reenact.facts.features import MOST_NAMED, OTHER, Case, Features, case_of, fingerprint
+from reenact.facts.features import Case, Features, case_of, fingerprint
+from reenact.facts.frequent import Key
 from reenact.facts.run import Run, Status
 from reenact.interop.otlp.recounting import Seen, recounted, wrong
 from reenact.interop.otlp.spelling import provider_of
 from reenact.interop.traces import Sort
 
+AGENT: Final = "gen_ai.agent.name"
+FINGERPRINT: Final = "reenact.fingerprint"
 _DURATIONS: Final = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 _FIRST: Final = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 _TOKENS: Final = tuple(float(4**power) for power in range(14))
@@ -26,12 +29,14 @@ class Instrument:
     Attributes:
         name, unit, about: As they are sent.
         bounds: Upper bounds of the buckets of a histogram, ascending; empty for a counter.
+        few: Whether it counts by agent and fingerprint, the most frequent of each alone (``facts.frequent``).
     """
 
     name: str
     unit: str
     about: str
     bounds: tuple[float, ...] = ()
+    few: bool = False
 
 
 def _seconds(name: str, about: str, bounds: tuple[float, ...] = _DURATIONS) -> Instrument:
@@ -62,7 +67,7 @@ _ASKED: Final = Instrument(
 _USED: Final = Instrument("gen_ai.invoke_agent.tool_calls", "{call}", "Calls of tools in a run of an agent.", _CALLS)
 _RUNS: Final = Instrument("reenact.runs", "{run}", "Runs that have ended, by how they ended.")
 _FAILURES: Final = Instrument("reenact.run.failures", "{run}", "Runs that did not end well, by their error.")
-_COLD: Final = Instrument("reenact.cold_cases", "{run}", "Runs that cannot be replayed as they are kept.")
+_COLD: Final = Instrument("reenact.cold_cases", "{run}", "Runs that cannot be replayed as they are kept.", few=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,17 @@ class Measurement:
     instrument: Instrument
     value: float
     attributes: tuple[tuple[str, Json], ...]
+
+    @property
+    def key(self) -> Key:
+        """The agent and the fingerprint that it is of."""
+        found = dict(self.attributes)
+        return Key(str(found.get(AGENT, "")), str(found.get(FINGERPRINT, "")))
+
+
+def labels(key: Key) -> tuple[tuple[str, Json], ...]:
+    """An agent and a fingerprint as attributes."""
+    return _measured(_COLD, 0, {AGENT: key.agent, FINGERPRINT: key.fingerprint}).attributes
 
 
 def _measured(instrument: Instrument, value: float, attributes: Mapping[str, Json]) -> Measurement:
@@ -139,18 +155,17 @@ def _of_model(seen: Seen, took: float, names: str) -> Iterator[Measurement]:
             yield _measured(usage, counts[word], {**who, **more})
 
 
-def of_run(run: Run, models: int, tools: int, features: Features, named: Callable[[str], str]) -> Iterator[Measurement]:
+def of_run(run: Run, models: int, tools: int, features: Features) -> Iterator[Measurement]:
     """What a run that has ended adds.
 
     Args:
         run: The run.
         models, tools: How many models and tools it has called.
         features: What it is compared with others by.
-        named: Gives the name under which a fingerprint is counted (``Named``).
     """
     failed = run.status not in (Status.OK, Status.RECORDING)
     error = (run.error.partition(": ")[0] or run.status.value) if failed else None
-    who: dict[str, Json] = {"gen_ai.agent.name": run.agent}
+    who: dict[str, Json] = {AGENT: run.agent}
     if run.ended_us is not None:
         took = max(0, run.ended_us - run.started_us) / 1e6
         yield _measured(_AGENT, took, {**who, "error.type": error})
@@ -161,34 +176,14 @@ def of_run(run: Run, models: int, tools: int, features: Features, named: Callabl
         yield _measured(_FAILURES, 1, {**who, "error.type": error})
     if features.cold:
         case = case_of(run.status, run.flagged, features) or Case.COLD
-        yield cold_case(run.agent, run.status.value, named(fingerprint(case, features, run.flag or "")))
+        yield cold_case(run.agent, fingerprint(case, features, run.flag or ""))
 
 
-class Named:
-    """The fingerprints that are named in metrics: the first hundred that come, the rest is ``other``.
-
-    A sum that has been sent cannot be taken back, so what is named is named from its beginning; what comes often is
-    among the first.
-    """
-
-    def __init__(self, most: int = MOST_NAMED) -> None:
-        self._most = most
-        self._names: dict[str, None] = {}
-
-    def __call__(self, fingerprint: str) -> str:
-        """The name under which a fingerprint is counted."""
-        if len(self._names) < self._most:
-            self._names[fingerprint] = None
-        return fingerprint if fingerprint in self._names else OTHER
-
-
-def cold_case(agent: str, outcome: str, fingerprint: str) -> Measurement:
+def cold_case(agent: str, fingerprint: str) -> Measurement:
     """One run that cannot be replayed.
 
     Args:
         agent: Whose it is.
-        outcome: How it ended: the status of the run.
-        fingerprint: Of the group of like cases, as it is counted.
+        fingerprint: Of the group of like cases.
     """
-    who = {"gen_ai.agent.name": agent, "reenact.run.status": outcome, "reenact.fingerprint": fingerprint}
-    return _measured(_COLD, 1, who)
+    return _measured(_COLD, 1, {AGENT: agent, FINGERPRINT: fingerprint})

@@ -12,7 +12,8 @@ from typing import Any, Final, Protocol
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.call import Json
-from reenact.interop.otlp.measures import Instrument, Measurement
+from reenact.facts.frequent import Tally
+from reenact.interop.otlp.measures import Instrument, Measurement, labels
 from reenact.interop.otlp.sending import METRICS, Target, Unsent, send_signal
 from reenact.interop.otlp.sent import SCOPE
 from reenact.interop.otlp.summing import Sums, as_protobuf
@@ -95,6 +96,7 @@ class OfProgram:
     def __init__(self) -> None:
         self._waiting: collections.deque[Measurement] = collections.deque(maxlen=MOST)
         self._made: dict[str, Any] = {}
+        self._few: dict[str, Tally] = {}
 
     def take(self, resource: Mapping[str, Json], measurements: Iterable[Measurement]) -> None:
         """Keep them until our thread comes."""
@@ -126,7 +128,15 @@ class OfProgram:
             if made is None:
                 made = self._made[each.instrument.name] = _instrument(provider, each.instrument)
             put = made.record if each.instrument.bounds else made.add
-            put(each.value, dict(each.attributes), context=nowhere)
+            put(each.value, dict(self._labels(each)), context=nowhere)
+
+    def _labels(self, measured: Measurement) -> Iterable[tuple[str, Json]]:
+        """Its attributes. What an instrument of the program was given once it keeps, under the name that it had."""
+        if not measured.instrument.few:
+            return measured.attributes
+        tally = self._few.setdefault(measured.instrument.name, Tally())
+        tally.add([measured.key])
+        return labels(tally.place(measured.key))
 
 
 def _draws(provider: Any) -> bool:

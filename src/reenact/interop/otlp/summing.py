@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from reenact.facts.call import Json
-from reenact.interop.otlp.measures import Instrument, Measurement
+from reenact.facts.frequent import Tally
+from reenact.interop.otlp.measures import Instrument, Measurement, labels
 from reenact.interop.otlp.protobuf import attributes, double, fixed, message, number, text
 from reenact.interop.otlp.sent import SCOPE
 
@@ -49,12 +50,16 @@ class Sums:
     def __init__(self, began_ns: int) -> None:
         self._began_ns = began_ns
         self._metrics: dict[str, tuple[Instrument, dict[_Attributes, Point]]] = {}
+        self._few: dict[str, Tally] = {}
 
     def add(self, measurements: Iterable[Measurement]) -> None:
         """Add some measurements. About 2 µs each."""
         for each in measurements:
             instrument = each.instrument
             _, points = self._metrics.setdefault(instrument.name, (instrument, {}))
+            if instrument.few:
+                self._few.setdefault(instrument.name, Tally()).add([each.key])
+                continue
             point = points.get(each.attributes)
             if point is None:
                 key = each.attributes if len(points) < MOST else _BEYOND
@@ -64,6 +69,12 @@ class Sums:
     def metrics(self, now_ns: int) -> bytes:
         """The metrics of a ``ScopeMetrics``, as they stand."""
         times = fixed(2, self._began_ns) + fixed(3, now_ns)
+        for name, tally in self._few.items():
+            instrument, points = self._metrics[name]
+            points.clear()
+            for key, count in tally.sums.items():
+                point = points[labels(key)] = Point(instrument)
+                point.add(count, ())
         return b"".join(message(2, _metric(*each, times)) for each in self._metrics.values())
 
 
