@@ -271,8 +271,8 @@ def test_a_trace_of_a_provider_that_is_not_known_goes_to_nobody_else(
     assert "nothing is sent to" in answer.err and "export OPENAI_BASE_URL=https://" in answer.err and not desk.seen
 
 
-def har(url: str) -> str:
-    body = json.dumps(SAID)
+def har(url: str, said: object = None) -> str:
+    body = json.dumps(said or SAID)
     entry = {
         "startedDateTime": "2026-11-01T10:00:00.000Z", "time": 5, "cache": {},
         "timings": {"send": 1, "wait": 3, "receive": 1},
@@ -290,6 +290,78 @@ def har(url: str) -> str:
     }  # fmt: skip
     log = {"version": "1.2", "creator": {"name": "a", "version": "1"}, "entries": [entry]}
     return json.dumps({"log": log})
+
+
+GEMINI = {"contents": [{"role": "user", "parts": [{"text": "weather?"}]}]}
+
+
+def asked_at(desk: Desk, provider: str, model: str) -> str:
+    """The model call of an imported trace that names a provider and a model."""
+    trace = TRACE.replace('"openai"', f'"{provider}"').replace("gpt-4o-mini", model)
+    run = imported(desk, "otlp", "trace.json", trace)
+    with desk.store() as store:
+        return f"{run}:{next(event.number for event in store.events(run) if event.kind == 'model')}"
+
+
+def test_a_trace_of_azure_goes_to_the_resource_that_the_configuration_names(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref = asked_at(desk, "azure.ai.openai", "gpt-5.4")
+    refused = desk.resend(ref, code=5).err
+    assert "nothing is sent to azure: no variable of today says where it is" in refused
+    assert "next: export AZURE_OPENAI_ENDPOINT=https://NAME.openai.azure.com\n" in refused
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "a-key-of-today-7f3k2")
+    for base in ("https://desk.openai.azure.com/", "https://desk.openai.azure.com/openai/v1"):
+        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", base)
+        said = desk.resend(ref, "--dry-run").err
+        assert "POST https://desk.openai.azure.com/openai/v1/chat/completions (by AZURE_OPENAI_ENDPOINT)" in said
+        assert "with AZURE_OPENAI_API_KEY" in said
+    assert not desk.seen
+
+
+def test_an_address_of_azure_in_a_file_is_kept_but_for_its_host(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = "/openai/deployments/small/chat/completions?api-version=2024-10-21"
+    run = imported(desk, "har", "a.har", har(f"https://theirs.openai.azure.com{path}"))
+    refused = desk.resend(f"{run}:0", code=5).err
+    assert "only the recording names this host" in refused
+    assert "next: export AZURE_OPENAI_ENDPOINT=https://theirs.openai.azure.com\n" in refused
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "a-key-of-today-7f3k2")
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://ours.openai.azure.com")
+    assert (
+        f"POST https://ours.openai.azure.com{path} (by AZURE_OPENAI_ENDPOINT)"
+        in desk.resend(f"{run}:0", "--dry-run").err
+    )
+
+
+def test_a_trace_of_vertex_goes_to_vertex_and_to_nothing_else_of_google(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref = asked_at(desk, "gcp.vertex_ai", "gemini-2.5-pro")
+    for name, value in (
+        ("GOOGLE_CLOUD_PROJECT", "shop-7"),
+        ("GOOGLE_CLOUD_LOCATION", "europe-west4"),
+        ("GOOGLE_OAUTH_ACCESS_TOKEN", "ya29.today-7f3k2"),
+    ):
+        refused = desk.resend(ref, code=3).err
+        assert f"{name} is not set" in refused and f"next: export {name}=" in refused and "=…" not in refused
+        monkeypatch.setenv(name, value)
+    path = "/v1/projects/shop-7/locations/europe-west4/publishers/google/models/gemini-2.5-pro:generateContent"
+    said = desk.resend(ref, "--dry-run").err
+    assert (
+        f"POST https://europe-west4-aiplatform.googleapis.com{path} (by GOOGLE_CLOUD_LOCATION), with GOOGLE_OAUTH"
+        in said
+    )
+    monkeypatch.setenv("GOOGLE_CLOUD_LOCATION", "global")
+    assert (
+        "POST https://aiplatform.googleapis.com/v1/projects/shop-7/locations/global/"
+        in desk.resend(ref, "--dry-run").err
+    )
+    assert f"POST http://127.0.0.1:9{path}" in desk.resend(ref, "--dry-run", "--to", f"http://127.0.0.1:9{path}").err
+    run = imported(desk, "har", "a.har", har(f"https://europe-west4-aiplatform.googleapis.com{path}", GEMINI))
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:9")
+    assert f"POST https://europe-west4-aiplatform.googleapis.com{path}" in desk.resend(f"{run}:0", "--dry-run").err
+    other = asked_at(desk, "gcp.vertex_ai", "claude-sonnet-4-5")
+    assert "it asks claude-sonnet-4-5 at Vertex AI" in desk.resend(other, code=2).err and not desk.seen
 
 
 def test_an_exact_body_of_an_imported_file_is_checked_and_goes_to_the_configured_host(desk: Desk) -> None:

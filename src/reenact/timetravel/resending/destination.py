@@ -19,12 +19,17 @@ from reenact.timetravel.resending.request import Request
 @dataclass(frozen=True, slots=True)
 class _Provider:
     """What today's configuration says of a provider: variables of its address, its own address, variables of its key,
-    the header that the key goes in."""
+    the header that the key goes in, and the form of an address where it has no own one."""
 
     bases: tuple[str, ...]
     own: str
     keys: tuple[str, ...]
     header: str = "authorization"
+    form: str = ""
+
+    def shown(self) -> str:
+        """The form of an address of it."""
+        return self.form or f"https://HOST{urlsplit(self.own).path}"
 
 
 _PROVIDERS: Final[Mapping[str, _Provider]] = {
@@ -37,7 +42,10 @@ _PROVIDERS: Final[Mapping[str, _Provider]] = {
     "mistral": _Provider((), "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
     "ollama": _Provider(("OLLAMA_HOST",), "http://127.0.0.1:11434", ()),
     "bedrock": _Provider(("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"), "", ("AWS_BEARER_TOKEN_BEDROCK",)),
-    "azure": _Provider(("AZURE_OPENAI_ENDPOINT",), "", ("AZURE_OPENAI_API_KEY",), "api-key"),
+    "azure": _Provider(
+        ("AZURE_OPENAI_ENDPOINT",), "", ("AZURE_OPENAI_API_KEY",), "api-key", "https://NAME.openai.azure.com"
+    ),
+    "vertex": _Provider(("GOOGLE_VERTEX_BASE_URL",), "", ("GOOGLE_OAUTH_ACCESS_TOKEN",)),
     "cohere": _Provider(("CO_API_URL",), "https://api.cohere.com", ("CO_API_KEY",)),
     "groq": _Provider(("GROQ_BASE_URL",), "https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
     "openrouter": _Provider((), "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
@@ -48,6 +56,14 @@ _PROVIDERS: Final[Mapping[str, _Provider]] = {
 }  # fmt: skip
 _BASES: Final = frozenset(name for provider in _PROVIDERS.values() for name in provider.bases)
 """Variables that may say where a run of somebody else's was asked: any other one could be named by its file."""
+_MANY: Final = ("azure", "vertex")
+"""Providers whose addresses belong to their customers: they speak another one's protocol, at a path of their own."""
+_ASKED_OF: Final = {
+    "GOOGLE_OAUTH_ACCESS_TOKEN": "$(gcloud auth print-access-token)",
+    "GOOGLE_CLOUD_PROJECT": "$(gcloud config get project)",
+    "GOOGLE_CLOUD_LOCATION": "global",
+}
+"""What a variable may be set to, as one types it."""
 _BY_DIALECT: Final = {
     "openai": "openai", "anthropic": "anthropic", "google": "google", "bedrock": "bedrock", "ollama": "ollama",
     "cohere": "cohere",
@@ -55,13 +71,16 @@ _BY_DIALECT: Final = {
 _ENDPOINTS: Final[Mapping[str, re.Pattern[str]]] = {
     "openai": re.compile(r"/(?:chat/completions|responses|completions|embeddings)/?$"),
     "anthropic": re.compile(r"/v1/messages/?$"),
-    "google": re.compile(r"/v1(?:beta|alpha)?\d*/models/[^/]+$"),
+    "google": re.compile(r"/v1(?:beta|alpha)?\d*(?:/projects/[^/]+/locations/[^/]+/publishers/[^/]+)?/models/[^/]+$"),
     "bedrock": re.compile(r"/model/[^/]+/[a-z-]+$"),
     "ollama": re.compile(r"/api/[a-z]+$"),
     "cohere": re.compile(r"/v\d/[a-z]+$"),
 }
 """The end of an address that belongs to each protocol; what stands before it is its base."""
-_BEDROCK: Final = re.compile(r"bedrock-runtime\.[a-z0-9-]+\.amazonaws\.com")
+_REGIONAL: Final = re.compile(
+    r"bedrock-runtime\.[a-z0-9-]+\.amazonaws\.com|(?:[a-z0-9-]+-)?aiplatform\.googleapis\.com"
+)
+"""Hosts of providers that have one in each region."""
 _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _LOOPBACK: Final = re.compile(r"localhost|127(\.\d+){3}|::1")
 _ADDRESS: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+(?:/[^\s?#]*)?")
@@ -134,7 +153,8 @@ def destination(request: Request, known: Configured, to: str = "", key_env: str 
 
 
 def _unset(name: str, cause: str) -> UnreplayableRun:
-    return UnreplayableRun(f"{name} is not set", cause=cause, next_command=f"export {name}=…", missing=(name,))
+    value = _ASKED_OF.get(name, "…")
+    return UnreplayableRun(f"{name} is not set", cause=cause, next_command=f"export {name}={value}", missing=(name,))
 
 
 # --- the address -------------------------------------------------------------------------------------------------
@@ -173,7 +193,7 @@ def _configured(request: Request, protocol: str, known: Configured) -> tuple[str
     who = provider_of(parts.hostname)
     if (
         not lender
-        and (_own_host(who, parts.hostname) or _BEDROCK.fullmatch(parts.hostname))
+        and (_own_host(who, parts.hostname) or _REGIONAL.fullmatch(parts.hostname))
         and parts.scheme == "https"
     ):
         return _of_protocol(url, who, protocol, known, url)
@@ -182,7 +202,7 @@ def _configured(request: Request, protocol: str, known: Configured) -> tuple[str
         return url, f"{namer} names the host"
     if known.ours and not lender:
         return url, "as you recorded it here"
-    return _of_protocol(url, protocol, protocol, known, "", lender)
+    return _of_protocol(url, who if who in _MANY else protocol, protocol, known, "", lender)
 
 
 def _of_protocol(
@@ -191,9 +211,10 @@ def _of_protocol(
     """The address of a provider: by its variable, else its own; where it has none, only one that is not a file's."""
     provider = _PROVIDERS.get(who) or _PROVIDERS[_BY_DIALECT[protocol]]
     variable = next((name for name in provider.bases if known.today.get(name)), "")
-    endpoint = _endpoint(url, protocol)
+    endpoint = _own_endpoint(url, who, protocol, known.today)
     if variable:
-        return _based(known.today[variable]) + endpoint, f"by {variable}"
+        base = _based(known.today[variable])
+        return base.removesuffix(_AZURE if who == "azure" else "") + endpoint, f"by {variable}"
     if recorded:
         return recorded, "the provider's own address"
     host = urlsplit(url).hostname
@@ -202,17 +223,48 @@ def _of_protocol(
         if not region:
             raise _unset("AWS_REGION", "Bedrock has an address in each region, and a trace names none")
         return f"https://bedrock-runtime.{region}.amazonaws.com{endpoint}", "by AWS_REGION"
+    if not host and who == "vertex":
+        location = known.today["GOOGLE_CLOUD_LOCATION"]
+        region = "" if location == "global" else f"{location}-"
+        return f"https://{region}aiplatform.googleapis.com{endpoint}", "by GOOGLE_CLOUD_LOCATION"
     strange = who not in _PROVIDERS and who != protocol  # its own address is not known here: another's is not its
     if provider.own and not strange and (not host or (protocol == "ollama" and _is_own_ollama(url))):
         return provider.own + endpoint, "the provider's own address"
     name = lender or next(iter(provider.bases), "")
+    if not host:
+        what, why = "no variable of today says where it is", "a trace names the provider, and not its address"
+    else:
+        what, why = "only the recording names this host", "a recording or an imported file may name any host"
+    base = _base_of(url, "" if who in _MANY else protocol) if host else provider.shown()
     raise EffectRefused(
-        f"nothing is sent to {urlsplit(url).netloc or who}: only the recording names this host",
-        cause="a recording or an imported file may name any host: let today's environment name it, or give --to",
-        next_command=f"export {name}={_base_of(url, protocol) if host else 'https://…'}"
-        if name
-        else "reenact resend --help",
+        f"nothing is sent to {urlsplit(url).netloc or who}: {what}",
+        cause=f"{why}: let today's environment name it, or give --to",
+        next_command=f"export {name}={base}" if name else "reenact resend --help",
     )
+
+
+_AZURE: Final = "/openai/v1"
+_VERTEX: Final = "/v1/projects/{}/locations/{}/publishers/google"
+
+
+def _own_endpoint(url: str, who: str, protocol: str, today: Mapping[str, str]) -> str:
+    """What stands behind the base of a provider: the end of the recorded address, as this provider has it.
+
+    Raises:
+        UnreplayableRun: It takes a project that neither a trace nor today's environment names.
+    """
+    parts, endpoint = urlsplit(url), _endpoint(url, protocol)
+    if who not in _MANY:
+        return endpoint
+    if parts.hostname:  # an address of another customer has its path, too
+        return urlunsplit(("", "", parts.path, parts.query, ""))
+    if who == "azure":
+        return f"{_AZURE}{endpoint}"
+    for name in ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"):
+        if not today.get(name):
+            raise _unset(name, "Vertex AI has an address in each project and location, and a trace names none")
+    lead = _VERTEX.format(today["GOOGLE_CLOUD_PROJECT"], today["GOOGLE_CLOUD_LOCATION"])
+    return lead + endpoint[endpoint.index("/models/") :]
 
 
 def _namer(url: str, today: Mapping[str, str]) -> str:
@@ -264,8 +316,9 @@ def _endpoint(url: str, protocol: str) -> str:
 
 
 def _base_of(url: str, protocol: str) -> str:
+    """What stands before the end that belongs to the protocol; for none, the host alone."""
     parts = urlsplit(url)
-    found = _ENDPOINTS[protocol].search(parts.path)
+    found = _ENDPOINTS[protocol].search(parts.path) if protocol else None
     return f"{parts.scheme}://{parts.netloc}{parts.path[: found.start()] if found else ''}"
 
 
@@ -287,7 +340,7 @@ def _provider(request: Request, url: str, protocol: str) -> _Provider:
         return _PROVIDERS[request.provider]
     for host in (urlsplit(request.url).hostname or "", urlsplit(url).hostname or ""):
         who = provider_of(host)
-        if _own_host(who, host) or who == "azure":
+        if _own_host(who, host) or who in _MANY:
             return _PROVIDERS[who]
     return _PROVIDERS[_BY_DIALECT[protocol]]
 

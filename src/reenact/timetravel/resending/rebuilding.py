@@ -78,6 +78,12 @@ def rebuilt(reading: Reading, event: int, run: str) -> tuple[str, str, bytes, li
             cause="a request is rebuilt from the messages and the model that a trace tells",
             next_command=f"reenact kit {run}",
         )
+    if reading.provider == "vertex" and not model.rpartition("/")[2].startswith("gemini"):
+        raise UsageError(
+            f"event {event} cannot be sent again: it asks {model} at Vertex AI",
+            cause="of what Vertex AI offers only Gemini's requests are rebuilt from a trace",
+            next_command=f"reenact show {run}:{event}",
+        )
     dialect = _dialect(reading.provider, model)
     turns = list(_turns(reading))
     names = _PARAMETERS[dialect]

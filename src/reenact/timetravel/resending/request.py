@@ -61,9 +61,9 @@ def request_of(recording: Recording, event: Event) -> Request:
     call = replace(event.call, body=body)
     dialect = recognise(call.head, body) if call.kind is Kind.HTTP else None
     if dialect is None:
-        what = "a model of the program itself" if is_model(call) else f"a {event.kind}"
+        what = "asks a model of the program itself" if is_model(call) else "asks no model"
         raise UsageError(
-            f"event {event.number} ({event.name}) is {what}, and no request to a provider",
+            f"event {event.number} ({event.name}) {what}: there is no request to send to a provider",
             cause="only a model call that went over HTTP, or that a trace tells, can be sent again",
             next_command=f"reenact show {tail(event.run)}",
         )
