@@ -213,6 +213,7 @@ def test_what_is_said_beside_the_file_counts() -> None:
         ([1], "line 1: it is no object"),
         ({"prompt": "x", "completion": "y"}, "neither messages nor request and response (it has completion, prompt)"),
         ({"messages": [{"role": "robot"}]}, "line 1: message 0 has no role that is known"),
+        ({"messages": [{"role": ["user"]}]}, "line 1: message 0 has no role that is known"),
         ({"messages": [{"role": "user", "content": "x"}]}, "the file holds no exchange"),
         ({"request": {"a": 1}, "response": {"b": 2}}, "it does not say where it was asked"),
         ({"request": "x", "response": {}}, "its request or response is no object"),

@@ -321,6 +321,73 @@ def test_what_a_tool_raised_is_raised(bring: Bring, store: Store) -> None:
         played(store, bring, text(agent(), failed), lambda: find_order(7))
 
 
+def failed(number: int, **more: Any) -> dict[str, Any]:
+    """A call of the tool that raised."""
+    says = {"error.type": "ConnectionError", "gen_ai.tool.call.result": None, **more.pop("says", {})}
+    return tool(number, 1, says=says, error="the line is down", **more)
+
+
+def persists() -> str:
+    """Look for the order, and again while the line is down."""
+    said: list[Any] = [*SAID]
+    message = asked(said).choices[0].message
+    said.append(message.model_dump(exclude_none=True))
+    for call in message.tool_calls:
+        while True:
+            try:
+                found = find_order(**json.loads(call.function.arguments))
+                break
+            except ConnectionError:
+                continue
+        said.append({"role": "tool", "tool_call_id": call.id, "content": json.dumps(found)})
+    return str(asked(said).choices[0].message.content)
+
+
+def tried(*attempts: dict[str, Any], **more: Any) -> str:
+    """A model call that failed before it was answered, and the attempts at a tool."""
+    wanted = wants(*(more.get("wants") or [("call_9", {"order": 7})]))
+    busy = {"error.type": "503", "gen_ai.output.messages": None, "gen_ai.input.messages": json.dumps(ASKED)}
+    then = [*ASKED, wanted, gave("call_9", {"state": "lost"})]
+    return text(
+        agent(),
+        chat(2, 1, says=busy, error="busy"),
+        model(3, ASKED, wanted),
+        *attempts,
+        model(9, then, "It is lost."),
+    )
+
+
+NO_ID: dict[str, Any] = {"gen_ai.tool.call.id": None}
+ONE_ID = {"gen_ai.tool.call.id": "call_9"}
+
+
+@pytest.mark.parametrize("ids", [NO_ID, ONE_ID])
+def test_a_call_that_was_tried_again_is_one_call(bring: Bring, store: Store, ids: dict[str, Any]) -> None:
+    attempts = failed(4, says=ids), failed(6, says=ids), tool(8, 1, says=ids)
+    replayed = played(store, bring, tried(*attempts), persists)
+    assert (replayed.output, replayed.verdict, replayed.unused) == ("It is lost.", "same", 0)
+    assert replayed.matched == 5
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        tried(failed(4, says=NO_ID, took=9), tool(6, 1, says=NO_ID)),
+        tried(tool(4, 1, says=NO_ID), failed(6, says=NO_ID)),
+        tried(failed(4, says=NO_ID), tool(6, 1, says=NO_ID), wants=[("", {"order": 7}), ("", {"order": 7})]),
+        tried(failed(4, says=NO_ID), tool(6, 1, says=NO_ID), wants=[("", {"order": 8})]),
+    ],
+    ids=["at a time", "failed last", "asked for twice", "not asked for"],
+)
+def test_what_may_be_two_calls_of_a_tool_is_refused(bring: Bring, store: Store, trace: str) -> None:
+    def looks() -> None:
+        asked(SAID)
+        find_order(7)
+
+    with pytest.raises(Divergence, match="fits several recorded calls that hold different outcomes"):
+        played(store, bring, trace, looks)
+
+
 @reenact.tool
 def find_text(order: int) -> str:
     raise AssertionError("the tool's own code ran")

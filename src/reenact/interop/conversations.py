@@ -33,7 +33,7 @@ _UNSAID: Final = (
 not streamed is never given to who asked for a stream."""
 MOST: Final = 24 << 20
 """Most bytes of all requests and answers that are made of messages: each request holds all messages before it."""
-_ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+_ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
 _JSON: Final = (("Content-Type", "application/json"),)
 
 

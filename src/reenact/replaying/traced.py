@@ -4,6 +4,9 @@ Nothing is found by its place in the trace. A model's answer is that of the same
 tool's answer is that of a call with the same arguments; where the model's answer that asked for it is known by the
 call's id, it can be given only once that answer has been given. What several different answers would fit is answered
 by none of them.
+
+A call that was tried again is one call. Of a model the trace tells neither status nor body of a failed attempt, so the
+attempt is left out where the same question was answered later. Of a tool it tells what was raised, so that is raised.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import builtins
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Final
 
 from reenact.errors import UnreplayableRun
@@ -80,6 +84,7 @@ class TracedMatcher:
     Attributes:
         streams: What each model call that was answered got, in the protocol of who asked, by the event's number.
         misses_untold: Whether a model call whose answer the trace does not tell is one that it lacks: it may be asked.
+        left_out: How many failed attempts of model calls were left out, because the answer that followed was given.
     """
 
     def __init__(self, tape: Tape, answer: Callable[[Event], bytes]) -> None:
@@ -87,11 +92,14 @@ class TracedMatcher:
         self._answer = answer
         self._models: dict[int, _Model] = {}
         self._tools: dict[int, _Tool] = {}
+        self._wanted: list[tuple[str, Json]] = []
+        """The calls of tools that the models asked for: name and arguments."""
         self._used: set[int] = set()
         self._parents: dict[int, int | None] = {}
         self._read = False
         self.streams: dict[int, bytes] = {}
         self.misses_untold = False
+        self.left_out = 0
 
     # --- what the trace holds ------------------------------------------------------------------------------------
 
@@ -109,8 +117,12 @@ class TracedMatcher:
             reading = reading_in(self._tape.body(event), self._answer(event))
             self._models[event.number] = _Model(event, reading, digest_of(lines_of(reading)))
             for call in reading.tool_calls:
-                if isinstance(call, Mapping) and call.get("id"):
-                    asked[str(call["id"])] = event.number, data_of(call.get("arguments"))
+                if not isinstance(call, Mapping):
+                    continue
+                arguments = data_of(call.get("arguments"))
+                self._wanted.append((str(call.get("name") or ""), arguments))
+                if call.get("id"):
+                    asked[str(call["id"])] = event.number, arguments
         for event in events:
             if event.call.kind is Kind.TOOL:
                 model, arguments = asked.get(event.call.ordinal or "", (None, None))
@@ -120,7 +132,7 @@ class TracedMatcher:
     def fixtures(self) -> int:
         """How many calls the trace can answer."""
         self._index()
-        return len(self._models) + len(self._tools)
+        return len(self._models) + len(self._tools) - self.left_out
 
     def unused(self) -> tuple[list[Event], int]:
         """What nobody has asked for, and how much more of it happened inside tools that were answered as a whole."""
@@ -162,10 +174,13 @@ class TracedMatcher:
         fit = [each for each in left if each.lines == lines and is_same_model(asked.model_asked, each.reading)]
         if not fit:
             return Miss(left[0].event, "changed") if left else Miss(None, "added")
-        if not _alike(each.event for each in fit):
+        answered = [each for each in fit if not isinstance(each.event.outcome, Failure)] or fit
+        if not _alike(each.event for each in answered):
             return Miss(fit[0].event, "ambiguous")
-        found = fit[0]
-        self._used.add(found.event.number)
+        found = answered[0]
+        before = {each.event.number for each in fit if each.event.number < found.event.number}
+        self.left_out += len(before)
+        self._used |= {found.event.number, *before}
         try:
             return Match(self._spoken(found, call), "exact")
         except UnreplayableRun:
@@ -183,11 +198,21 @@ class TracedMatcher:
         if not due:
             nearest = next((each.event for each in fit or left), None)
             return OWN if call.observed else Miss(nearest, "changed" if nearest else "added")
-        if not _alike(each.event for each in due):
+        if not _alike(each.event for each in due) and not self._is_one_call(due, given, defaults):
             return Miss(due[0].event, "ambiguous")
         event = due[0].event
         self._used.add(event.number)
         return OWN if call.observed else Match(_returned(event), "exact")
+
+    def _is_one_call(self, calls: list[_Tool], given: Json, defaults: Iterable[str]) -> bool:
+        """Whether calls of a tool are attempts at one: each but the last failed before the next began, and all have one
+        id, or no model asked for a second one."""
+        events = [each.event for each in calls]
+        if not all(isinstance(one.outcome, Failure) and _is_over(one, then) for one, then in pairwise(events)):
+            return False
+        ids = {event.call.ordinal for event in events}
+        wanted = [name for name, told in self._wanted if name == events[0].name and agree(told, given, defaults)]
+        return len(ids) == 1 and (None not in ids or len(wanted) == 1)
 
     # --- answers -------------------------------------------------------------------------------------------------
 
@@ -206,6 +231,11 @@ class TracedMatcher:
 
 
 _OWN: Final = frozenset({Kind.STEP, Kind.MODEL, Kind.RETRIEVAL})
+
+
+def _is_over(event: Event, then: Event) -> bool:
+    """Whether an event had ended when another began."""
+    return event.ended_us is not None and event.ended_us <= then.issued_us
 
 
 def _alike(events: Iterable[Event]) -> bool:

@@ -95,6 +95,9 @@ class TracedSession(ReplaySession):
                 f"{made} made of what the trace tells, in the agent's protocol: found by model and messages; parameters"
                 " and tools offered were not compared, counts of tokens are estimates"
             )
+        if self._told.left_out:
+            attempts = counted(self._told.left_out, "failed attempt")
+            found.append(f"{attempts} at a model call left out: the trace tells the answer that followed")
         return tuple(found)
 
 
