@@ -393,6 +393,23 @@ def find_text(order: int) -> str:
     raise AssertionError("the tool's own code ran")
 
 
+@pytest.mark.parametrize(
+    ("says", "output"),
+    [
+        ({"gen_ai.tool.call.result": "null"}, None),
+        ({"gen_ai.tool.call.result": 3}, 3),
+        ({"gen_ai.tool.call.result": "3"}, "3"),
+        ({"gen_ai.tool.call.result": '""'}, ""),
+        ({"gen_ai.tool.call.result": None, "output.value": "3", "output.mime_type": "application/json"}, 3),
+        ({"gen_ai.tool.call.result": None, "output.value": "null", "output.mime_type": "application/json"}, None),
+        ({"gen_ai.tool.call.result": None, "output.value": "{", "output.mime_type": "application/json"}, "{"),
+        ({"gen_ai.tool.call.result": None, "output.value": "3", "output.mime_type": "text/plain"}, "3"),
+    ],
+)
+def test_results_that_are_no_object_come_back(bring: Bring, store: Store, says: dict[str, Any], output: Any) -> None:
+    assert played(store, bring, text(agent(), tool(3, 1, says=says)), lambda: find_order(7)).output == output
+
+
 def test_a_result_is_text_where_the_tool_declares_that(bring: Bring, store: Store) -> None:
     trace = text(agent(), tool(3, 1, says={"gen_ai.tool.name": "find_text"}))
     assert played(store, bring, trace, lambda: find_text(7)).output == '{"state": "lost"}'

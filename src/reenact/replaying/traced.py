@@ -100,6 +100,7 @@ class TracedMatcher:
         self.streams: dict[int, bytes] = {}
         self.misses_untold = False
         self.left_out = 0
+        self._own = 0
 
     # --- what the trace holds ------------------------------------------------------------------------------------
 
@@ -130,9 +131,9 @@ class TracedMatcher:
                 self._tools[event.number] = _Tool(event, argument_data(told) if told else arguments, model)
 
     def fixtures(self) -> int:
-        """How many calls the trace can answer."""
+        """How many calls the trace can answer: no attempt that was left out, and nothing that the agent's code did."""
         self._index()
-        return len(self._models) + len(self._tools) - self.left_out
+        return len(self._models) + len(self._tools) - self.left_out - self._own
 
     def unused(self) -> tuple[list[Event], int]:
         """What nobody has asked for, and how much more of it happened inside tools that were answered as a whole."""
@@ -148,13 +149,26 @@ class TracedMatcher:
             yield above
             above = self._parents.get(above)
 
+    def _runs(self, told: Iterable[Event]) -> None:
+        """The agent's own code runs in the place of the first event that tells of it."""
+        for event in told:
+            self._used.add(event.number)
+            self._own += 1
+            break
+
     # --- matching ------------------------------------------------------------------------------------------------
 
     def identical(self, path: str, call: Call) -> Match | Own | None:
         """Whether the call is the agent's own code, of which a trace tells nothing that could be answered."""
         if is_transport(call) or call.kind is Kind.TOOL:
             return None
-        return OWN if call.observed or call.kind in _OWN else None
+        if not (call.observed or call.kind in _OWN):
+            return None
+        if call.kind is Kind.MODEL:
+            self._index()
+            told = (each.event for each in self._models.values() if each.event.name == call.name)
+            self._runs(event for event in told if event.number not in self._used)
+        return OWN
 
     def find(self, path: str, call: Call) -> Match | Miss | Own:
         """What the trace tells of ``call``, cleaned as the trace was.
@@ -201,8 +215,11 @@ class TracedMatcher:
         if not _alike(each.event for each in due) and not self._is_one_call(due, given, defaults):
             return Miss(due[0].event, "ambiguous")
         event = due[0].event
+        if call.observed:
+            self._runs([event])
+            return OWN
         self._used.add(event.number)
-        return OWN if call.observed else Match(_returned(event), "exact")
+        return Match(_returned(event), "exact")
 
     def _is_one_call(self, calls: list[_Tool], given: Json, defaults: Iterable[str]) -> bool:
         """Whether calls of a tool are attempts at one: each but the last failed before the next began, and all have one

@@ -17,11 +17,11 @@ from reenact.facts.plumbing import is_plumbing
 from reenact.facts.reading import Reading
 from reenact.facts.suspicions import Suspicion
 from reenact.facts.tracecontext import around
-from reenact.facts.traced import is_original, is_traced_model, reading_in
+from reenact.facts.traced import is_original, is_traced_model, is_untold, reading_in
 from reenact.interop.otlp.course import Course, resource
 from reenact.interop.otlp.recounting import MENTIONED, SPANNED, Seen, is_spanned
 from reenact.interop.otlp.sent import Batch, SentSpan
-from reenact.interop.otlp.spelling import as_text
+from reenact.interop.otlp.spelling import as_text, returned
 from reenact.interop.questions import conversation
 from reenact.recording.revision import REVISION
 from reenact.replaying.ambient import clock_of
@@ -115,7 +115,10 @@ def _seen(recording: Recording, event: Event, inline: bool, lost: Counter[str]) 
     came: Json = None
     if (inline and reading is None and is_spanned(event)) or event.call.kind is Kind.FLAG:
         given = arguments_of(_told(asked(recording, event), lost))
-        came = _told(answered(recording, event), lost) if isinstance(event.outcome, Value | Stream) else None
+        content = answered(recording, event) if isinstance(event.outcome, Value | Stream) else None
+        came = _told(content, lost)
+        if event.call.kind is Kind.TOOL and came is content and not (event.is_open or is_untold(event)):
+            came = returned(came)
         if event.call.kind is Kind.RETRIEVAL and isinstance(event.outcome, Value):
             came = event.outcome.head.get("chunks") or came
     return Seen(event, reading, given, came, sizes, sign, inline)

@@ -38,7 +38,7 @@ from reenact.interop.otlp.exporters import Exporter, exporter_for
 from reenact.interop.otlp.measures import of_call, of_run
 from reenact.interop.otlp.recounting import Seen, is_spanned, recounted
 from reenact.interop.otlp.sent import SentSpan
-from reenact.interop.otlp.spelling import as_text
+from reenact.interop.otlp.spelling import as_text, returned
 from reenact.interop.questions import conversation
 from reenact.interop.traces import Sort
 from reenact.timetravel.contents import arguments_of, decoded_body, parsed
@@ -255,6 +255,8 @@ def _with_content(seen: Seen, held: _Call) -> Seen:
         answered = _text(parsed(decoded_body(outcome.head, b"".join(held.parts)))) if held.parts else None
     elif isinstance(outcome, Value):
         answered = outcome.head.get("chunks") or jsonable(_bytes(outcome.body)) if outcome.body else None
+        if call.kind is Kind.TOOL and outcome.body:
+            answered = returned(answered)
     if call.kind is Kind.MODEL:
         return replace(seen, reading=_function(event, asked, answered))
     return replace(seen, asked=asked, answered=answered)

@@ -70,6 +70,11 @@ def as_text(value: Json) -> Json:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
+def returned(value: Json) -> Json:
+    """What a tool gave, as content that is told apart from none: None and an empty text are written as JSON."""
+    return json.dumps(value) if value in (None, "") else value
+
+
 # --- OpenTelemetry -----------------------------------------------------------------------------------------------
 
 _BEFORE: Final = frozenset(
@@ -118,7 +123,8 @@ def _otel(told: Recounted, *, before: bool) -> dict[str, Json]:
         asked, answered = _CONTENT.get(told.sort, ("input", "output"))
         if told.sort is not Sort.MODEL:
             put(asked, as_text(told.asked))
-            put(answered, as_text(told.answered))
+            number = told.sort is Sort.TOOL and isinstance(told.answered, int | float)  # in JSON it would be a text
+            put(answered, told.answered if number else as_text(told.answered))
     return found
 
 

@@ -270,7 +270,7 @@ def _tool(item: Item, found: Gathered, remarks: list[str]) -> Item:
     asked = opened(_either(found, "tool_arguments", "input"))
     if asked is None and not _is_schema(told_of := opened(found.said.get("tool_parameters"))):
         asked = told_of
-    answered = opened(_either(found, "tool_result", "output"))
+    answered = _result(found)
     if any(is_cut(found.said.get(each)) for each in ("tool_arguments", "tool_result", "input", "output")):
         remarks.append(CUT)
     grades = {
@@ -279,7 +279,21 @@ def _tool(item: Item, found: Gathered, remarks: list[str]) -> Item:
         "call_id": _exact(found.text("tool_id")),
     }
     call = found.text("tool_id")
+    if answered == "null":
+        answered = None
     return replace(item, name=name, asked=_arguments(asked), answered=answered, call_id=call, grades=grades)
+
+
+def _result(found: Gathered) -> Json:
+    """What a tool gave: data, where its text is an object or a list, or is said to be JSON."""
+    told = _either(found, "tool_result", "output")
+    if isinstance(told, str) and found.text("output_type") == "application/json":
+        try:
+            told = json.loads(told)
+        except (ValueError, RecursionError):
+            return told
+        return "null" if told is None else told
+    return opened(told)
 
 
 def _is_schema(value: Json) -> bool:

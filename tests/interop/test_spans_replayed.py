@@ -1,0 +1,116 @@
+"""A run that left as spans replays elsewhere with an agent that is given: retries, results of every sort, no miss."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.http.server import Request, Server, as_json
+from tests.interop.conftest import Tried
+
+AGENT = """
+import json, sys
+import openai, reenact
+
+BANK = iter([False, False, True])
+
+
+@reenact.tool
+def refund(order):
+    if not next(BANK):
+        raise ConnectionError("the bank does not answer")
+    return f"order {order} is paid back"
+
+
+@reenact.tool
+def given(sort):
+    return {"none": None, "number": 3, "part": 0.5, "yes": True, "empty": "", "list": [], "text": "sp\\u00e4ter"}[sort]
+
+
+@reenact.tool(effect="none")
+def double(number):
+    return 2 * number
+
+
+@reenact.model(name="judge")
+def judge(messages):
+    return "polite"
+
+
+@reenact.retriever(embedding_model="e5")
+def find(query):
+    return [{"id": "d1", "score": 0.5, "content": "refunds take 3 days"}]
+
+
+def settle(order):
+    while True:
+        try:
+            return refund(order)
+        except ConnectionError:
+            continue
+
+
+def answer(question):
+    client = openai.OpenAI(api_key="none", max_retries=1)
+    found = find(question)[0]["content"]
+    said = [{"role": "system", "content": found}, {"role": "user", "content": question}]
+    while True:
+        message = client.chat.completions.create(model="gpt-test", messages=said).choices[0].message
+        if not message.tool_calls:
+            break
+        said.append(message.model_dump(exclude_none=True))
+        for call in message.tool_calls:
+            result = settle(**json.loads(call.function.arguments))
+            said.append({"role": "tool", "tool_call_id": call.id, "content": result})
+    sorts = "none", "number", "part", "yes", "empty", "list", "text"
+    return message.content, judge([{"role": "user", "content": "polite?"}]), double(4), [given(each) for each in sorts]
+
+
+print(answer(sys.argv[1]))
+"""
+SAID = b"('Paid.', 'polite', 8, [None, 3, 0.5, True, '', [], 'sp\xc3\xa4ter'])\n"
+
+
+def chat(request: Request) -> Any:
+    """A model that is busy once, wants the tool, and answers."""
+    asked = json.loads(request.body)["messages"]
+    chat.asked = getattr(chat, "asked", 0) + 1  # type: ignore[attr-defined]
+    if chat.asked == 1:  # type: ignore[attr-defined]
+        return as_json({"error": {"message": "too busy"}}, "503 Busy")
+    call = {"id": "call_1", "type": "function", "function": {"name": "refund", "arguments": '{"order": "7"}'}}
+    message: dict[str, Any] = {"role": "assistant", "content": "Paid."}
+    if asked[-1]["role"] == "user":
+        message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    return as_json({"id": "r1", "object": "chat.completion", "created": 1, "model": "gpt-test-1", "choices": choices})
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Tried:
+    """A desk with a run of the agent; the model is gone."""
+    desk = Tried(tmp_path_factory.mktemp("recorded"))
+    server = Server()
+    server.routes["/v1/chat/completions"] = chat
+    desk.writes("agent.py", AGENT)
+    base = {"OPENAI_BASE_URL": f"{server.url}/v1"}
+    done = desk.run("reenact", "record", "--", "python", "agent.py", "Pay back 7", more=base)
+    server.close()
+    assert (done.code, done.out) == (0, SAID), done.err.decode()
+    return desk
+
+
+@pytest.mark.parametrize("dialect", ["otel", "otel-before", "openinference"])
+def test_nothing_is_missed_and_nothing_is_left(recorded: Tried, desk: Tried, dialect: str) -> None:
+    file = recorded.folder / f"{dialect}.json"
+    words = ("--content", "inline", "--dialect", dialect, "-o", str(file))
+    left = recorded.reenact("export", "otel", "@", *words)
+    assert left.code == 0 and b"not in the spans: 3 exchanges, without their headers and bytes" in left.err, left
+    desk.writes("agent.py", AGENT)
+    assert desk.reenact("import", "otlp", str(file)).code == 0
+    replayed = desk.reenact("replay", "@", "--cmd", "python agent.py {input}")
+    said = replayed.err.decode()
+    assert (replayed.code, replayed.out) == (0, SAID), said
+    assert "1 failed attempt at a model call left out: the trace tells the answer that followed" in said
+    assert "verdict: same (semantic)" in said and "live calls made: 0  matched 12 of 12" in said
