@@ -330,6 +330,27 @@ def test_an_error_is_told_with_its_type_and_words(bring: Bring, store: Store) ->
     assert (outcome.error.type, outcome.error.text) == ("KeyError", "no such order")
 
 
+@pytest.mark.parametrize(
+    ("status", "message", "told"),
+    [
+        ("ConnectionError: bank down", "bank down", "bank down"),
+        ("ConnectionError: bank down", "", "bank down"),
+        ("", "bank down", "bank down"),
+        ("bank down", "tried in vain", "bank down"),
+        ("ConnectionError: ", "", "ConnectionError"),
+    ],
+    ids=["as the SDK says it", "status alone", "exception alone", "an exception before", "no words"],
+)
+def test_what_was_raised_is_told_in_its_own_words(
+    bring: Bring, store: Store, status: str, message: str, told: str
+) -> None:
+    exception = {"exception.type": "ConnectionError", "exception.message": message}
+    (run,) = bring("otlp", text(tool(2, error=status, events=[("exception", exception)])))
+    outcome = events(store, run)[0].outcome
+    assert isinstance(outcome, Failure)
+    assert (outcome.error.type, outcome.error.text) == ("ConnectionError", told)
+
+
 def test_calls_of_tools_without_a_span_are_known_by_what_the_next_call_is_told(bring: Bring, store: Store) -> None:
     wanted = {"type": "tool_call", "id": "call_9", "name": "find_order", "arguments": {"order": 7}}
     told = {"type": "tool_call_response", "id": "call_9", "response": "lost"}

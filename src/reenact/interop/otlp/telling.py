@@ -103,7 +103,9 @@ def _error(span: Span, found: Gathered) -> Wrong | None:
     kind = found.text("error_type") or str(found.exception.get("exception.type") or "")
     if not span.failed and not found.text("error_type"):
         return None
-    text = span.status or str(found.exception.get("exception.message") or "") or found.text("error_text")
+    raised = str(found.exception.get("exception.message") or "")
+    status = span.status.removeprefix(f"{kind}: ")  # as the SDK of OpenTelemetry describes an exception
+    text = raised if raised and raised in (span.status or raised) else status or found.text("error_text")
     return Wrong(kind or "Error", text or kind or "the span's status is an error")
 
 
