@@ -190,6 +190,53 @@ OTHER = """
 """
 
 
+ELSEWHERE = """
+import sys
+
+import anthropic
+import openai
+
+said = [{"role": "user", "content": "Where is order 7?"}]
+if sys.argv[1] == "anthropic":
+    client = anthropic.Anthropic(api_key="none", base_url="http://127.0.0.1:9", max_retries=0)
+    made = client.messages.create(model="gpt-4o-mini", max_tokens=9, system="Be brief.", messages=said)
+    print(made.content[0].text)
+else:
+    client = openai.OpenAI(max_retries=0)
+    said = [{"role": "system", "content": "Be brief."}, *said]
+    more = {"temperature": 0.5, "stream": sys.argv[1] == "stream"}
+    made = client.chat.completions.create(model="gpt-4o-mini", messages=said, **more)
+    if more["stream"]:
+        print("".join(part.choices[0].delta.content or "" for part in made if part.choices))
+    else:
+        print(made.choices[0].message.content)
+"""
+
+
+@pytest.mark.parametrize("how", ["whole", "stream", "anthropic"])
+def test_what_a_cassette_tells_is_not_asked_for_at_another_address(
+    desk: Tried, provider: ScriptedProvider, how: str
+) -> None:
+    answer = {"role": "assistant", "content": "It is lost."}
+    said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": QUESTION}]
+    body = {"model": "gpt-4o-mini", "temperature": 0, "messages": said}
+    reply = {"id": "r1", "object": "chat.completion", "created": 1, "model": "gpt-4o-mini-2024-07-18",
+             "choices": [{"index": 0, "message": answer, "finish_reason": "stop"}]}  # fmt: skip
+    kind = {"content-type": ["application/json"]}
+    asked = {"method": "POST", "uri": "https://api.openai.com/v1/chat/completions", "body": json.dumps(body)}
+    came = {"status": {"code": 200, "message": "OK"}, "headers": kind, "body": {"string": json.dumps(reply)}}
+    interactions = [{"request": {**asked, "headers": kind}, "response": came}]
+    desk.writes("cassette.json", json.dumps({"version": 1, "interactions": interactions}))
+    run = json.loads(desk.reenact("--json", "import", "vcr", "cassette.json").out)["tail"]
+    desk.writes("agent.py", ELSEWHERE)
+    code, out, told = reenact(desk, provider, "replay", run, "--cmd", f"python agent.py {how}", *LIVE)
+    assert (code, out) == (0, "It is lost.\n"), told
+    assert "1 model answer found by model and messages: address, protocol and parameters were not compared" in told
+    assert "live calls made: 0  matched 1 of 1" in told
+    code, _, told = reenact(desk, provider, "replay", run, "--cmd", f"python agent.py {how}")
+    assert code == 1 and "diverged" in told, told
+
+
 def test_a_failed_answer_is_said_and_a_chat_file_may_ask_too(desk: Tried) -> None:
     from reenact.testing.provider.script import Rule, Script, server_error
 

@@ -93,6 +93,17 @@ class KeyedMatcher:
         """Whether an exchange has been an answer in this replay."""
         return number not in self._index().unused
 
+    def left(self) -> list[Event]:
+        """The exchanges that have not been an answer in this replay, in the order of the file."""
+        return list(self._index().unused.values())
+
+    def take(self, event: Event) -> None:
+        """An exchange is an answer now, which was found in another way."""
+        index = self._index()
+        del index.unused[event.number]
+        left = index.questions[self._key(event.call, self._tape.body(event))].left
+        left[:] = [each for each in left if each.number != event.number]
+
     def identical(self, path: str, call: Call) -> Match | Own | None:
         """Whether the call is the agent's own code; nothing else is found without looking for what it asks."""
         return OWN if not is_transport(call) and (call.observed or call.kind in _OWN) else None

@@ -1,4 +1,5 @@
-"""Tools of an import that holds exchanges with models alone: what they gave stands in the conversation that follows.
+"""The session over imported exchanges, and the tools where these are with models alone: what the tools gave stands in
+the conversation that follows.
 
 An archive that holds other exchanges too holds what the tools fetched, and they run again. Here they would find
 nothing: the answer of a model says which tool it wants called with which arguments, and a later request says, by the
@@ -7,21 +8,25 @@ call's id, what that gave.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from reenact.abc.session import Crossing
+from reenact.abc.session import Crossing, Frozen, Live, Rerun
 from reenact.abc.store import Recording
 from reenact.errors import Divergence
 from reenact.facts.call import DEFAULTS, TOLD, Call, Json, Kind, Stream, Value
 from reenact.facts.conversations import data_of
 from reenact.facts.dialects import read
+from reenact.facts.event import Event
+from reenact.facts.phrases import counted
 from reenact.facts.values import encode
 from reenact.replaying import divergence as words
-from reenact.replaying.calls import Sudden
-from reenact.replaying.imported import KeyedMatcher
+from reenact.replaying.calls import FrozenCall, Sudden
+from reenact.replaying.imported import KeyedMatcher, Own
+from reenact.replaying.matching import Match, Miss
 from reenact.replaying.session import ReplaySession
+from reenact.replaying.told_models import ToldModels
 from reenact.replaying.traced import agree, argument_data
 from reenact.seams.lanes import Lane
 
@@ -102,6 +107,7 @@ class ConversedSession(ReplaySession):
     """Answers an agent from imported exchanges, and its tools from what these say of them."""
 
     names_defaults = True
+    _models: ToldModels | None = None
     _told: dict[str, _Told] | None = None
     _given = 0
 
@@ -141,7 +147,34 @@ class ConversedSession(ReplaySession):
     def _unclear(self, call: Call, asked_by: int) -> Divergence:
         return words.ambiguous(self.recording.event(asked_by), call, self.saying.next(asked_by))
 
+    def _unmatched(self, found: Miss | Own, lane: Lane, call: Call, cleaned: Call) -> Frozen | Rerun | Live:
+        """As any replay; where a model may be asked, what the import tells that it said is not asked for again."""
+        matcher = self._matcher
+        if self.ask is None or not isinstance(found, Miss) or not isinstance(matcher, KeyedMatcher):
+            return super()._unmatched(found, lane, call, cleaned)
+        with self._lock:
+            if self._models is None:
+                self._models = ToldModels(matcher.left, self.tape.body, self._pieces)
+            event = self._models.find(cleaned)
+            if event is not None:
+                matcher.take(event)
+                self._count(Match(event, "exact"), lane.path)
+        return super()._unmatched(found, lane, call, cleaned) if event is None else FrozenCall(self, lane, event)
+
+    def _pieces(self, event: Event) -> Iterable[bytes]:
+        return (data for _, _, data in self.recording.parts(event.number))
+
+    def parts_of(self, event: Event) -> Iterator[tuple[int | None, int, bytes]]:
+        """The recorded stream's segments, or the answer that was made for the protocol of the request."""
+        made = self._models.made.get(event.number) if self._models is not None else None
+        if made is None:
+            return super().parts_of(event)
+        return iter([(None, event.ended_us or event.issued_us, made)])
+
     def matching_remarks(self) -> tuple[str, ...]:
         """How calls were matched, and how many tools did not run."""
-        said = (f"calls of tools that were answered from the conversation ({self._given})",) if self._given else ()
+        said = [f"calls of tools that were answered from the conversation ({self._given})"] if self._given else []
+        if self._models is not None and self._models.given:
+            answers = counted(self._models.given, "model answer")
+            said.append(f"{answers} found by model and messages: address, protocol and parameters were not compared")
         return (*super().matching_remarks(), *said)

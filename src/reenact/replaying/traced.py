@@ -240,11 +240,20 @@ class TracedMatcher:
             raise _failed(event, event.outcome.error)
         if is_untold(event) or reading.partial:
             raise _untold(event, "was answered", "with what")
-        reply = _reply(event, reading, call)
-        self.streams[event.number] = reply.body
-        headers = [["content-type", reply.media], *(list(pair) for pair in reply.headers)]
-        stream = Stream({"status": 200, "headers": headers}, segments=1, size=len(reply.body), end=End(EndKind.EOF))
-        return replace(event, outcome=stream)
+        made, self.streams[event.number] = spoken(event, reading, call)
+        return made
+
+
+def spoken(event: Event, reading: Reading, call: Call) -> tuple[Event, bytes]:
+    """A model call with its answer in the protocol that it is asked in now, and the bytes of that answer.
+
+    Raises:
+        UnreplayableRun: It cannot be said in that protocol.
+    """
+    reply = _reply(event, reading, call)
+    headers = [["content-type", reply.media], *(list(pair) for pair in reply.headers)]
+    stream = Stream({"status": 200, "headers": headers}, segments=1, size=len(reply.body), end=End(EndKind.EOF))
+    return replace(event, outcome=stream), reply.body
 
 
 _OWN: Final = frozenset({Kind.STEP, Kind.MODEL, Kind.RETRIEVAL})

@@ -1,0 +1,103 @@
+"""Model calls of imported exchanges, found by model and messages where no exchange asks the same.
+
+Today's agent may ask at another address, in another protocol, or with other parameters than the file holds. It is used
+where models may go live, before one is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from reenact.errors import UnreplayableRun
+from reenact.facts.answers.saying import streams
+from reenact.facts.call import Call, EndKind, Kind, Stream
+from reenact.facts.conversations import digest_of, is_same_model, lines_of
+from reenact.facts.dialects import read
+from reenact.facts.event import Event
+from reenact.facts.reading import Reading
+from reenact.replaying.traced import spoken
+
+_FINE: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A model call of the import that was answered, and what two of them have in common that say the same."""
+
+    event: Event
+    reading: Reading
+    lines: bytes
+
+    @property
+    def answer(self) -> tuple[str, tuple[str, ...]]:
+        """What the model said."""
+        return self.reading.text, tuple(str(each) for each in self.reading.tool_calls)
+
+
+class ToldModels:
+    """What an import tells that models said.
+
+    Args:
+        unused: Gives the exchanges that are no answer yet.
+        body: Gives what an exchange asked.
+        pieces: Gives the pieces of its answer.
+    """
+
+    def __init__(
+        self,
+        unused: Callable[[], Iterable[Event]],
+        body: Callable[[Event], bytes],
+        pieces: Callable[[Event], Iterable[bytes]],
+    ) -> None:
+        self._unused = unused
+        self._body = body
+        self._pieces = pieces
+        self._read: dict[int, _Told | None] = {}
+        self.made: dict[int, bytes] = {}
+        """Answers that were written in another protocol, by the number of the exchange."""
+        self.given = 0
+        """How many answers were found so."""
+
+    def find(self, call: Call) -> Event | None:
+        """The exchange whose answer is that of the same model to the same conversation; None for none, or for several
+        that differ, and for what is no model call."""
+        asked = read(call.head, call.body, {}, b"") if call.kind is Kind.HTTP else None
+        if asked is None:
+            return None
+        lines = digest_of(lines_of(asked))
+        told = [each for each in map(self._told, self._unused()) if each is not None and each.lines == lines]
+        fit = [each for each in told if is_same_model(asked.model_asked, each.reading)]
+        if not fit or any(each.answer != fit[0].answer for each in fit):
+            return None
+        found = self._in_protocol(fit[0], asked, call)
+        self.given += found is not None
+        return found
+
+    def _told(self, event: Event) -> _Told | None:
+        if event.number not in self._read:
+            self._read[event.number] = self._reading(event)
+        return self._read[event.number]
+
+    def _reading(self, event: Event) -> _Told | None:
+        outcome = event.outcome
+        if event.call.kind is not Kind.HTTP or not isinstance(outcome, Stream) or outcome.head.get("status") != _FINE:
+            return None
+        whole = outcome.end is not None and outcome.end.kind is EndKind.EOF
+        found = read(event.call.head, self._body(event), outcome.head, self._pieces(event)) if whole else None
+        if found is None or found.partial or found.error:
+            return None
+        return _Told(event, found, digest_of(lines_of(found)))
+
+    def _in_protocol(self, told: _Told, asked: Reading, call: Call) -> Event | None:
+        """The exchange as it is, where it speaks as the agent does now; else with its answer written so."""
+        then = told.event.call
+        same = streams(then.head, self._body(told.event)) is streams(call.head, call.body)
+        if same and told.reading.dialect == asked.dialect:
+            return told.event
+        try:
+            event, self.made[told.event.number] = spoken(told.event, told.reading, call)
+        except UnreplayableRun:
+            return None
+        return event
