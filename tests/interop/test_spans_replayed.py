@@ -9,6 +9,7 @@ import pytest
 
 from tests.http.server import Request, Server, as_json
 from tests.interop.conftest import Tried
+from tests.interop.spans_out import Receiver, said
 
 AGENT = """
 import json, sys
@@ -70,6 +71,7 @@ def answer(question):
 
 print(answer(sys.argv[1]))
 """
+RESULT = "gen_ai.tool.call.result"
 SAID = b"('Paid.', 'polite', 8, [None, 3, 0.5, True, '', [], 'sp\xc3\xa4ter'])\n"
 
 
@@ -93,12 +95,23 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Tried:
     desk = Tried(tmp_path_factory.mktemp("recorded"))
     server = Server()
     server.routes["/v1/chat/completions"] = chat
+    receiver = Receiver()
+    desk.writes("reenact.toml", f'[otel]\nendpoint = "{receiver.server.url}"\ncontent = "inline"\n')
     desk.writes("agent.py", AGENT)
     base = {"OPENAI_BASE_URL": f"{server.url}/v1"}
     done = desk.run("reenact", "record", "--", "python", "agent.py", "Pay back 7", more=base)
     server.close()
+    receiver.server.close()
+    desk.environment["RESULTS"] = json.dumps(
+        [said(each).get(RESULT) for each in receiver.spans if RESULT in said(each)]
+    )
     assert (done.code, done.out) == (0, SAID), done.err.decode()
     return desk
+
+
+def test_what_tools_gave_is_sent_as_it_happens(recorded: Tried) -> None:
+    sent = json.loads(recorded.environment["RESULTS"])
+    assert sent == ["order 7 is paid back", 8, "null", 3, 0.5, True, '""', "[]", "später"]
 
 
 @pytest.mark.parametrize("dialect", ["otel", "otel-before", "openinference"])
@@ -110,7 +123,7 @@ def test_nothing_is_missed_and_nothing_is_left(recorded: Tried, desk: Tried, dia
     desk.writes("agent.py", AGENT)
     assert desk.reenact("import", "otlp", str(file)).code == 0
     replayed = desk.reenact("replay", "@", "--cmd", "python agent.py {input}")
-    said = replayed.err.decode()
-    assert (replayed.code, replayed.out) == (0, SAID), said
-    assert "1 failed attempt at a model call left out: the trace tells the answer that followed" in said
-    assert "verdict: same (semantic)" in said and "live calls made: 0  matched 12 of 12" in said
+    told = replayed.err.decode()
+    assert (replayed.code, replayed.out) == (0, SAID), told
+    assert "1 failed attempt at a model call left out: the trace tells the answer that followed" in told
+    assert "verdict: same (semantic)" in told and "live calls made: 0  matched 12 of 12" in told

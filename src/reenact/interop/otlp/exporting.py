@@ -117,7 +117,8 @@ def _seen(recording: Recording, event: Event, inline: bool, lost: Counter[str]) 
         given = arguments_of(_told(asked(recording, event), lost))
         content = answered(recording, event) if isinstance(event.outcome, Value | Stream) else None
         came = _told(content, lost)
-        if event.call.kind is Kind.TOOL and came is content and not (event.is_open or is_untold(event)):
+        gave = event.call.kind is Kind.TOOL and isinstance(event.outcome, Value) and not is_untold(event)
+        if gave and came is content:
             came = returned(came)
         if event.call.kind is Kind.RETRIEVAL and isinstance(event.outcome, Value):
             came = event.outcome.head.get("chunks") or came

@@ -255,8 +255,7 @@ def _with_content(seen: Seen, held: _Call) -> Seen:
         answered = _text(parsed(decoded_body(outcome.head, b"".join(held.parts)))) if held.parts else None
     elif isinstance(outcome, Value):
         answered = outcome.head.get("chunks") or jsonable(_bytes(outcome.body)) if outcome.body else None
-        if call.kind is Kind.TOOL and outcome.body:
-            answered = returned(answered)
+        answered = returned(answered) if call.kind is Kind.TOOL and outcome.body else answered
     if call.kind is Kind.MODEL:
         return replace(seen, reading=_function(event, asked, answered))
     return replace(seen, asked=asked, answered=answered)
