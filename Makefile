@@ -8,7 +8,7 @@ PYTEST_ARGS ?=
 SPREAD ?= -n auto --maxprocesses 4 --dist loadfile
 RUN := .venv/bin/python
 
-.PHONY: help demo environments test test-long across sweep bench canary lint docs-check docs locks clean
+.PHONY: help demo environments test test-long across sweep bench canary release lint docs-check docs locks clean
 
 help:
 	@echo "make demo        record two failing agents, take the network away, re-enact both failures (80 s, then 20)"
@@ -19,6 +19,7 @@ help:
 	@echo "make docs-check  the documents' examples run, the reference pages are current"
 	@echo "make bench       what it costs, side by side with its neighbours, as ratios"
 	@echo "make canary      the newest SDKs in fresh environments: is a call through each still captured?"
+	@echo "make release     build the wheel and the sdist; install and use each with every extra, by pip and by uv"
 	@echo "make sweep       the suite with every example of every sweep (long)"
 	@echo "make locks       compile requirements/*.in to pinned and hashed files"
 
@@ -57,6 +58,11 @@ bench:
 # Not part of `make test`: it asks the package source for the newest of everything. Exit status 3 is an outage there.
 canary:
 	@"$(PYTHON)" -m canary $(CANARY_ARGS)
+
+# Not part of `make test` either: it asks the package source for what each extra needs.
+release:
+	@"$(PYTHON)" scripts/environment.py .venv test
+	@$(RUN) scripts/release.py $(RELEASE_ARGS)
 
 lint:
 	@"$(PYTHON)" scripts/environment.py .venv test lint

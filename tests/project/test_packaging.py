@@ -1,4 +1,5 @@
-"""The built wheel holds what it must and nothing else: the package, its typing mark, its licence, its command."""
+"""The built wheel holds what it must and nothing else: the package, its typing mark, its licence, its command. The sdist
+makes the same wheel."""
 
 from __future__ import annotations
 
@@ -16,9 +17,13 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.once
 
 
+WHEEL = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+SDIST = "from setuptools import build_meta; build_meta.build_sdist('out')"
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """A wheel of this checkout, built offline with the pinned build tools."""
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what this checkout is built from; the pinned build tools build it offline."""
     found = importlib.metadata.version("setuptools") if importlib.util.find_spec("setuptools") else "none"
     if not found[:1].isdigit() or int(found.split(".")[0]) < 77:
         pytest.skip(
@@ -29,9 +34,22 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
         shutil.copy2(ROOT / name, source / name)
     shutil.copytree(ROOT / "examples", source / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*command, "--wheel-dir", "out", "."], cwd=source, check=True)
+    return source
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path) -> zipfile.ZipFile:
+    """A wheel of this checkout."""
+    subprocess.run([*WHEEL, "--wheel-dir", "out", "."], cwd=source, check=True)
     return zipfile.ZipFile(next((source / "out").glob("*.whl")))
+
+
+def test_the_sdist_makes_the_same_wheel(source: Path, wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", SDIST], cwd=source, check=True, capture_output=True)
+    sdist = next((source / "out").glob("*.tar.gz"))
+    subprocess.run([*WHEEL, "--wheel-dir", str(tmp_path), str(sdist)], cwd=tmp_path, check=True)
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as again:
+        assert again.namelist() == wheel.namelist()
 
 
 def test_it_holds_the_package_its_typing_mark_and_its_licence(wheel: zipfile.ZipFile) -> None:
