@@ -1,5 +1,6 @@
-"""The built wheel holds what it must and nothing else: the package, its typing mark, its licence, its command. The sdist
-makes the same wheel."""
+"""The built wheel holds what it must and nothing else: the package, its typing mark, its licence, its command.
+
+The sdist makes the same wheel."""
 
 from __future__ import annotations
 

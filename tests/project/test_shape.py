@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.project.test_house import MODULES, PACKAGE, tree_of
+from tests.project.test_house import MODULES, PACKAGE, statements, tree_of
 
 pytestmark = pytest.mark.once
 
@@ -102,7 +102,7 @@ def trees() -> dict[str, ast.Module]:
 
 def classes() -> Iterator[tuple[str, ast.ClassDef]]:
     for module, tree in trees().items():
-        yield from ((module, node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+        yield from ((module, node) for node in statements(tree) if isinstance(node, ast.ClassDef))
 
 
 def imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -114,7 +114,7 @@ def imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
             yield from ((node.module or "", alias.name) for alias in node.names)
         elif isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names if alias.name.split(".")[0] == "reenact")
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.expr):
             open_nodes.extend(ast.iter_child_nodes(node))
 
 
