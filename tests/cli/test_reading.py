@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from reenact.facts.call import Effect, Kind
 from reenact.facts.ids import tail
 from reenact.facts.run import Status
 from reenact.interfaces.cli import opening
@@ -153,7 +154,7 @@ def test_show_marks_errors_and_neutralises_recorded_text(filled: Any, reenact: C
     marks = [line.rpartition("<- ")[2] for line in lines if "<- " in line]
     assert marks == ["status 429", "error", "no answer"]
     told = [line for line in lines if line.split()[0].isdigit()]
-    assert "SMTPException: mailbox\\nfull" in told[3]
+    assert "SMTPException: mailbox full" in told[3]
     assert told[1].split()[1] == "http" and "    http" in told[1], "a nested exchange is indented"
     assert "\x1b" not in reenact("show", f"{run.id}:1").out
 
@@ -179,6 +180,34 @@ def test_show_an_event(filled: Any, reenact: Cli) -> None:
     model = reenact("show", f"{run.id}:2").out
     assert "sonnet-test" in model and "reading" in model and "status: 200" in model
     assert answer.err == f"next: reenact cat {tail(run.id)}:6.response.body\n"
+
+
+def test_show_an_input_as_what_was_given_and_lead_to_its_bytes(shelf: Any, reenact: Cli) -> None:
+    scene = scenes.Scene(shelf, 9, agent="given")
+    body = b'{"args": [39, 2], "kwargs": {}}'
+    scene.issue(Kind.INPUT, "arguments", body, observed=True, effect=Effect.NONE)
+    scene.close(Status.OK)
+    answer = reenact("show", "@:0")
+    assert "  input" in answer.lines and "never" not in answer.out and "request" not in answer.out
+    onward = answer.err.removeprefix("next: reenact ").split()
+    assert reenact(*onward).raw == body
+    empty = reenact("cat", "@:0.response.body")
+    assert (empty.raw, empty.err.splitlines()) == (
+        b"",
+        ["reenact: that part of #0 is empty", answer.err.strip()],
+    )
+
+
+def test_lines_of_recorded_text_are_told_apart_without_escapes(shelf: Any, reenact: Cli) -> None:
+    scene = scenes.Scene(shelf, 9, agent="lines")
+    scene.tool("note", "two\nlines", text="one\ntwo")
+    scene.fail("pay", "builtins.RuntimeError", "declined\nby the bank")
+    scene.close(Status.FAILED, error="RuntimeError: declined by the bank")
+    out = reenact("show", "@").out
+    assert 'note(text="one⏎two") -> "two⏎lines"' in out and "RuntimeError: declined by the bank" in out
+    assert "\\n" not in out
+    onward = reenact("show", "@:1").err.removeprefix("next: reenact ").split()
+    assert json.loads(reenact(*onward).out)["text"] == "declined\nby the bank"
 
 
 def test_show_state_lists_declared_and_derived_steps(filled: Any, reenact: Cli) -> None:

@@ -77,7 +77,7 @@ def test_a_disk_that_fills_up_at_the_very_end_leaves_the_line_about_the_run(desk
     assert desk.run("reenact", "show", "@").code == 0
 
 
-@pytest.mark.parametrize(("ref", "cause"), [("@~7", "fewer runs than that"), ("zzz", "deleted")])
+@pytest.mark.parametrize(("ref", "cause"), [("@~7", "@ counts 1 run here"), ("zzz", "deleted")])
 def test_a_reference_that_leads_nowhere_says_what_is_likely(desk: Desk, ref: str, cause: str) -> None:
     desk.record(["python", "agent.py", "1"])
     ended = desk.run("reenact", "show", ref)

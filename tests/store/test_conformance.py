@@ -294,6 +294,11 @@ def test_references_name_one_run_or_say_which_they_could(backend: Backend, store
     with pytest.raises(RunNotFound, match="is not unique") as caught:
         reading.run(first.id[:4])
     assert set(caught.value.candidates) == {first.id, second.id}  # type: ignore[attr-defined]
+    listed = str(caught.value).partition("is not unique: ")[2].splitlines()[0].split(", ")
+    assert set(listed) == {first.id, second.id}, "what begins so is shown"
+    keep(store, parent=first.id, relation="child")
+    with pytest.raises(RunNotFound, match="@ counts 2 runs here; child runs and attempts"):
+        backend.open().run("@~2")
     for ref in ("@~2", "@failed", "zzzzzzzz", "no-such", "", "o", "@what"):
         with pytest.raises(RunNotFound):
             reading.run(ref)

@@ -116,7 +116,7 @@ class MemoryStore(Views):
             own = [run for run in alone if not wanted.failed or run.status in _FAILED]
             if wanted.back < len(own):
                 return own[wanted.back]
-            refuse_run(ref, ())
+            refuse_run(ref, there=len(own))
         if wanted.text in self._runs:
             return self._now(self._runs[wanted.text])
         found = [each for each in self._runs if tail(each).startswith(wanted.text)]

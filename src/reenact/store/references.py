@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, NoReturn
@@ -181,15 +181,21 @@ def no_event(run: str, number: int, last: int | None) -> EventNotFound:
     )
 
 
-def refuse_run(ref: str, candidates: Iterator[str] | list[str] | tuple[str, ...]) -> NoReturn:
-    """Say that no run, or more than one (``candidates``, whole ids), answers to a reference."""
+def refuse_run(ref: str, candidates: Iterable[str] = (), there: int = 0) -> NoReturn:
+    """Say that no run, or more than one, answers to a reference.
+
+    Args:
+        ref: The reference.
+        candidates: Whole ids of those that it could mean.
+        there: How many runs ``@`` counts here.
+    """
     found = tuple(candidates)
     if not found:
         cause = "it was deleted, it is in another store, or the reference has a typing mistake"
         if ref == "@failed":
             cause = "no run failed"
         elif ref.startswith("@"):
-            cause = "there are fewer runs than that"
+            cause = f"@ counts {counted(there, 'run')} here; child runs and attempts to resume one are not counted"
         raise RunNotFound(
             f"no run matches {ref!r}",
             cause=cause,
@@ -197,7 +203,9 @@ def refuse_run(ref: str, candidates: Iterator[str] | list[str] | tuple[str, ...]
             ref=ref,
             candidates=(),
         )
-    listed = ", ".join(tail(each) for each in found[:_LISTED]) + (" …" if len(found) > _LISTED else "")
+    ends = all(tail(each).startswith(ref.lower()) for each in found)  # else the whole ids do, which are not displayed
+    listed = ", ".join(tail(each) if ends else each for each in found[:_LISTED])
+    listed += " …" if len(found) > _LISTED else ""
     raise RunNotFound(
         f"{ref!r} is not unique: {listed}",
         cause="several ids start with this",

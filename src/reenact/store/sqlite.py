@@ -176,10 +176,11 @@ class SqliteStore(Views):
         if isinstance(wanted, Latest):
             filters = {"failed": True} if wanted.failed else {}
             own = filter(wanted.counts, self._filtered(reading, filters, own=True))
-            for n, run in enumerate(own):
-                if n == wanted.back:
+            there = 0
+            for there, run in enumerate(own, 1):
+                if there > wanted.back:
                     return run
-            refuse_run(ref, ())
+            refuse_run(ref, there=there)
         row = self._row(reading, wanted.text) if is_run_id(wanted.text) else None
         if row is None:
             end = wanted.text + "{"
@@ -199,7 +200,7 @@ class SqliteStore(Views):
         gone = [] if candidates else find(reading.rows, text)
         if len(gone) == 1:
             refuse_expired(ref, gone[0])
-        refuse_run(ref, list(candidates))
+        refuse_run(ref, candidates)
 
     def _row(self, reading: Reading, run_id: str) -> Any:
         return reading.row(f"SELECT {COLUMNS} FROM run r WHERE r.run_id = ?", (run_id,))
@@ -330,7 +331,7 @@ class SqliteStore(Views):
         with self._write()[0].transaction() as connection:
             number = row_number(connection, found.id)
             if number is None:
-                refuse_run(tail(found.id), ())
+                refuse_run(tail(found.id))
             amend_run(connection, number, flag=flag, tags=tags)
         return self.run(found.id)
 
@@ -353,7 +354,7 @@ class SqliteStore(Views):
         with self._write()[0].transaction() as connection:
             number = row_number(connection, run.id)
             if number is None:
-                refuse_run(tail(run.id), ())
+                refuse_run(tail(run.id))
             update_run(connection, number, run)
         forget_mark(self._sign(run.id))
         return self.run(run.id)

@@ -90,7 +90,7 @@ def outcome_text(recording: Recording, event: Event) -> str:
     """What came back, in one safe line."""
     error = error_of(event)
     if isinstance(event.outcome, Failure) and error is not None:
-        return preview.clip(preview.safe(f"{error.type.rpartition('.')[2]}: {error.text}"), _MOST)
+        return preview.clip(preview.safe(f"{error.type.rpartition('.')[2]}: {' '.join(error.text.split())}"), _MOST)
     if isinstance(event.outcome, Stream):
         size = preview.size(event.outcome.size)
         status = status_of(event) or event.outcome.head.get("status")  # gRPC has names for them

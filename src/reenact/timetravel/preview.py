@@ -1,7 +1,7 @@
 """Previews: recorded data as one short line that is safe to show.
 
 Recorded text comes from models, tools and the web. Nothing of it may steer a terminal or reorder a line, so control
-characters, terminal sequences and bidirectional marks are shown as what they are.
+characters, terminal sequences and bidirectional marks are shown as what they are, the end of a line as ``⏎``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from decimal import Decimal
 
 from reenact.facts.call import Json
 
-_SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_SHORT_ESCAPES = {"\n": "⏎", "\r": "\\r", "\t": "\\t"}
+"""A line that ends is seen a hundred times in a run, and ``\\n`` hides the word behind it."""
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEP = 1000
 _DEPTH = 40
@@ -59,7 +60,7 @@ def _shallow(value: Json, width: int, depth: int) -> Json:
     if depth > _DEPTH:
         return "…"
     if isinstance(value, str):
-        return value[: width + 1]
+        return value[: width + 1].replace("\n", _SHORT_ESCAPES["\n"])
     if isinstance(value, Mapping):
         return {str(key)[: width + 1]: _shallow(part, width, depth + 1) for key, part in list(value.items())[:width]}
     if isinstance(value, (list, tuple)):

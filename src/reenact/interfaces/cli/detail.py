@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from reenact.abc.bodies import WITHHELD
 from reenact.abc.store import Recording
-from reenact.facts.call import Json, Stream
+from reenact.facts.call import Failure, Json, Kind, Stream
 from reenact.facts.event import Event
 from reenact.interfaces.cli.shell import paint
 from reenact.timetravel import preview
@@ -26,7 +26,8 @@ def event_lines(recording: Recording, event: Event, mark: str = "") -> Iterator[
     title = f"#{event.number}  {event.kind}  {preview.safe(event.name)}  ({event.call.effect.value})"
     yield paint(f"{title}   <- {mark}" if mark else title, bold=True)
     yield from _facts(event)
-    yield from _block("request", _head_lines(event.call.head), _content(asked(recording, event, _LIMIT)))
+    given = "input" if comes_in(event) else "request"
+    yield from _block(given, _head_lines(event.call.head), _content(asked(recording, event, _LIMIT)))
     outcome = event.outcome
     head = outcome.head if isinstance(outcome, Stream) else {}
     error = error_of(event)
@@ -50,7 +51,10 @@ def _facts(event: Event) -> Iterator[str]:
     timing = f"issued at {preview.duration(event.issued_us)}"
     if event.first_us is not None:
         timing += f", first byte after {preview.duration(event.first_us - event.issued_us)}"
-    timing += f", took {preview.duration(elapsed(event))}" if event.ended_us is not None else ", never ended"
+    if event.ended_us is not None:
+        timing += f", took {preview.duration(elapsed(event))}"
+    elif not comes_in(event):
+        timing += ", never ended"
     yield f"  timing    {timing}"
     yield f"  lane      {preview.safe(event.lane)}, its call {event.position}"
     if event.parent is not None:
@@ -65,8 +69,22 @@ def _facts(event: Event) -> Iterator[str]:
         end = event.outcome.end
         how = end.kind.value if end is not None else "open"
         yield f"  stream    {event.outcome.segments} segments, {preview.size(event.outcome.size)}, ended: {how}"
-    else:
+    elif not comes_in(event):
         yield f"  outcome   {preview.clip(_one_word(event), 100)}"
+
+
+def comes_in(event: Event) -> bool:
+    """Whether an event is what its run was given to begin with, which nothing answers."""
+    return event.kind == Kind.INPUT and event.outcome is None
+
+
+def bytes_of(event: Event) -> str:
+    """The field that says most of an event: its answer, its error, or what it asked where neither is; empty for none."""
+    if isinstance(event.outcome, Failure):
+        return "result"
+    if event.answer is not None and event.answer.size:
+        return "response.body"
+    return "request.body" if event.request is not None and event.request.size else ""
 
 
 def _one_word(event: Event) -> str:

@@ -11,7 +11,9 @@ import click
 from reenact.errors import UsageError
 from reenact.facts.call import Json, Stream
 from reenact.facts.event import Event
+from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import reference
+from reenact.interfaces.cli.detail import bytes_of
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.timetravel import pasteable
@@ -62,7 +64,17 @@ def command(ctx: click.Context, ref: str, form: str | None) -> None:
         elif form == "headers":
             _headers(shell, event, wanted.field)
         else:
-            _print(shell, field_of(recording, event, wanted.field), form == "hex")
+            found = field_of(recording, event, wanted.field)
+            _print(shell, found, form == "hex")
+            if found == b"":
+                _empty(shell, event)
+
+
+def _empty(shell: Shell, event: Event) -> None:
+    """That nothing was printed because nothing is there, and what is."""
+    shell.talk(f"reenact: that part of #{event.number} is empty")
+    field = bytes_of(event)
+    shell.next(f"reenact cat {tail(event.run)}:{event.number}.{field}" if field else f"reenact show {tail(event.run)}")
 
 
 def _headers(shell: Shell, event: Event, path: tuple[str, ...]) -> None:

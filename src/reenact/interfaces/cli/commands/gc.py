@@ -35,6 +35,8 @@ _PAUSE = 0.005
 _MB = 1_000_000
 _FEW = 12
 """Reasons that are listed."""
+_LISTED = 40
+"""Runs that are listed one by one."""
 
 
 @click.command(
@@ -171,12 +173,18 @@ def _plan(shell: Shell, going: list[Going]) -> None:
         _nothing(shell)
         return
     shell.data(f"would remove {counted(runs, 'run')}, {size(total)}, in about {duration(spent)}")
-    _reasons(shell, going)
+    if len(going) <= _LISTED:
+        for each in going:
+            inside = f" ({len(each.rows) - 1} inside it)" if len(each.rows) > 1 else ""
+            shell.data(f"  {tail(each.run.id)}  {safe(each.run.agent) or '-'}{inside}: {safe(each.expiry.why)}")
+    else:
+        _reasons(shell, going)
+        shell.data("  reenact --json gc --dry-run lists each of them")
     shell.next("reenact gc")
 
 
 def _reasons(shell: Shell, going: list[Going]) -> None:
-    reasons = Counter(each.expiry.why for each in going)
+    reasons = Counter(each.expiry.why for each in going for _ in each.rows)
     for why, count in reasons.most_common(_FEW):
         shell.data(f"  {count:>6}  {safe(why)}")
     if len(reasons) > _FEW:
