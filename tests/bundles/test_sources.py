@@ -129,6 +129,10 @@ def test_one_file_is_enough(other: Place) -> None:
     done = other.reenact("replay", "run.reenact")
     assert (done.returncode, "agent.py is not there any more" in done.stderr) == (3, True)
     assert "run.reenact --sources" in done.stderr
+    for more in ((), ("--dry-run",)):
+        forked = other.reenact("fork", "run.reenact:0", *more)
+        assert "next: reenact replay run.reenact --sources" in forked.stderr, forked.stderr
+    shutil.rmtree(other.folder / ".reenact")
     done = ran(other, "run.reenact")
     assert "code of the bundle: 1 source file" in done.stderr, done.stderr
     assert "'rate': 17" in done.stdout

@@ -16,7 +16,7 @@ from reenact.facts.expressions import FUNCTIONS, Form, Word, compile_expression
 
 WORDS = (
     Word("status", Form.VALUE, "how it stands"),
-    Word("tokens", Form.VALUE, "tokens"),
+    Word("tokens", Form.VALUE, "how many tokens", number=True),
     Word("cost", Form.VALUE, "money; unknown here"),
     Word("args", Form.EITHER, "arguments"),
     Word("result", Form.VALUE, "what came back"),
@@ -140,6 +140,8 @@ def test_what_the_data_do_not_say_is_unknown(text: str, expected: object) -> Non
         ("status.upper()", "only the functions of the table"),
         ("status.__class__", "a dot is not in the grammar, at position 1\n  status.__class__\n  ^\n"),
         ("stauts == 'ok'", "did you mean status?"),
+        ("tokens > 'a'", "tokens is a number, and this is a text, at position 10"),
+        ("'8' == tokens", "how many tokens"),
         ("true", "did you mean True?"),
         ("__import__('os')", "unknown name __import__"),
         ("open('x')", "unknown name open"),

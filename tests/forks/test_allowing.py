@@ -59,7 +59,7 @@ SUNNY = ("weather#1", "--result", 'weather#1="sunny"')
 def test_a_request_that_is_only_stored_says_so_and_names_what_lets_it_go(agent: Forks) -> None:
     name = f"POST {agent.desk.environ['WORLD'][7:]}/v1/responses"
     refused = agent.fork(*SUNNY, status=5)
-    assert f"{name} is stored by its provider unless it says store=false" in refused["message"]
+    assert f"{name} is not sent: it does not say store=false" in refused["message"]
     assert f"--allow-write '{name}' lets it be made" in refused["message"]
     assert "models_may_store = true in [tool.reenact]" in refused["message"]
     assert "ModelSettings(store=False)" in refused["message"]

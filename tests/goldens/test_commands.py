@@ -140,7 +140,7 @@ def test_an_agent_that_crosses_no_boundary_is_not_tested(incident: Project) -> N
     incident.write("print('I have no documents.')\n")
     found = incident.outcome("refunds", status=1)
     assert (found["status"], found["boundaries"]) == ("failed", 0)
-    assert "crossed no boundary" in found["message"]
+    assert "made no call" in found["message"]
 
 
 def test_expectations_that_hold_on_the_incident_are_refused(incident: Project) -> None:
@@ -153,7 +153,8 @@ def test_a_misspelled_name_of_a_call_is_refused(incident: Project) -> None:
     refused = incident.add("weak", "--expect", "calls(serach) == 1", status=2).stderr
     assert "names serach" in refused and "did you mean search?" in refused
     assert not (incident.folder / "tests" / "goldens" / "weak.reenact").exists()
-    incident.add("forbids", *EXPECTED, "--holds", "calls(delete_everything) == 0")
+    said = incident.add("forbids", *EXPECTED, "--holds", "calls(delete_everything) == 0").stderr
+    assert "of its code is named delete_everything; the names are " in said and "search" in said
     incident.run("golden", "rm", "forbids")
 
 

@@ -56,7 +56,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
 @pytest.mark.timeout(900)
 def test_it_runs_with_any_key_and_none(project: Project, tmp_path: Path) -> None:
     said = project.add("polite", "--holds", "'Good day' in stdout").stderr
-    assert "passes on today's code: 4 boundaries crossed" in said and "not proven" not in said, said
+    assert "passes on today's code: 4 calls replayed" in said and "not proven" not in said, said
     project.add("same")
     for each in (project.folder / "tests" / "goldens").iterdir():
         assert KEYS[0].encode() not in each.read_bytes()

@@ -237,7 +237,7 @@ def test_an_agent_that_crosses_no_boundary_fails(yard: Yard) -> None:
         agent.write_text(text)
     assert (judged.status, weak.status, same.status) == ("failed", "failed", "failed")
     assert judged.boundaries == weak.boundaries == same.boundaries == 0
-    assert weak.message == "the agent's own code has crossed no boundary: nothing of it was tested"
+    assert weak.message == "the agent's own code made no call: nothing of it was tested"
 
 
 @given(

@@ -162,7 +162,7 @@ def test_nothing_is_sent_with_a_placeholder_or_to_be_kept(desk: Tried, provider:
     desk.writes("kept.py", TWICE.replace("messages=said)", "messages=said, store=True)"))
     code, _, said = reenact(desk, provider, "replay", run, "--cmd", "python kept.py", *LIVE)
     assert (code, provider.calls) == (5, 0), said
-    assert "is stored by its provider unless it says store=false" in said
+    assert "is not sent: it does not say store=false" in said
 
 
 def test_only_models_go_live_and_nothing_else_reaches_the_world(desk: Tried, provider: ScriptedProvider) -> None:

@@ -21,6 +21,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import pairwise
 
 from reenact.errors import UsageError
 from reenact.facts.asserting import ASSERTIONS, objection
@@ -55,11 +56,13 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a vocabulary: its name, how it is used, and what it means."""
+    """One word of a vocabulary: its name, how it is used, what it means, and whether its value is a number wherever it
+    is known."""
 
     name: str
     form: Form
     about: str
+    number: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +183,14 @@ class _Check:
     def _compare(self, node: ast.Compare, depth: int) -> None:
         if any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             raise self._refuse(node, "`is` is not in the grammar", "write `== None` or `!= None`")
-        self._all((node.left, *node.comparators), depth)
+        sides = (node.left, *node.comparators)
+        self._all(sides, depth)
+        for op, pair in zip(node.ops, pairwise(sides), strict=True):
+            for one, other in (pair, pair[::-1]):
+                word = self._known.get(_named(one))
+                is_text = isinstance(other, ast.Constant) and isinstance(other.value, str)
+                if word is not None and word.number and is_text and not isinstance(op, (ast.In, ast.NotIn)):
+                    raise self._refuse(other, f"{word.name} is a number, and this is a text", word.about)
 
     def _call(self, node: ast.Call, depth: int) -> None:
         if not isinstance(node.func, ast.Name):
@@ -274,6 +284,12 @@ _SPOKEN: Mapping[type[ast.expr], str] = {
     ast.UnaryOp: "this operator",
     ast.Set: "a set",
 }
+
+
+def _named(node: ast.expr) -> str:
+    """The word that a part of an expression is, bare or with brackets; empty where it is none."""
+    inner = node.func if isinstance(node, ast.Call) else node
+    return inner.id if isinstance(inner, ast.Name) else ""
 
 
 def _advice(node: ast.expr) -> str:

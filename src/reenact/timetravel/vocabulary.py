@@ -7,6 +7,7 @@ so a filter over many runs reads no more of each than it needs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,17 @@ if TYPE_CHECKING:
 else:
     suspected = late("reenact.timetravel.suspicious", "suspected")
 
-RUN_WORDS: tuple[Word, ...] = (
+_COUNTS = frozenset(("calls", "events", "models", "number", "repeats", "tools", "unanswered"))
+_NUMBERS = _COUNTS | {"cost", "duration", "exit_status", "tokens", "tokens_in", "tokens_out"}
+"""Words whose value is a number wherever it is known."""
+
+
+def _typed(*words: Word) -> tuple[Word, ...]:
+    """Words, with whether they are numbers."""
+    return tuple(replace(word, number=word.name in _NUMBERS) for word in words)
+
+
+RUN_WORDS: tuple[Word, ...] = _typed(
     Word("acts", Form.VALUE, "what it did: a list, tool, kind, args, result, error and event of each outermost call"),
     Word("agent", Form.VALUE, "name of the agent"),
     Word(
@@ -88,7 +99,7 @@ KIT_WORDS: tuple[Word, ...] = (
 STORED_WORDS: tuple[Word, ...] = (*RUN_WORDS, *KIT_WORDS)
 """All names by which runs are chosen."""
 
-EVENT_ONLY_WORDS: tuple[Word, ...] = (
+EVENT_ONLY_WORDS: tuple[Word, ...] = _typed(
     Word("effect", Form.VALUE, "none, read or write"),
     Word("kind", Form.VALUE, "kind of the event: tool, http, model, step …"),
     Word("lane", Form.VALUE, "path of the lane that issued it"),
@@ -104,7 +115,7 @@ _OF_BOTH = frozenset(
 
 EVENT_WORDS: tuple[Word, ...] = (
     *EVENT_ONLY_WORDS,
-    *(Word(word.name, Form.VALUE, word.about) for word in RUN_WORDS if word.name in _OF_BOTH),
+    *(replace(word, form=Form.VALUE) for word in RUN_WORDS if word.name in _OF_BOTH),
 )
 """Names over an event."""
 

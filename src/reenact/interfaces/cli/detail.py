@@ -79,7 +79,7 @@ def comes_in(event: Event) -> bool:
 
 
 def bytes_of(event: Event) -> str:
-    """The field that says most of an event: its answer, its error, or what it asked where neither is; empty for none."""
+    """The field that says most of an event: its answer, its error, else what it asked; empty for none."""
     if isinstance(event.outcome, Failure):
         return "result"
     if event.answer is not None and event.answer.size:

@@ -13,6 +13,7 @@ from reenact.errors import StoreError, UnreplayableRun, UsageError
 from reenact.facts.expressions import Expression
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
+from reenact.facts.model_names import events_called
 from reenact.facts.retention import GOLDEN
 from reenact.facts.run import Run
 from reenact.facts.stopped import was_stopped
@@ -35,6 +36,9 @@ from reenact.timetravel.bundling.packing import Packed, pack
 from reenact.timetravel.forks.allowing import known_names
 from reenact.timetravel.vocabulary import RunScope
 
+_FEW = 12
+"""Names that are listed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Added:
@@ -49,6 +53,7 @@ class Added:
         opinions: How many opinions of models that judge it keeps: each was asked for now.
         code: The recorded code that it was re-enacted on, in words; empty where that is today's, or is not at hand.
         unnamed: The answers that it serves and that none of its expectations names; none where it must stay the same.
+        unknown: That names in its expectations are those of no call; empty where each is one.
         printed: That what is expected of the answer is not about what the run printed; empty where it is.
     """
 
@@ -61,6 +66,7 @@ class Added:
     code: str = ""
     unnamed: tuple[Unnamed, ...] = ()
     printed: str = ""
+    unknown: str = ""
 
 
 def add_golden(
@@ -106,6 +112,7 @@ def add_golden(
     fixed = holder_of(store, fixed) if fixed is not None else None
     court = GoldenCourt(golden.name, asks="missing")
     expressions = _require_strength(store, run, fixed, golden, court)
+    unknown = _require_names(store, run, fixed, expressions)
     golden = golden.noted(Change(stamp(CLOCK), "added", reason=golden.about))
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = f"{golden.name}.draft-{tail(run.id)}"
@@ -124,7 +131,9 @@ def add_golden(
     now = replace(proof.now, name=golden.name, file=shelf.shown(path))
     left = unnamed(expressions, store.open(fixed or run)) if expressions else ()
     apart = beside(expressions, RunScope(run, lambda: store.open(run))) if expressions else ""
-    return Added(path, proof.golden, replace(packed, path=path), now, size, len(opinions), proof.code, left, apart)
+    return Added(
+        path, proof.golden, replace(packed, path=path), now, size, len(opinions), proof.code, left, apart, unknown
+    )
 
 
 def _keep_runs(store: Store, runs: Sequence[tuple[str, Run]], name: str) -> None:
@@ -208,14 +217,12 @@ def _require_strength(
             cause=f"--expect must fail on run {tail(run.id)}{both}; --holds is for what holds there and must stay so",
             next_command=f"reenact show {tail(run.id)}",
         )
-    compiled = tuple(each.compiled() for each in (*expected, *held))
-    _require_names(store, run, fixed, compiled)
-    return compiled
+    return tuple(each.compiled() for each in (*expected, *held))
 
 
-def _require_names(store: Store, run: Run, fixed: Run | None, expressions: Sequence[Expression]) -> None:
+def _require_names(store: Store, run: Run, fixed: Run | None, expressions: Sequence[Expression]) -> str:
     """Each call that an expression names is one that the runs make, that their models were offered or that the code
-    declares, or like none of these.
+    declares, or like none of these: those are told in words, for a call that is yet to be written may be meant.
 
     Raises:
         UsageError: One is nearly the name of such a call, and was most likely misspelled.
@@ -228,6 +235,16 @@ def _require_names(store: Store, run: Run, fixed: Run | None, expressions: Seque
             cause=f"did you mean {near}?",
             next_command=f"reenact show {tail(run.id)}",
         )
+    runs = [store.open(each) for each in (run, fixed) if each is not None]
+    odd = [
+        name
+        for name in dict.fromkeys(names)
+        if name not in known and not any(next(events_called(each.events, name), None) for each in runs)
+    ]
+    there = ", ".join([*sorted(known)[:_FEW], *["…"] * (len(known) > _FEW)]) or "none"
+    return f"no call of run {tail(run.id)} or of its code is named {' or '.join(odd)}; the names are {there}" * bool(
+        odd
+    )
 
 
 def rm_golden(shelf: Shelf, name: str) -> Path:

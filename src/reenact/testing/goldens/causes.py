@@ -88,7 +88,7 @@ def stale_causes(call: Mapping[str, Any], then: Scene) -> list[Cause]:
     if call["kind"] == Kind.HTTP.value:
         new = read(head, body, {}, b"")
         if new is None:
-            return [Cause("calls", f"{label} asks what was never asked", place)]
+            return [Cause("calls", f"{label} has no recorded answer", place)]
         if old is None:
             known = _readings(then).values()
             if new.model_asked and all(new.model_asked != each.model_asked for each in known):
@@ -96,7 +96,7 @@ def stale_causes(call: Mapping[str, Any], then: Scene) -> list[Cause]:
             return [Cause("calls", f"a further question to {new.model_asked or label}")]
         return requests(old, new, place) or [Cause("calls", f"{label} is asked otherwise", place)]
     category = "prompt" if call["kind"] == Kind.MODEL.value else "calls"
-    what = "asks what was never asked" if place is None else "asks something else"
+    what = "has no recorded answer" if place is None else "asks something else"
     return [Cause(category, f"{label} {what}: {brief(_arguments(body), _WIDTH)}", place)]
 
 

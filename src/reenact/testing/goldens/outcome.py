@@ -11,6 +11,8 @@ from reenact.facts.phrases import counted
 from reenact.testing.expectations.verdict import Verdict
 
 Status = Literal["passed", "failed", "stale", "refused", "broken"]
+_LATER: Final = {"overlay": ("answer recorded later", "answers recorded later")}
+"""How a source in ``Outcome.used`` is called where that is no ``scripted`` or ``live`` answer."""
 EXIT: Final[Mapping[str, int]] = {"passed": 0, "failed": 1, "stale": 3, "broken": 4, "refused": 5}
 """Exit code of each status; of several goldens the highest counts."""
 _NEXT: Final = "  next: "
@@ -109,10 +111,11 @@ class Outcome:
     @property
     def crossed(self) -> str:
         """How many boundaries the agent's own code crossed, for people."""
-        return f"{counted(self.boundaries, 'boundary', 'boundaries')} crossed"
+        return f"{counted(self.boundaries, 'call')} replayed"
 
     def _used(self) -> str:
-        return "".join(f"  {count} {source}" for source, count in sorted(self.used.items()) if count)
+        told = [(count, _LATER.get(source, (f"{source} answer",))) for source, count in sorted(self.used.items())]
+        return "".join(f"  {counted(count, *names)}" for count, names in told if count)
 
     @property
     def judges(self) -> str:

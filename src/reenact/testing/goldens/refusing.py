@@ -51,7 +51,9 @@ def no_test(golden: Golden, opened: OpenGolden) -> UsageError:
         )
     again = adding(golden, run)
     whose = f"fork {tail(opened.fixed.id)}" if opened.fixed else "the fork"
-    cause = f"{whose} differs by {', '.join(plan.changes)}; the golden gives that to any code, and tests none"
+    cause = (
+        f"{whose} differs by {', '.join(plan.changes)}; any code would be given that, so it cannot catch a regression"
+    )
     if plan.answered or plan.rewrites:
         cause += (
             ". Without --fixed it answers as the incident did, and asks what the mended code asks in addition with "
@@ -86,8 +88,8 @@ def not_the_same(golden: Golden, run: Run, now: Outcome) -> UnreplayableRun:
     cause = "the code has changed since the run was recorded, or depends on what no replay gives it again"
     if run.interrupted_at is not None:
         cause = (
-            "its process was killed, and what it had done just then was never written: no code comes to the same end; "
-            "with --expect it is judged by what it did"
+            "its process was killed, and what it had done just then was never written: no code stops at the same "
+            "place; with --expect it is judged by what it did"
         )
     return UnreplayableRun(
         f"golden {golden.name} is not added: nothing is expected of it, so it must stay the same; it does not\n{shown}",

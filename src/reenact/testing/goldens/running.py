@@ -37,7 +37,7 @@ QUIET = Options(divert_output=True, as_is=True)
 WARM_SEED = "1"
 """The hash seed of warm interpreters: each of them was tried under it when it was added."""
 
-UNTESTED: Final = "the agent's own code has crossed no boundary: nothing of it was tested"
+UNTESTED: Final = "the agent's own code made no call: nothing of it was tested"
 
 RAISED: Final = "today's code raised"
 """How a message begins of code that ended otherwise than it did then, by an exception."""

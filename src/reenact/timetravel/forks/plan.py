@@ -18,7 +18,7 @@ Opening = Literal["reads", "all", "model", "none"]
 Settling = Literal["", "done", "retry"]
 _NUMBERED = ("results", "errors", "says")
 """Fields of a plan that name events by their numbers."""
-STORED = "is stored by its provider unless it says store=false"
+STORED = "is not sent: it does not say store=false, so its provider would store it"
 """Why a model request is a write that changes nothing else."""
 OPENINGS: tuple[Opening, ...] = ("reads", "all", "model", "none")
 
@@ -176,8 +176,8 @@ def refusal(plan: Plan, call: Call, *, model: bool) -> str:
     if plan.resume:
         return ""
     if call.effect is Effect.WRITE:
-        why = STORED if model and only_kept(call) else "may change the world"
-        return "" if may_write(plan, call) else f"{call.name} {why}, and is not allowed to"
+        why = STORED if model and only_kept(call) else "may change the world, and is not allowed to"
+        return "" if may_write(plan, call) else f"{call.name} {why}"
     if plan.only:
         opened = bool(names(plan.only, call, model=model))
         return "" if opened else f"{call.name} has no recorded answer, and only {', '.join(plan.only)} may go live"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,13 @@ import click
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.interfaces.cli.arguments import no_sources, reference
-from reenact.interfaces.cli.opening import opened, said_around, stored
+from reenact.interfaces.cli.opening import bundle_of, opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interfaces.cli.telling import tell_fork
+from reenact.replaying.carried import naming_the_option
+from reenact.replaying.entries import ProgramGone
 from reenact.replaying.options import Options
+from reenact.store.bundles import bundle_store
 from reenact.timetravel import preview
 from reenact.timetravel.forking import Change, plan_of
 from reenact.timetravel.forks.dry import DryRun
@@ -66,10 +70,10 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
     After EVENT a call that asks what was asked before gets what was answered before. Whatever asks something else goes
     live as far as --live allows; a write is refused unless --allow-write names it. The fork is a run of its own.
     """
-    shell = current(ctx)
+    shell, given_ref = current(ctx), ref
     ref = ref if dry_run else stored(shell, ref)
     named = reference(ref)
-    with opened(shell, ref) as store:
+    with naming_sources(given_ref), opened(shell, ref) as store:
         run = store.run(named.run)
         said_around(shell, store, run, entry)
         results, given = results_of(store, how["result"], numbering(store, run.id))
@@ -82,9 +86,24 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
         if dry_run:
             _tell_plan(shell, planned(store, run.id, plan, options))
             return
-    report = fork_run(url, run.id, plan, options, announce=lambda line: shell.talk(f"reenact: {line}"))
+    with naming_sources(given_ref):
+        report = fork_run(url, run.id, plan, options, announce=lambda line: shell.talk(f"reenact: {line}"))
     tell_fork(shell, report)
     ctx.exit(report.exit_code)
+
+
+@contextmanager
+def naming_sources(ref: str) -> Iterator[None]:
+    """The error of a program that is not here names the replay of the sources where ``ref`` is a bundle that has them:
+    a fork of these is refused."""
+    try:
+        yield
+    except ProgramGone as error:
+        file = bundle_of(ref)
+        if file is None:
+            raise
+        with bundle_store(file) as bundle:
+            raise naming_the_option(error, bundle, bundle.bundle.main.run, str(file)) from None
 
 
 def numbering(store: Any, run: str) -> Callable[[str], int]:

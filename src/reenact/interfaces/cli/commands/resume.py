@@ -11,7 +11,7 @@ from reenact.facts.call import Json
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import no_sources, reference
-from reenact.interfaces.cli.commands.fork import numbering, results_of, value
+from reenact.interfaces.cli.commands.fork import naming_sources, numbering, results_of, value
 from reenact.interfaces.cli.opening import opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.options import Options
@@ -65,7 +65,8 @@ def command(
         url = store.url
     words = tuple(shlex.split(cmd)) if cmd is not None else ()
     options = Options(command=words, entry=entry, divert_output=shell.json)
-    report = _resumed(shell, url, told, options, asks=asks)
+    with naming_sources(ref):
+        report = _resumed(shell, url, told, options, asks=asks)
     _tell(shell, report)
     ctx.exit(report.exit_code)
 

@@ -190,6 +190,7 @@ def _tell(shell: Shell, shelf: Shelf, added: Added, test: str | None) -> None:
                 "code": added.code,
                 "unnamed": [asdict(each) for each in added.unnamed],
                 "printed": added.printed,
+                "unknown": added.unknown,
                 "removed": [place for _, place in added.packed.removed],
             }
         )
@@ -200,8 +201,8 @@ def _tell(shell: Shell, shelf: Shelf, added: Added, test: str | None) -> None:
     if now.opinions.get("judged"):
         shell.talk(f"reenact: opinions of models that judge, kept beside it: {added.opinions}")
     _tell_proof(shell, added)
-    if added.printed:
-        shell.talk(f"reenact: {safe(added.printed)}")
+    for said in filter(None, (added.unknown, added.printed)):
+        shell.talk(f"reenact: {safe(said)}")
     if added.unnamed:
         named = "; ".join(map(str, added.unnamed[:_FEW]))
         more = f"; and {len(added.unnamed) - _FEW} more" if len(added.unnamed) > _FEW else ""
