@@ -283,3 +283,23 @@ def test_a_request_has_no_error_in_its_place(project: Project, runs: dict[str, d
     done = project.command("fork", f"{runs['POST /ask']['run']}:0", "--error", "0=ValueError:x")
     assert done.returncode == 2
     assert "no error can stand in its place" in done.stderr
+
+
+def test_a_mended_program_differs_in_its_answer_and_a_fork_says_what_it_is(tmp_path: Path, upstream: Upstream) -> None:
+    project = Project(tmp_path, upstream)
+    project.write(PLAIN)
+    with project.serving(sys.executable, "app.py", stop=0) as server:
+        server.ask("/", b"one")
+    run = project.runs()[-1]["run"]
+    project.write(PLAIN.replace("200 OK", "201 Created").replace('found["n"]', '"more"'))
+    done, report = project.replay(run)
+    assert (done.returncode, report["divergence"]["event"]) == (1, 2), report
+    assert report["divergence"]["message"].startswith("diverged at event 2: the response differs at status")
+    assert (report["divergence"]["recorded"]["status"], report["divergence"]["now"]["status"]) == (200, 201)
+    done = project.command("fork", f"{run}:1")
+    assert (done.returncode, 'the response: 201 ["one", "more"]' in done.stderr) == (0, True), done.stderr
+    assert "parts at event 2 (response)" in done.stderr
+    project.write("raise KeyboardInterrupt")
+    done = project.command("replay", run)
+    assert (done.returncode, "cannot be replayed" in done.stderr) == (1, False), done.stderr
+    assert "raised KeyboardInterrupt" in done.stderr

@@ -185,6 +185,38 @@ def result_differs(
     )
 
 
+def output_differs(nearest: Event, recorded_body: bytes, call: Call, next_command: str) -> Divergence:
+    """A server's program answers a request with something else."""
+    was: Json
+    now: Json
+    was, now = _answer(nearest.call.head, recorded_body), _answer(call.head, call.body)
+    if was == now:  # most headers are not compared: they are looked at where nothing else differs
+        was, now = dict(nearest.call.head), dict(call.head)
+    if isinstance(nearest.outcome, Failure):
+        was = _result(nearest.outcome, b"")
+    path = "" if isinstance(nearest.outcome, Failure) else first_difference(was, now)
+    sides = _sides(_at(was, path), _at(now, path))
+    if max(len(recorded_body), len(call.body)) > LARGE:
+        was, now = abridged(was, path), abridged(now, path)
+    return Divergence(
+        f"diverged at event {nearest.number}: the {call.name} differs{f' at {path}' if path else ''}{sides}"
+        + _place(call),
+        event=nearest.number,
+        source=call.source,
+        recorded=was,
+        now=now,
+        path=path,
+        reason="result",
+        cause="the agent's own code computes something else from the same answers",
+        next_command=next_command,
+    )
+
+
+def _answer(head: Any, body: bytes) -> Json:
+    """What a server's program answers, as data: its status and its body."""
+    return {"status": head.get("status"), "body": readable(normalise(body), encoded=False)}
+
+
 def read_past(event: Event, next_command: str) -> Divergence:
     """The agent reads a stream further than the recorded run did."""
     return Divergence(

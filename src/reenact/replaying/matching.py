@@ -147,7 +147,8 @@ class Matcher:
         equal = all(alike(others[0], other) for other in others[1:])
         if others and equal and all(self._gone(event.lane) for event in others):
             return Match(others[0], "moved")
-        if head is not None and head.call.kind is not Kind.OUTPUT:  # behind the last call stands only the result
+        ends = head is not None and head.call.kind is Kind.OUTPUT  # behind the last call stands only the result
+        if head is not None and (not ends or call.kind is Kind.OUTPUT):
             return Miss(head, "changed")
         return Miss(others[0] if others else None, "added" if equal else "ambiguous")
 

@@ -339,7 +339,8 @@ class ReplayingProcess:
         session.unreplayable.extend(before.unreplayable)
         session.damaged.extend(before.damaged)
         served = self._player is not None and self._player.played
-        if not (served or session.divergences or session.unreplayable or session.damaged):
+        interrupted = isinstance(self._error, KeyboardInterrupt)  # which the report says by itself
+        if not (served or interrupted or session.divergences or session.unreplayable or session.damaged):
             session.unreplayable.append(never_served(session.run))
 
     def _leave_result(self, report: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reenact.errors import Divergence
-from reenact.facts.call import Call
+from reenact.facts.call import Call, Kind
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.keys import Rules, canonical_body
@@ -50,4 +50,5 @@ class Saying:
         if ignore := self._rules.ignore:  # what is not compared is not the difference
             call = replace(call, body=canonical_body(call.body, call.media, ignore))
             body = canonical_body(body, nearest.call.media, ignore)
-        return words.changed(nearest, body, call, next_command)
+        say = words.output_differs if call.kind is nearest.call.kind is Kind.OUTPUT else words.changed
+        return say(nearest, body, call, next_command)

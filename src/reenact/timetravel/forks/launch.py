@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
 from reenact.errors import ForkError
+from reenact.facts.call import Kind
 from reenact.facts.ids import make_run_id, tail
 from reenact.facts.imported import is_imported
 from reenact.facts.run import Run, Status
@@ -29,6 +30,10 @@ from reenact.timetravel.forks.input import asks_people
 from reenact.timetravel.forks.places import require_place
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.report import ForkReport, first_line, last_line
+from reenact.timetravel.phrasing import event_text
+
+_ANSWER = 200
+"""Most characters of an answer that are said."""
 
 
 def fork_run(
@@ -81,11 +86,21 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
     left = run_process(Process("fork", url, run, code.start, code.tree, options, more, live=True, given=given))
     text = left.report(f"the {plan.noun} of {tail(run.id)}", next_command=f"reenact replay {tail(run.id)}", run=run.id)
     report = ForkReport.from_json(json.loads(text))
-    if preamble_of(run):  # a request is a part of its process, whose status is not its own
-        return report
-    report = replace(report, status=keep_status(url, child, left.status).status.value)
-    report = replace(report, parts="" if plan.resume else _parts(url, run.id, child))
+    if preamble_of(run) and report.events:  # a request is a part of its process, whose status is not its own
+        report = replace(report, remarks=(*report.remarks, *_answered(url, child)))
+    else:
+        report = replace(report, status=keep_status(url, child, left.status).status.value)
+    report = replace(report, parts="" if plan.resume or not report.events else _parts(url, run.id, child))
     return replace(report, last_line=last_line(report))
+
+
+def _answered(url: str, child: str) -> Iterator[str]:
+    """What a request was answered with: status and body, or what the program raised."""
+    with open_store(url) as store:
+        recording = store.open(child)
+        for event in recording.events(kinds=[Kind.OUTPUT]):
+            status = event.call.head.get("status")
+            yield f"the {event.name}: {f'{status} ' if status else ''}{event_text(recording, event, _ANSWER)}"
 
 
 def _parts(url: str, parent: str, child: str) -> str:
