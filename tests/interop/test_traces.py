@@ -109,7 +109,7 @@ def test_a_trace_that_tells_no_answer_of_any_tool_is_a_cold_case(bring: Bring, s
     bare = {"gen_ai.tool.call.result": None}
     (run,) = bring("otlp", text(agent(), chat(2, 1), tool(3, 1, says=bare), tool(4, 1, says=bare)))
     (why,) = reasons(kit_of(store, run))
-    assert (why.item, why.about) == ("tool_calls", "absent in all 2, as otel.genai tells it")
+    assert (why.item, why.about) == ("tool_calls", "absent in 2 of 2 (told by otel.genai)")
     assert why.capture[0] == ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY in the agent's environment")
     (found,) = seen(store)
     assert (found.case, found.features.cold) == (Case.COLD, ("tool_calls",))

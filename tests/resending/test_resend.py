@@ -186,7 +186,7 @@ def test_what_is_no_request_to_a_provider_is_usage(desk: Desk) -> None:
     run = desk.record(lambda: (think("x"), look("Oslo")))
     assert "asks a model of the program itself" in desk.resend(f"{run}:think#1", code=2).err
     assert "(look) asks no model: there is no request" in desk.resend(f"{run}:1", code=2).err
-    assert "names a run, and one model call" in desk.resend(run, code=2).err
+    assert "names a run; resend takes one model call" in desk.resend(run, code=2).err
     assert "has no event 9" in desk.resend(f"{run}:9", code=2).err
 
 

@@ -233,7 +233,18 @@ def test_a_candidate_that_calls_what_was_not_recorded_says_nothing(shop: Shop) -
     shop.mend((CATCHING[0], CATCHING[1].replace("None", '"A1"')))
     found = shop.tries("--candidate", "now:", "--healthy", "0", status=3)
     assert set(found.members) == {"not tried"} and found.verdicts["now"]["verdict"] == "was not tried"
-    assert any("stale: " in line.get("why", "") for line in found.lines)
+    assert any(line.get("why", "").startswith("stale: lookup_order at ") for line in found.lines)
+
+
+def test_a_fix_that_goes_on_to_ask_a_model_leads_to_the_price_of_asking_it(shop: Shop) -> None:
+    """The run failed before its next call, so that call has no recorded answer: the usual case."""
+    shop.mend(("wanted = json.loads(ask(sys.argv[1]))", """wanted = {"order": ask("Name one in words.") and None}"""))
+    words = ("triage", "--group", shop.group["group"], "--candidate", "now:", "--healthy", "0")
+    said = shop.desk.run(*words, status=3)
+    assert "stale: a model call without an answer: POST 127.0.0.1" in said.stdout
+    wanted = f"next: reenact triage --group {shop.group['group']} --candidate now:live=missing --dry-run"
+    assert wanted in said.stderr
+    assert "live, cost unknown" in shop.desk.run(*words[:-3], "now:live=missing", "--dry-run").stderr
 
 
 def test_cold_members_are_not_tried_and_never_fixed(shop: Shop) -> None:

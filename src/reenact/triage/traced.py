@@ -92,16 +92,14 @@ def _item(bucket: Bucket, name: str, events: Iterable[Event], parts: tuple[str, 
     worst = weakest(grades.values())
     absent = tuple(number for number, grade in grades.items() if grade is Grade.ABSENT)
     counts = {grade: sum(each is grade for each in grades.values()) for grade in Grade}
-    about = ", ".join(f"{grade.value} in {count}" for grade, count in counts.items() if count)
-    if len([count for count in counts.values() if count]) == 1:
-        about = f"{worst.value} in all {len(grades)}"
+    about = ", ".join(f"{grade.value} in {count} of {len(grades)}" for grade, count in counts.items() if count)
     told = ", ".join(dict.fromkeys(each for each in dialects.values() if each))
     standing = Standing.CAPTURED if not absent else Standing.MISSING if len(absent) == len(grades) else Standing.PARTIAL
     yield Item(
         bucket,
         name,
         standing,
-        f"{about}{f', as {told} tells it' if told else ''}",
+        f"{about}{f' (told by {told})' if told else ''}",
         absent or tuple(grades),
         value={number: grade.value for number, grade in grades.items()},
         capture=_ways(parts, [dialects[number] for number in absent]) if absent else (),

@@ -8,6 +8,7 @@ from typing import Final
 
 from reenact.facts.phrases import counted
 from reenact.interfaces.cli.charts import by_day, curve, stretch
+from reenact.interfaces.cli.reasons import with_fixes
 from reenact.interfaces.cli.shell import columns, paint
 from reenact.timetravel.preview import clip, safe
 from reenact.triage.coldcases import ColdCase, alike
@@ -17,12 +18,12 @@ _MOST: Final = 10
 
 
 def tell_reasons(case: ColdCase) -> Iterator[str]:
-    """Each reason, and under it the cheapest way to have it next time."""
+    """Each reason, and under those that are mended alike the cheapest way to mend them."""
     width = columns()
-    for each in case.why:
+    for each, fix in with_fixes(case.why):
         yield clip(f"          {safe(each.item)}: {safe(each.about)}", width)
-        if each.capture:
-            yield clip(f"          next time: {safe(each.capture[0])}", width)
+        if fix:
+            yield clip(f"          next time: {safe(fix)}", width)
 
 
 def tell_alike(cases: Sequence[ColdCase]) -> Iterator[str]:

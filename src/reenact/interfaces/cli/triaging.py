@@ -13,6 +13,7 @@ from reenact.facts.ids import tail
 from reenact.facts.marks import Mark
 from reenact.facts.phrases import counted
 from reenact.interfaces.cli.charts import by_day, curve, stretch
+from reenact.interfaces.cli.reasons import with_fixes
 from reenact.interfaces.cli.shell import Shell, columns, paint
 from reenact.testing.experiments.statistics import Share as Proportion
 from reenact.testing.experiments.statistics import difference
@@ -108,10 +109,10 @@ def _lines(group: Group, told: Told) -> Iterator[str]:
     run = told.representatives.get(group.fingerprint, "")
     cold = f"; {group.cold} cannot be replayed" if group.cold else ""
     yield f"  representative: {tail(run) if run else 'none is there any more'}{cold}"
-    for reason in told.reasons.get(group.fingerprint, ())[:_SHOWN]:
+    for reason, fix in with_fixes(told.reasons.get(group.fingerprint, ())[:_SHOWN]):
         yield clip(f"  cold: {safe(reason.item)}: {safe(reason.about)}", width)
-        if reason.capture:
-            yield clip(f"        next time: {safe(reason.capture[0])}", width)
+        if fix:
+            yield clip(f"        next time: {safe(fix)}", width)
 
 
 def _uncompared(group: Group, told: Told) -> str:
@@ -263,15 +264,15 @@ def _points(group: Group, told: Told) -> Iterator[str]:
     yield f"- {counted(len(group.members), 'run')}, {_when(group, told.zone)}{new}"
     drawn = curve(_days(group, told.zone))
     if drawn:
-        yield f"- by day: `{drawn}`"
+        yield f"- by day: `{drawn.removeprefix('by day ')}`"
     run = told.representatives.get(group.fingerprint, "")
     yield f"- representative: {f'`{tail(run)}`' if run else 'none is there any more'}"
     if group.cold:
         yield f"- {group.cold} cannot be replayed"
-    for reason in told.reasons.get(group.fingerprint, ())[:_SHOWN]:
+    for reason, fix in with_fixes(told.reasons.get(group.fingerprint, ())[:_SHOWN]):
         yield f"- cold: {code(f'{reason.item}: {reason.about}', _LONGEST)}"
-        if reason.capture:
-            yield f"  - next time: {code(reason.capture[0], _LONGEST)}"
+        if fix:
+            yield f"  - next time: {code(fix, _LONGEST)}"
     sides = _sides(group, told)
     if sides is not None:
         yield f"- {_across(sides, mark)}"

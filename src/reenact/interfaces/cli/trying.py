@@ -15,6 +15,7 @@ from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.phrases import counted
+from reenact.facts.typed import typed
 from reenact.interfaces.cli.cells import candidates_of, cells_folder, run_cells
 from reenact.interfaces.cli.goldens.add import program_of
 from reenact.interfaces.cli.shell import Shell, columns, paint
@@ -24,6 +25,7 @@ from reenact.replaying.options import Options
 from reenact.testing.expectations.expectation import Expectation, expect
 from reenact.testing.experiments.batch import Experiment, here
 from reenact.testing.experiments.candidates import Candidate
+from reenact.testing.experiments.cell import UNANSWERED_MODEL
 from reenact.testing.experiments.code import project_digest
 from reenact.testing.experiments.dataset import Row, stored_rows
 from reenact.testing.experiments.pricing import Estimate, estimate
@@ -112,7 +114,7 @@ def try_group(
     rows = [*chosen.members, *chosen.healthy]
     experiment = Experiment(place, rows, tried, how["repeat"], how["workers"] or 0, how["fresh"])
     _tell_plan(shell, chosen, _estimates(store, experiment), tried)
-    return (lambda: 0) if how["dry_run"] else partial(_run, shell, experiment, chosen, on_paper=how["markdown"])
+    return (lambda: 0) if how["dry_run"] else partial(_run, shell, experiment, chosen, how)
 
 
 def _chosen(
@@ -166,7 +168,7 @@ def _estimates(store: Store, experiment: Experiment) -> list[tuple[int, Estimate
     ]
 
 
-def _run(shell: Shell, experiment: Experiment, chosen: Chosen, *, on_paper: bool) -> int:
+def _run(shell: Shell, experiment: Experiment, chosen: Chosen, how: Mapping[str, Any]) -> int:
     cells = run_cells(shell, experiment, partial(here, waits=lambda: None))
     trials = [
         trial(candidate.name, chosen.group, chosen.members, chosen.healthy, cells)
@@ -175,11 +177,11 @@ def _run(shell: Shell, experiment: Experiment, chosen: Chosen, *, on_paper: bool
     if shell.json:
         for each in trials:
             _tell_json(shell, chosen, each)
-    elif on_paper:
+    elif how["markdown"]:
         shell.lines(line for each in trials for line in _paper(each, chosen))
     else:
         shell.lines(line for each in trials for line in _lines(each, chosen))
-        shell.next(_next_command(trials[0], chosen))
+        shell.next(_next_command(trials[0], chosen, experiment.candidates[0], how))
     return max(each.exit_code for each in trials)
 
 
@@ -338,11 +340,19 @@ def _named(runs: Sequence[Tried], fates: Sequence[Fate]) -> Iterator[str]:
             yield f"    {fate.value:<{width}}  … and {len(some) - _SHOWN} others"
 
 
-def _next_command(found: Trial, chosen: Chosen) -> str:
-    """What helps most: to keep the fix, else to look at what it does not mend or breaks."""
+def _next_command(found: Trial, chosen: Chosen, candidate: Candidate, how: Mapping[str, Any]) -> str:
+    """What helps most: to keep the fix; where it led past what was recorded, to see what it costs to ask models that;
+    else to look at what it does not mend or breaks."""
     first = chosen.members[0].run
     if found.exit_code == 0:
         return f"reenact golden add {tail(first)} --as NAME --expect \"status == 'ok'\""
+    stale = any(
+        each.fate is Fate.UNTRIED and each.why.startswith(f"stale: {UNANSWERED_MODEL}") for each in found.members
+    )
+    if stale and candidate.live == "none":
+        text = str(how["candidates"][0])
+        asking = f"{text}{'' if text.endswith(':') else ',' if ':' in text else ':'}live=missing"
+        return typed(["reenact", "triage", "--group", chosen.name, "--candidate", asking, "--dry-run"])
     bad = (Fate.BROKEN, Fate.ALIKE, Fate.OTHERWISE, Fate.UNTRIED)
     runs = (each for fate in bad for each in (*found.members, *found.healthy) if each.fate is fate)
     return f"reenact show {tail(next((each.run for each in runs), first))}"

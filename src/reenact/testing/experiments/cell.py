@@ -15,6 +15,8 @@ FORMAT: Final = 2
 """Version of a kept cell, part of its identity: cells of another version are not found."""
 
 Status = Literal["passed", "failed", "ran", "stale", "refused", "broken"]
+UNANSWERED_MODEL: Final = "a model call without an answer"
+"""How the message of a stale cell begins where asking models would have answered it."""
 KEPT: Final[frozenset[Status]] = frozenset(("passed", "failed", "ran", "stale"))
 """What comes to the same when it is done again; whatever else is done again when the experiment goes on."""
 

@@ -8,6 +8,7 @@ from reenact.abc.session import Crossing
 from reenact.errors import Halt, UnreplayableRun
 from reenact.facts.call import Call
 from reenact.seams.lanes import Lane
+from reenact.testing.experiments.cell import UNANSWERED_MODEL
 from reenact.testing.goldens.answers import Answers
 from reenact.testing.goldens.session import GoldenSession
 from reenact.timetravel.forks.ladder import Found
@@ -38,6 +39,7 @@ class CellSession(GoldenSession):
 
     first: Sequence[tuple[str, Answers]] = ()
     unfelt: tuple[str, ...] = ()
+    _lead = ""
 
     def _asked(self, lane: Lane, call: Call, found: Found, model: bool) -> Crossing:
         """What the row's own recording does not answer, or is not to."""
@@ -52,6 +54,7 @@ class CellSession(GoldenSession):
             raise self._cannot_change(lane, call, found, why)
         if is_rewritten(self.plan, call):
             return self._changed_request(lane, call, found)
+        self._lead = f"{UNANSWERED_MODEL}: " if model else ""
         return super()._asked(lane, call, found, model)
 
     def _is_stale(self, call: Call, *, model: bool) -> bool:
@@ -70,10 +73,9 @@ class CellSession(GoldenSession):
         """Says what was asked, and who could answer it."""
         where = call.source or "an unknown place"
         return UnreplayableRun(
-            f"row {self._named.name} is stale on this candidate: {call.name} at {where} {found.why}"
-            + recorded_calls(self.recording, call, found.place),
-            cause="the candidate leads to a call that was not recorded, and tools stay frozen; answers=@FILE of the "
-            "candidate scripts what is missing",
+            f"{self._lead}{call.name} at {where}: {found.why}" + recorded_calls(self.recording, call, found.place),
+            cause="the candidate leads to a call that was not recorded; live=missing asks models, and answers=@FILE "
+            "of the candidate scripts what is missing",
             next_command="reenact experiment --help",
             missing=(call.name,),
         )

@@ -78,8 +78,8 @@ def command(ctx: click.Context, /, ref: str, times: int, check: bool, dry_run: b
     named = reference(ref)
     if not named.event:
         raise UsageError(
-            f"{ref} names a run, and one model call of it is sent again",
-            cause="the number or the name of the event follows a colon",
+            f"{ref} names a run; resend takes one model call of it",
+            cause="its number or its name stands behind a colon",
             next_command=f"reenact show {shlex.quote(named.run)}",
         )
     ref = ref if dry_run else stored(shell, ref)
