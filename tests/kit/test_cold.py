@@ -13,6 +13,7 @@ import pytest
 from reenact.facts.kit import Bucket, Item, Kit, Standing, Stops
 from reenact.facts.run import Run
 from reenact.interfaces.cli.coldcases import tell_alike
+from reenact.interfaces.cli.reasons import with_fixes
 from reenact.store.opening import open_store
 from reenact.store.sqlite import SqliteStore
 from reenact.triage.cold import Reason, reasons
@@ -181,9 +182,19 @@ def test_the_curve_of_the_like_has_a_bar_a_day(monkeypatch: pytest.MonkeyPatch) 
     day = 86_400_000_000
     why = (Reason("history", "no messages", ()),)
     runs = [Run(id=f"r{n}", started_us=n * day, origin_us=0) for n in (9, 9, 9, 7, 1)]
-    cases = [ColdCase(run, why, "ab" * 16, run.started_us) for run in runs]
+    cases = [ColdCase(run, why, "ab" * 16) for run in runs]
     cases.append(ColdCase(runs[0], why, "cd" * 16, runs[0].started_us))
     _, head, first, second = tell_alike(cases)
     assert "6 cold cases, alike in 2 groups" in head
     assert first.startswith("abababab  5 runs  history  1970-01-02 00:00 to 1970-01-10 00:00  by day ")
     assert len(first.split("by day ")[1]) == 9 and second.startswith("cdcdcdcd  1 run  history  1970-01-10 00:00")
+
+
+def test_what_mends_several_reasons_is_said_once_behind_the_last_of_them() -> None:
+    one, two, other = (
+        Reason(item, "absent", capture) for item, capture in (("a", ("x",)), ("b", ("x", "y")), ("c", ()))
+    )
+    assert [(each.item, fix) for each, fix in with_fixes([one, two, other, one])] == [
+        ("a", ""), ("b", "x"), ("c", ""), ("a", "x"),
+    ]  # fmt: skip
+    assert list(with_fixes([])) == []

@@ -13,5 +13,5 @@ def with_fixes(reasons: Sequence[Reason]) -> Iterator[tuple[Reason, str]]:
     """Each reason with the cheapest way to have next time what it misses; empty where the next reason has the same way,
     or there is none."""
     ways = [each.capture[0] if each.capture else "" for each in reasons]
-    for each, way, following in zip(reasons, ways, [*ways[1:], ""], strict=True):
+    for each, way, following in zip(reasons, ways, [*ways, ""][1:], strict=True):
         yield each, "" if way == following else way
