@@ -77,6 +77,13 @@ def test_every_example_can_be_typed(document: Path, tmp_path: Path, reader: Call
 
 
 @pytest.mark.parametrize("document", EXAMPLES, ids=lambda path: path.stem)
+def test_every_python_block_that_is_not_typed_is_python(document: Path) -> None:
+    for block in blocks(document):
+        if block.skipped and block.language == "python":
+            compile(block.text, f"{document.name}:{block.line}", "exec")
+
+
+@pytest.mark.parametrize("document", EXAMPLES, ids=lambda path: path.stem)
 def test_every_line_that_a_workflow_runs_is_typed(document: Path) -> None:
     every = blocks(document)
     typed = "\n".join(block.text for block in every if block.language == "console" and not block.skipped)
