@@ -24,6 +24,7 @@ from reenact.facts.run import Run, Status
 from reenact.facts.values import describe_error, encode
 from reenact.recording.active import active, current
 from reenact.recording.opening import Opened, Who, evidence_of, interpreter, new_run, status_of
+from reenact.recording.policies import configured_policy
 from reenact.recording.writer import Receipt
 from reenact.seams import background, lanes, stdout, wiring
 from reenact.seams.carriers import cancelled
@@ -331,7 +332,7 @@ def open_block(
     try:
         if lane is not None:
             return _ChildBlock(lane, who, policy or Policy())
-        return _root_block(who, store, policy or wiring.configured_policy(), function, arguments)
+        return _root_block(who, store, policy or configured_policy(), function, arguments)
     except UsageError:
         raise
     except Exception as error:

@@ -17,6 +17,7 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry
+from reenact.recording import policies
 from reenact.recording.opening import Opened, Who, evidence_of, hash_seed, interpreter, new_run, status_of
 from reenact.recording.requests import Requests
 from reenact.recording.speech import Spoken
@@ -44,7 +45,7 @@ class RecordedProcess:
     def __init__(self, instructions: dict[str, Any]) -> None:
         self._pid = os.getpid()
         self._policy = _policy(instructions.get("policy") or {})
-        wiring.configure(self._policy)
+        policies.configure(self._policy)
         entry = _entry(instructions)
         run = new_run(Who(**instructions.get("who") or {}), entry, self._policy, CLOCK, ENTROPY)
         run = replace(run, id=instructions.get("run") or run.id)

@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from reenact.facts.late import late
-from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.seams import (
     clock,
@@ -63,7 +62,6 @@ LATE: Final = (
 
 _lock = _thread.allocate_lock()
 _installed = False
-_policy = Policy()
 
 
 def install() -> None:
@@ -125,14 +123,3 @@ def end(run: Run) -> None:
     machine.remove()
     entropy.remove()
     clock.remove()
-
-
-def configure(policy: Policy) -> None:
-    """Set what recordings of this process use when they are not told otherwise."""
-    global _policy
-    _policy = policy
-
-
-def configured_policy() -> Policy:
-    """The policy of this process."""
-    return _policy

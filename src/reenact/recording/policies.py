@@ -1,0 +1,46 @@
+"""The policy of this process: that of the command which started it, else what the settings of its project say."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from reenact.errors import ReenactError, UsageError
+from reenact.facts.late import late
+from reenact.facts.policy import Policy
+
+if TYPE_CHECKING:
+    from reenact.abc.settings import load_settings
+    from reenact.facts.settings import policy_of
+else:
+    load_settings = late("reenact.abc.settings", "load_settings")
+    policy_of = late("reenact.facts.settings", "policy_of")
+
+_told: Policy | None = None
+_read: dict[tuple[str, ...], Policy] = {}
+
+
+def configure(policy: Policy) -> None:
+    """Set what recordings of this process use when they are not told otherwise."""
+    global _told
+    _told = policy
+
+
+def configured_policy() -> Policy:
+    """What a recording uses that is given no policy. The settings are read once for each folder and environment.
+
+    Raises:
+        ReenactError: A settings file cannot be read, or a setting is wrong: nothing is recorded by rules that are not
+            those of the project.
+    """
+    if _told is not None:
+        return _told
+    set_here = [f"{name}={text}" for name, text in os.environ.items() if name.startswith("REENACT_")]
+    key = (os.getcwd(), *set_here)
+    found = _read.get(key)
+    if found is None:
+        try:
+            found = _read[key] = policy_of(load_settings())
+        except UsageError as error:
+            raise ReenactError(error.message, cause=error.cause, next_command=error.next_command) from None
+    return found
