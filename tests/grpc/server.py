@@ -35,6 +35,10 @@ class Server:
         """How many calls have reached it."""
         return len(self._marks.read_text().splitlines()) if self._marks.exists() else 0
 
+    def sent(self) -> list[list[str]]:
+        """Of each call that has reached it, by its method: traceparent and baggage."""
+        return [line.rpartition("/")[2].split(" ") for line in self._marks.read_text().splitlines()]
+
     def until_one_hangs(self) -> None:
         """Wait until the next call that hangs does so."""
         assert self._process.stdout is not None
@@ -68,7 +72,8 @@ class Handler(grpc.GenericRpcHandler):
     def service(self, handler_call_details: Any) -> Any:
         """The handler of a method."""
         with open(self._marks, "a") as file:
-            file.write(handler_call_details.method + "\n")
+            sent = dict(handler_call_details.invocation_metadata or ())
+            file.write(f"{handler_call_details.method} {sent.get('traceparent', '')} {sent.get('baggage', '')}\n")
         method = handler_call_details.method.rpartition("/")[2]
         return {
             "Unary": grpc.unary_unary_rpc_method_handler(self._unary),

@@ -20,6 +20,8 @@ from reenact.facts.plumbing import is_plumbing
 HEADER: Final = "traceparent"
 """The header of W3C Trace Context; also the name of the note on the event whose request it was added to."""
 _HOST: Final = re.compile(r"(\*\.)?([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d{1,5})?")
+_TARGET: Final = re.compile(r"grpc://(?:dns:(?:///)?|ipv[46]:)")
+"""How the address of an RPC begins whose channel names its target by a scheme."""
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -72,7 +74,7 @@ def named_hosts(patterns: Iterable[str]) -> Callable[[str], bool]:
 
     def leads_there(url: str) -> bool:
         try:
-            parts = urlsplit(url)
+            parts = urlsplit(_TARGET.sub("grpc://", url, count=1))
             host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme)
         except ValueError:  # no address that can be taken apart
             return False

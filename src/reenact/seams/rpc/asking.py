@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Final, TypeVar
 
+from reenact.abc.session import Live
 from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.values import decode, encode
@@ -78,6 +79,12 @@ def further(url: str, what: str, of: int, message: bytes | None = None) -> Call:
     effect = Effect.READ if message is None and what != "cancel" else Effect.WRITE
     head: Mapping[str, Json] = {"of": of, "url": url, "what": what, "transport": "grpc"}
     return Call(Kind.HTTP, f"{name_of(url)} {what}", effect, FURTHER, head, message or b"", MEDIA if message else "")
+
+
+def traced(crossing: Live | None, metadata: Iterable[Any] | None) -> Any:
+    """Metadata with the run's place in its trace behind the agent's own, where the policy names the host."""
+    added = crossing.adds() if crossing is not None else {}
+    return (*(metadata or ()), *added.items()) if added else metadata
 
 
 def framed(message: bytes) -> bytes:

@@ -18,7 +18,7 @@ from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
-from reenact.seams.rpc.asking import address, start
+from reenact.seams.rpc.asking import address, start, traced
 from reenact.seams.rpc.rendezvous import Rpc, rendezvous_class
 from reenact.seams.rpc.requests import Feeder, Requests
 
@@ -153,6 +153,8 @@ def _performed(lane: Lane, crossing: Live, asked: Asked, rpc: Rpc) -> Feeder | N
     try:
         with crossing.enter():
             rest = {name: value for name, value in asked.given.items() if name != "request"}
+            metadata = traced(crossing, rest.get("metadata"))
+            rest |= {"metadata": metadata} if metadata is not None else {}
             if asked.streams:
                 feeder = Feeder()
                 rpc.real = _begun(asked)(feeder, **rest)

@@ -16,7 +16,19 @@ from reenact.facts.call import Call, End
 from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF
 from reenact.seams.lanes import listening
-from reenact.seams.rpc.asking import Pairs, address, ask_async, beneath, framed, further, pairs, raw, start, unframed
+from reenact.seams.rpc.asking import (
+    Pairs,
+    address,
+    ask_async,
+    beneath,
+    framed,
+    further,
+    pairs,
+    raw,
+    start,
+    traced,
+    unframed,
+)
 from reenact.seams.rpc.status import Status, answer, initial_of, opening, status_from, status_in, status_of
 from reenact.seams.turns import rejoin_cancelled
 
@@ -167,6 +179,7 @@ class CallCore:
         if crossing is not None and crossing.mode == "frozen":
             return await self._answered(crossing)
         real = await self._begun(crossing)
+        metadata = traced(crossing, metadata)
         return await self._performed(crossing, real, lambda: real.unary_unary(request, metadata, context))
 
     async def stream_unary(self, metadata: Any, sent: Callable[[], None], context: Any = None) -> bytes | None:
@@ -177,6 +190,7 @@ class CallCore:
             sent()
             return await self._answered(crossing)
         real = await self._begun(crossing)
+        metadata = traced(crossing, metadata)
         under_way = _UnderWay(self._loop, lambda open_: real.stream_unary(metadata, open_, context))
         await self._opened(under_way)
         sent()
@@ -227,6 +241,7 @@ class CallCore:
             await self._head_played(crossing)
             return
         real = await self._begun(crossing)
+        metadata = traced(crossing, metadata)
         self._watch_status()
         await self._initiated(crossing, real, lambda: real.initiate_unary_stream(request, metadata, context))
 
@@ -240,6 +255,7 @@ class CallCore:
             await self._head_played(crossing)
             return
         real = await self._begun(crossing)
+        metadata = traced(crossing, metadata)
         under_way = _UnderWay(self._loop, lambda open_: real.initiate_stream_stream(metadata, open_, context))
         self._watch_status()
         await self._opened(under_way)
