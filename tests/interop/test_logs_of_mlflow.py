@@ -1,14 +1,16 @@
-"""Traces of MLflow: made from the published form of ``trace.to_json()`` (version 3), whole and damaged."""
+"""Traces of MLflow: one that its SDK has written, and made from the published form (version 3), whole and damaged."""
 
 from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reenact.abc.store import Store
+from reenact.facts.call import Failure
 from reenact.facts.traced import Grade, graded, reading_in
 from tests.interop.conftest import Bring
 
@@ -67,6 +69,21 @@ def test_a_trace_is_a_run_of_its_spans(bring: Bring, store: Store) -> None:
     assert (tool.name, json.loads(recording.body(tool.request))) == ("find_order", {"order": 7})
     (again,) = bring("mlflow", json.dumps(trace(*SPANS)) + "\n")
     assert again.id == run.id
+
+
+def test_a_trace_that_its_sdk_has_written(bring: Bring, store: Store) -> None:
+    (run,) = bring("mlflow", Path(__file__).parent / "written" / "mlflow-3.17.2.json")
+    assert (run.agent, run.user, run.totals.models, run.totals.tools) == ("desk", "u1", 1, 4)
+    recording = store.open(run)
+    tools = [each for each in recording.events() if each.kind == "tool"]
+    assert [(each.name, json.loads(recording.body(each.request))) for each in tools] == [
+        (name, {"order": 7}) for name in ("find_order", "count", "tell", "bad")
+    ]
+    assert [json.loads(recording.body(each.answer)) for each in tools[:3]] == [{"state": "lost"}, 3, None]
+    assert [graded(each)["result"] for each in tools] == [Grade.SEMANTIC] * 4
+    outcome = tools[3].outcome
+    assert isinstance(outcome, Failure)
+    assert (outcome.error.type, outcome.error.text) == ("ConnectionError", "bank down")
 
 
 @pytest.mark.parametrize("bad", ["[" * DEEP + "]" * DEEP, "7", '{"__proto__": 1}', '{"info": {}, "data": 7}', '{"in'])

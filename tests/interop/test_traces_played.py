@@ -401,6 +401,8 @@ def find_text(order: int) -> str:
         ({"gen_ai.tool.call.result": "3"}, "3"),
         ({"gen_ai.tool.call.result": '""'}, ""),
         ({"gen_ai.tool.call.result": None, "output.value": "3", "output.mime_type": "application/json"}, 3),
+        ({"gen_ai.tool.call.result": None, "mlflow.spanOutputs": "3"}, 3),
+        ({"gen_ai.tool.call.result": None, "mlflow.spanOutputs": "null"}, None),
         ({"gen_ai.tool.call.result": None, "output.value": "null", "output.mime_type": "application/json"}, None),
         ({"gen_ai.tool.call.result": None, "output.value": "{", "output.mime_type": "application/json"}, "{"),
         ({"gen_ai.tool.call.result": None, "output.value": "3", "output.mime_type": "text/plain"}, "3"),

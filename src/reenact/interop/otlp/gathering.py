@@ -10,7 +10,7 @@ from typing import Any, Final
 from reenact.facts.call import Json
 from reenact.interop.otlp.names import EXACT, INDEXED, PREFIXES
 from reenact.interop.otlp.spans import LOG, Span
-from reenact.interop.unpacking import opened, unflattened
+from reenact.interop.unpacking import loaded, opened, unflattened
 
 _DETAILS: Final = "gen_ai.client.inference.operation.details"
 _MESSAGES: Final = {
@@ -97,7 +97,7 @@ def _take(
         if value is None or ranks.get(said, rank) < rank:
             return
         ranks[said] = rank
-        _keep(found, said, opened(value) if table.json else value)
+        _keep(found, said, loaded(value) if table.json else value)
         return
     for start, said, table in INDEXED:
         if name.startswith(start) and name[len(start) : len(start) + 1].isdigit():

@@ -13,7 +13,7 @@ from reenact.interop.otlp.telling import told
 from reenact.interop.rows.calls import listing, mapping, microseconds, since, text
 from reenact.interop.rows.reading import Belongs, Row, Teller
 from reenact.interop.traces import Facts, Item, Sort, Wrong
-from reenact.interop.unpacking import opened
+from reenact.interop.unpacking import loaded
 
 SOURCE: Final = "mlflow"
 
@@ -90,7 +90,7 @@ class _Told:
         return iter(())
 
     def _item(self, span: Span, parent: int | None) -> Item:
-        made = told(replace(span, attributes={name: opened(each) for name, each in span.attributes.items()})).item
+        made = told(replace(span, attributes={name: loaded(each) for name, each in span.attributes.items()})).item
         timed = span.start_ns is not None and span.end_ns is not None
         start_us = since(None if span.start_ns is None else span.start_ns // 1000, self._began_us)
         end_us = since(None if span.end_ns is None else span.end_ns // 1000, self._began_us)
