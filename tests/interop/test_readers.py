@@ -123,6 +123,13 @@ def test_no_package_replaces_a_built_in_format(added: None, bring: Bring) -> Non
     assert run.entry.target == "vcr 1"
 
 
+def test_each_format_has_its_row_that_says_on_what_it_was_tested_and_what_is_lost() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "import-logs.md").read_text()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:3] == "| `"]
+    assert {row[0].strip("`") for row in rows} == {each.name for each in BUILT_IN}
+    assert all(len(row) == 5 and all(row) for row in rows)
+
+
 def test_help_lists_every_format_with_a_line(added: None) -> None:
     shown = CliRunner().invoke(command, ["--help"]).output
     for each in (*BUILT_IN, Lines()):
