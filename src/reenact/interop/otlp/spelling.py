@@ -104,7 +104,7 @@ def _otel(told: Recounted, *, before: bool) -> dict[str, Json]:
     reading = told.reading
     if reading is not None:
         put("provider", provider_of(reading, before=before))
-        put("model_asked", reading.model_asked or told.subject)
+        put("model_asked", reading.model_asked)
         put("model_answered", reading.model_answered)
         put("response_id", reading.response_id)
         if told.sort is Sort.MODEL and not reading.sort:
@@ -222,7 +222,7 @@ def _openinference(told: Recounted) -> dict[str, Json]:
     for word, value in told.said.items():
         found[_named(word, OPENINFERENCE, OTEL, REENACT)] = value
     if reading is not None:
-        found |= _model(reading, told.subject, vectors=vectors)
+        found |= _model(reading, vectors=vectors)
         if told.inline:
             found |= _content(reading)
     if told.inline and told.sort is not Sort.MODEL:
@@ -236,8 +236,8 @@ def _openinference(told: Recounted) -> dict[str, Json]:
     return found
 
 
-def _model(reading: Reading, subject: str, *, vectors: bool) -> dict[str, Json]:
-    name = reading.model_asked or subject
+def _model(reading: Reading, *, vectors: bool) -> dict[str, Json]:
+    name = reading.model_asked or reading.model_answered
     found: dict[str, Json] = {
         "embedding.model_name" if vectors else "llm.model_name": name,
         _named("provider", OPENINFERENCE): provider_of(reading),
