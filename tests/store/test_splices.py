@@ -204,6 +204,17 @@ def test_a_history_that_was_compacted_and_comes_back_is_found() -> None:
     assert len(kept([long, short, long]).text) < len(long) + 300
 
 
+def test_a_version_is_taken_apart_only_when_another_one_comes() -> None:
+    keeper = kept([body([said(0), said(1)])])
+    assert not keeper.recent._places
+    keeper.keep(b"")
+    assert not keeper.recent._places
+    before = len(keeper.text)
+    keeper.keep(body([said(1), said(0)]))
+    assert keeper.recent._places
+    assert len(keeper.text) < before + 300
+
+
 def test_old_text_leaves_memory_and_what_it_held_is_found_no_more_but_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(splices, "WINDOW", 10_000)
     keeper = kept([body([said(n), said(n + 1)]) for n in range(100)])

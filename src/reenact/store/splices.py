@@ -82,16 +82,19 @@ class Recent:
     """The newest of a text, and where its strings, objects and lines begin. Of JSON with the
     shortest strings it takes some 40 MiB, of messages a tenth of that above the text.
 
+    Where they begin is worked out when something is looked for: nothing is, behind the last version of a log.
+
     Attributes:
         end: Bytes of the whole text.
     """
 
-    __slots__ = ("_origin", "_places", "_text", "end")
+    __slots__ = ("_origin", "_places", "_text", "_unplaced", "end")
 
     def __init__(self) -> None:
         self._text = bytearray()
         self._origin = 0
         self._places: dict[bytes, int] = {}
+        self._unplaced: list[tuple[int, bytes]] = []
         self.end = 0
 
     def append(self, new: bytes) -> Piece:
@@ -99,14 +102,21 @@ class Recent:
         at = self.end
         self._text += new
         self.end += len(new)
-        last = -_APART
-        for where in _beginnings(new, 0, len(new)):
-            if where - last >= _APART and where + _KEY <= len(new):
-                self._places[new[where : where + _KEY]] = at + where
-                last = where or last  # new text may begin anywhere: a later look begins at the next place
+        self._unplaced.append((at, new))
         if len(self._text) > 2 * WINDOW:
+            self._place()
             self._forget()
         return Piece(at, len(new))
+
+    def _place(self) -> None:
+        """Work out where strings, objects and lines begin in what came since."""
+        for at, new in self._unplaced:
+            last = -_APART
+            for where in _beginnings(new, 0, len(new)):
+                if where - last >= _APART and where + _KEY <= len(new):
+                    self._places[new[where : where + _KEY]] = at + where
+                    last = where or last  # new text may begin anywhere: a later look begins at the next place
+        self._unplaced.clear()
 
     def _forget(self) -> None:
         self._origin = self.end - WINDOW
@@ -115,6 +125,9 @@ class Recent:
 
     def find(self, body: bytes, start: int, end: int) -> Iterable[tuple[int, Piece]]:
         """What of a part of a body stands here already: where in the body, and where in the text; in order."""
+        self._place()
+        if not self._places:
+            return
         free = start
         # What begins a little before is known by that beginning, although the version before has it, too.
         for where in chain(_beginnings(body, max(0, start - _KEY), start), _beginnings(body, start, end)):
