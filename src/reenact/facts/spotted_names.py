@@ -141,13 +141,14 @@ def _column(data: bytes, begin: int, end: int, weight: int, budget: Budget) -> I
         return
     for line_end in (b"\n", b"\\n"):
         stop = data.find(line_end, end, end + _WIDEST)
-        first = data.rfind(line_end, max(0, begin - _WIDEST), begin)
-        first = first + len(line_end) if first >= 0 else max(data.rfind(b'"', max(0, begin - _WIDEST), begin) + 1, 0)
+        before = data.rfind(line_end, max(0, begin - _WIDEST), begin)
+        quote = data.rfind(b'"', max(0, begin - _WIDEST), begin)
+        first = max(before + len(line_end) if before >= 0 else 0, quote + 1)  # a line, or the string that it is in
         names = data[first:stop].removesuffix(b"\r").removesuffix(b"\\r").split(sign) if stop >= 0 else []
         if len(names) < 2 or not all(_NAME_OF_COLUMN.fullmatch(name) for name in names):
             continue
         above = data.rfind(line_end, max(0, first - _WIDEST), max(0, first - len(line_end))) + 1
-        if first and data.count(sign, above, first) == len(names) - 1:
+        if before > quote and data.count(sign, above, first) == len(names) - 1:
             continue  # a row like those below
         column = data.count(sign, first, begin)
         cell = re.compile(rb'"((?:[^"\r\n\\]|"")*+)"|([^"\r\n\\' + re.escape(sign) + rb"]*+)")

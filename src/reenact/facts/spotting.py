@@ -74,7 +74,7 @@ def spot(data: bytes, more: More | None = None, told: bytes = b"") -> list[Span]
     """
 
     def look(text: bytes) -> list[Span]:
-        return _spot(text, more, Budget(4096 + len(text) // 8, _ROOM + _TIMES * len(text)), 0)
+        return spot_whole(text, more)
 
     if len(data) <= LONG or (more is not None and not told) or _JSON.match(data) is None:
         return look(data)
@@ -83,6 +83,15 @@ def spot(data: bytes, more: More | None = None, told: bytes = b"") -> list[Span]
         for span in seen(data[start:end], told, look):
             found.append(span if not start else span._replace(start=span.start + start, end=span.end + start))
     return found
+
+
+def spot_whole(data: bytes, more: More | None = None) -> list[Span]:
+    """``spot`` for a text of which no part was seen before: it is looked through in one go.
+
+    Raises:
+        Exhausted: see ``spot``.
+    """
+    return _spot(data, more, Budget(4096 + len(data) // 8, _ROOM + _TIMES * len(data)), 0)
 
 
 def _spot(data: bytes, more: More | None, budget: Budget, depth: int) -> list[Span]:

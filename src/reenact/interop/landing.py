@@ -120,14 +120,11 @@ class Landing:
     def _written(self, log: Log, run: Run, trace: Trace, redactor: Any) -> Run:
         tally = _Tally()
         batch: list[Record] = []
-        size = 0
-        for record in tally.seen(_records(run, trace)):
-            cleaned = redactor.clean(record)
-            batch += cleaned
-            size += sum(map(_weight, cleaned))
-            if len(batch) >= _BATCH or size >= _HEAVY:
+        for some in _batches(tally.seen(_records(run, trace))):
+            if batch:  # the last one is written with the end of the run
                 log.write(batch)
-                batch, size = [], 0
+            redactor.foresee(some)
+            batch = [cleaned for record in some for cleaned in redactor.clean(record)]
         batch += redactor.flush()
         error = trace.error
         ended = replace(
@@ -188,6 +185,19 @@ _LATEST_US: Final = 1 << 62
 """No clock shows more: what a file says beyond it is no time, and finds no place in a store."""
 _HEAVY: Final = 4 << 20
 """Bytes of a batch, about."""
+
+
+def _batches(records: Iterator[Record]) -> Iterator[list[Record]]:
+    """The same records, those that are cleaned and written together."""
+    batch: list[Record] = []
+    size = 0
+    for record in records:
+        batch.append(record)
+        size += _weight(record)
+        if len(batch) >= _BATCH or size >= _HEAVY:
+            yield batch
+            batch, size = [], 0
+    yield batch
 
 
 def _weight(record: Record) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -39,7 +40,7 @@ from reenact.facts.record import (
 from reenact.facts.run import Run
 from reenact.facts.spans import Exhausted
 from reenact.privacy.crossings import clean_call, clean_end, clean_head, clean_outcome, clean_slots, clean_text
-from reenact.privacy.erasing import Eraser
+from reenact.privacy.erasing import Eraser, spelled
 from reenact.privacy.fields import WITHHELD, cleaned, lane_of, withheld
 from reenact.privacy.removed import Removed
 from reenact.privacy.streams import NOTE, Stream, Withheld, stream_for, withheld_segment
@@ -137,6 +138,12 @@ class CredentialRedactor:
         if self._removed.has_fresh and type(record) is not RunOpened:  # it is cleaned once more, for the run's row
             return (*self._removed.notes(), *made)
         return made
+
+    def foresee(self, records: Sequence[Record]) -> None:
+        """Look in one go through what records say that are about to be cleaned, in this order and with none between.
+        Nothing is cleaned otherwise than without it: it spares a look at each text that holds nothing. Never raises."""
+        with suppress(Exception):  # whatever goes wrong here goes wrong again, and is told, when the record is cleaned
+            self._eraser.foresee([text for record in records if (text := _foreseeable(record))])
 
     def _withheld(self, record: R, error: Exception) -> R:
         self.fault(error)
@@ -404,6 +411,17 @@ _STEPS: Mapping[type, Callable[[CredentialRedactor, Any], tuple[Record, ...]]] =
     RunClosed: CredentialRedactor._closed,
 }
 """What cleans each sort of record that is more than its fields."""
+
+
+def _foreseeable(record: Record) -> bytes:
+    """What of a record is a text of its own, and most of what it says; empty where there is none."""
+    if type(record) is CallIssued:
+        body = record.call.body
+    elif type(record) is CallSettled:
+        body = record.outcome.body if type(record.outcome) is Value else b""
+    else:
+        body = spelled(record.value, record.key)[0] if type(record) is Noted else b""
+    return body if type(body) is bytes else b""
 
 
 def _without_payload(held: list[HeadArrived | SegmentArrived]) -> list[Record]:

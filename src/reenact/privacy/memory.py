@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 
 from reenact.abc.sources import ENTROPY
@@ -9,6 +10,7 @@ from reenact.facts.alike import shared_length
 from reenact.facts.spans import Span
 from reenact.facts.spotting import More, spot, spot_woven
 from reenact.facts.weaving import Woven
+from reenact.privacy.foreseeing import harmless
 
 _SHORT = 4096
 """Texts up to here that hold nothing are remembered by the process, as the heads of calls are: by a digest that nobody
@@ -36,12 +38,20 @@ class Spotter:
         told: All that ``more`` knows.
     """
 
-    __slots__ = ("_known", "_more", "_told")
+    __slots__ = ("_foreseen", "_known", "_more", "_told")
 
     def __init__(self, more: More | None = None, told: bytes = b"") -> None:
         self._more = more
         self._told = blake2b(told, digest_size=16, key=_KEY).digest() if told else b""
         self._known: dict[bytes, tuple[bytes, list[Span]]] = {}
+        self._foreseen: set[bytes] = set()
+
+    def foresee(self, texts: Sequence[bytes]) -> None:
+        """Look through texts that are about to be spotted, in one go: nothing is spotted in those that hold nothing."""
+        digests = [digest_of(text + self._told if self._told else text) for text in texts]
+        unknown = {digest: text for digest, text in zip(digests, texts, strict=True) if digest not in _HARMLESS}
+        found = harmless(unknown.values(), self._more, self._told)
+        self._foreseen = {digest for digest, nothing in zip(unknown, found, strict=True) if nothing}
 
     def spot(self, data: bytes) -> list[Span]:
         """Every credential in ``data``.
@@ -51,6 +61,8 @@ class Spotter:
         """
         if type(data) is Woven:
             return spot_woven(data, self._more, self._told)
+        if self._foreseen and digest_of(data + self._told if self._told else data) in self._foreseen:
+            return []
         size = len(data)
         if size < _SHORT:
             return _short(data, self._more, self._told)

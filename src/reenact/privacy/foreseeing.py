@@ -1,0 +1,100 @@
+"""Foreseeing: that there is nothing in many short texts is found out in one go, before the gate cleans one by one.
+
+An import brings thousands of them, which say nearly the same: to look through each by itself costs more than what is
+in it. They are cut into the objects of their lists, as long texts are (``facts.sightings``); those that came before are
+left out, and the rest is looked through as one text. What something was found in, or could not be foreseen, is left to
+the gate, which looks through it by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from reenact.facts.spans import Exhausted, Span
+from reenact.facts.spotting import More, spot_whole
+
+_AT_ONCE: Final = 16 << 10
+"""Bytes that are looked through in one go, about: what one look costs beside its text is little then."""
+_BETWEEN: Final = re.compile(rb'\}\s*+(?:,\s*+)?(?=\{\s{0,16}"[\w.-]{1,64}"\s{0,4}:)')
+"""Between two objects of a list, or of two lines. No string of JSON ends so: see ``facts.sightings``."""
+_OBJECT: Final = re.compile(rb'\{\s{0,16}"[\w.-]{1,64}"\s{0,4}:')
+_NAMED: Final = re.compile(rb'"[\w.-]{1,64}":\s?\{')
+_LONGEST_KNOWN: Final = 256
+_MOST_KNOWN: Final = 4096
+_KEPT: Final = 4
+_KNOWN: dict[bytes, set[bytes]] = {}
+"""Objects in which nothing was found, by what was known by value then."""
+
+
+def harmless(texts: Iterable[bytes], more: More | None = None, told: bytes = b"") -> list[bool]:
+    """Of each text whether nothing is in it; False where something is, or might be.
+
+    Args:
+        texts: Any texts.
+        more, told: See ``facts.spotting.spot``.
+    """
+    known = _KNOWN.pop(told, set())
+    while len(_KNOWN) >= _KEPT:
+        del _KNOWN[next(iter(_KNOWN))]
+    _KNOWN[told] = known
+    found: list[bool] = []
+    pieces: list[bytes] = []
+    owners: list[int] = []
+    size = 0
+    for number, text in enumerate(texts):
+        found.append(b"\0" not in text)
+        for piece in _pieces(text):
+            if not piece:
+                found[number] = False
+            elif piece not in known:
+                pieces.append(piece)
+                owners.append(number)
+                size += len(piece)
+        if size >= _AT_ONCE:
+            _judge(pieces, owners, found, more, known)
+            pieces, owners, size = [], [], 0
+    _judge(pieces, owners, found, more, known)
+    return found
+
+
+def _pieces(text: bytes) -> Iterator[bytes]:
+    """The objects of a text, which end in a comma or in the text's end; an empty one for a text that is no object."""
+    if _OBJECT.match(text) is None:
+        if _NAMED.match(text) is None:  # a note, with its name before it
+            yield b""
+            return
+        text = b"{" + text + b"}"
+    start = 0
+    for gap in _BETWEEN.finditer(text):
+        yield text[start : gap.end()]
+        start = gap.end()
+    yield text[start:]
+
+
+def _judge(pieces: list[bytes], owners: list[int], found: list[bool], more: More | None, known: set[bytes]) -> None:
+    """Look through some pieces as one text; what belongs to a piece with something in it is not harmless."""
+    if not pieces:
+        return
+    begins: list[int] = []
+    size = 1
+    for piece in pieces:
+        begins.append(size)
+        size += len(piece) + 1
+    try:
+        spans: list[Span] = spot_whole(b"[" + b",".join(pieces) + b"]", more)
+    except Exhausted:
+        spans = [Span(0, size, "")]
+    left = iter(spans)
+    span = next(left, None)
+    for piece, owner, begin in zip(pieces, owners, begins, strict=True):
+        end = begin + len(piece)
+        while span is not None and span.end <= begin:
+            span = next(left, None)
+        if span is not None and span.start < end:
+            found[owner] = False
+        elif len(piece) <= _LONGEST_KNOWN:
+            if len(known) >= _MOST_KNOWN:
+                known.clear()
+            known.add(piece)
