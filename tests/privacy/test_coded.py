@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import random
 import string
+from types import SimpleNamespace
 
 import pytest
 
 import reenact
+from reenact.facts import wraps
 from reenact.facts.spotting import spot
 
 _ANY = string.ascii_letters + string.digits
@@ -83,3 +85,16 @@ def test_bytes_come_back_as_they_were() -> None:
         assert event.fidelity == "exact"
         reenact.replay(store.run("@").id, entry=agent, store=store)
         assert seen[0] == seen[1]
+
+
+def test_zeros_of_ids_are_not_taken_for_the_first_line_of_a_dump(monkeypatch: pytest.MonkeyPatch) -> None:
+    dump = b"00000000: 7061 7373 776f 7264 3d61 6263 3132 3364  password=abc123d\n00000010: 6566 3435 360a  ef456.\n"
+    ids = b'{"traceId": "00000000000000000000000000000001", "parent": "0000000000000000"}, ' * 50
+    assert [found.wrapped is not None for found in spot(dump)] == [True]
+    assert any(found.wrapped is not None for found in spot(ids + b"\n" + dump))
+
+    def never(*_: object) -> None:
+        raise AssertionError("a whole text was searched for a dump")
+
+    monkeypatch.setattr(wraps, "DUMPED", SimpleNamespace(search=never))
+    assert spot(ids) == []

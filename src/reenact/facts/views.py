@@ -121,7 +121,8 @@ def views(data: bytes, *, in_json: bool) -> Iterator[View]:
     if b"%" in data and not binary:
         yield from _quoted(data)
     yield from _unfolded(data)
-    dump = wraps.DUMPED.search(data, at) if (at := data.find(b"00000000")) >= 0 else None
+    zero = wraps.DUMP_BEGINS.search(data, at) if (at := data.find(b"00000000")) >= 0 else None
+    dump = None if zero is None else wraps.DUMPED.search(data, zero.start())
     inner = None if dump is None else _wrapped(wraps.DUMP, data, *dump.span())
     yield from () if inner is None else (inner,)
     at = data.find(b"\x1f\x8b\x08")

@@ -28,6 +28,8 @@ ROOM = 64 << 10
 _BREAKS = re.compile(rb"\\{1,7}[rn]|[\r\n \t]")
 DUMPED = re.compile(rb"(?:[0-9a-f]{8}:?[ \t]+(?:[0-9a-f]{2} {0,2}){1,16}+[^\n]{0,24}(?:\n|\Z))+")
 """Lines of ``xxd`` or ``hexdump -C``: a place, bytes in hexadecimal, the same bytes as letters."""
+DUMP_BEGINS = re.compile(rb"00000000[: \t]")
+"""Their first place. Ids and times have as many zeros, and nothing of these behind them."""
 _DUMPED_LINE = re.compile(rb"([0-9a-f]{8}:?[ \t]+)((?:[0-9a-f]{2} {0,2}){1,16}+)([^\n]*)(\n|\Z)")
 _PAIR = re.compile(rb"[0-9a-f]{2}")
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")

@@ -34,6 +34,7 @@ from reenact.facts.removed import NOTHING
 from reenact.facts.spans import Span, replaced
 from reenact.facts.spotting import spot
 from reenact.privacy.commands import line_of, secrets_of
+from reenact.privacy.foreseeing import spelled
 from reenact.privacy.memory import Spotter, deem_harmless, digest_of, is_harmless
 from reenact.privacy.removed import Removed
 
@@ -352,12 +353,6 @@ class Eraser:
         text, lead = spelled(value, name)
         cleaned = self.text(text)
         return value if cleaned is text else json.loads(cleaned.decode("utf-8", "surrogatepass")[lead:])
-
-
-def spelled(value: Json, name: str) -> tuple[bytes, int]:
-    """JSON as the text that is looked through, with what it is called before it; and how long that is."""
-    lead = json.dumps(name) + ":" if name else ""
-    return (lead + json.dumps(value, ensure_ascii=False)).encode("utf-8", "surrogatepass"), len(lead)
 
 
 _USERINFO = re.compile(rb"^([A-Za-z][\w+.-]*://)([^/?#@\s]*)@")

@@ -8,10 +8,13 @@ the gate, which looks through it by itself.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from reenact.facts.call import Json, Value
+from reenact.facts.record import CallIssued, CallSettled, Noted, Record
 from reenact.facts.spans import Exhausted, Span
 from reenact.facts.spotting import More, spot_whole
 
@@ -26,6 +29,23 @@ _MOST_KNOWN: Final = 4096
 _KEPT: Final = 4
 _KNOWN: dict[bytes, set[bytes]] = {}
 """Objects in which nothing was found, by what was known by value then."""
+
+
+def text_of(record: Record) -> bytes:
+    """What of a record is a text of its own, and most of what it says; empty where there is none."""
+    if type(record) is CallIssued:
+        body = record.call.body
+    elif type(record) is CallSettled:
+        body = record.outcome.body if type(record.outcome) is Value else b""
+    else:
+        body = spelled(record.value, record.key)[0] if type(record) is Noted else b""
+    return body if type(body) is bytes else b""
+
+
+def spelled(value: Json, name: str) -> tuple[bytes, int]:
+    """JSON as the text that is looked through, with what it is called before it; and how long that is."""
+    lead = json.dumps(name) + ":" if name else ""
+    return (lead + json.dumps(value, ensure_ascii=False)).encode("utf-8", "surrogatepass"), len(lead)
 
 
 def harmless(texts: Iterable[bytes], more: More | None = None, told: bytes = b"") -> list[bool]:

@@ -40,8 +40,9 @@ from reenact.facts.record import (
 from reenact.facts.run import Run
 from reenact.facts.spans import Exhausted
 from reenact.privacy.crossings import clean_call, clean_end, clean_head, clean_outcome, clean_slots, clean_text
-from reenact.privacy.erasing import Eraser, spelled
+from reenact.privacy.erasing import Eraser
 from reenact.privacy.fields import WITHHELD, cleaned, lane_of, withheld
+from reenact.privacy.foreseeing import text_of
 from reenact.privacy.removed import Removed
 from reenact.privacy.streams import NOTE, Stream, Withheld, stream_for, withheld_segment
 from reenact.privacy.tails import Part, Tail
@@ -143,7 +144,7 @@ class CredentialRedactor:
         """Look in one go through what records say that are about to be cleaned, in this order and with none between.
         Nothing is cleaned otherwise than without it: it spares a look at each text that holds nothing. Never raises."""
         with suppress(Exception):  # whatever goes wrong here goes wrong again, and is told, when the record is cleaned
-            self._eraser.foresee([text for record in records if (text := _foreseeable(record))])
+            self._eraser.foresee([text for record in records if (text := text_of(record))])
 
     def _withheld(self, record: R, error: Exception) -> R:
         self.fault(error)
@@ -411,17 +412,6 @@ _STEPS: Mapping[type, Callable[[CredentialRedactor, Any], tuple[Record, ...]]] =
     RunClosed: CredentialRedactor._closed,
 }
 """What cleans each sort of record that is more than its fields."""
-
-
-def _foreseeable(record: Record) -> bytes:
-    """What of a record is a text of its own, and most of what it says; empty where there is none."""
-    if type(record) is CallIssued:
-        body = record.call.body
-    elif type(record) is CallSettled:
-        body = record.outcome.body if type(record.outcome) is Value else b""
-    else:
-        body = spelled(record.value, record.key)[0] if type(record) is Noted else b""
-    return body if type(body) is bytes else b""
 
 
 def _without_payload(held: list[HeadArrived | SegmentArrived]) -> list[Record]:

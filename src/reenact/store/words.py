@@ -39,6 +39,8 @@ _MOST_PIECES = 8
 """Pieces of a long text that are looked through: some 6 MB."""
 _ENCODED = re.compile(rb"[0-9A-Za-z+/=_-]{512,}")
 """What is no text: images and the like."""
+_IN_RUN = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/=_-" else 32 for byte in range(256))
+_RUN = b"a" * 512
 _SAID = ("text", "answer")
 """What of the reading of a model's answer is text."""
 _MOST_WORDS = 16
@@ -122,9 +124,10 @@ class Gathering:
 
     def _add(self, data: bytes) -> None:
         if data and len(self._words) < MOST:
-            known = self._words
-            for word in _WORD.findall(readable(_ENCODED.sub(b" ", data)).casefold()):
-                known[word[:LONGEST]] = None
+            if _RUN in data.translate(_IN_RUN):  # quicker to find than the run itself
+                data = _ENCODED.sub(b" ", data)
+            words = dict.fromkeys(_WORD.findall(readable(data).casefold()))
+            self._words.update(dict.fromkeys([word[:LONGEST] for word in words]))
 
 
 def _edge(data: bytes, at: int, by: int) -> int:
