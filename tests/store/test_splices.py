@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from reenact.facts.alike import nearest
 from reenact.store import splices
 from reenact.store.splices import EMPTY, Recent, Shape, Version, applied, common_head, common_tail, split
 
@@ -224,3 +225,11 @@ def test_old_text_leaves_memory_and_what_it_held_is_found_no_more_but_read(monke
     before = len(keeper.text)
     keeper.keep(body([said(0)]))
     assert len(keeper.text) > before + 700
+
+
+@given(SMALL, st.lists(SMALL, max_size=6))
+def test_the_nearest_text_is_the_last_of_those_that_begin_alike_for_longest(body: bytes, others: list[bytes]) -> None:
+    others = [*others, *(body[: len(body) // 2] + each for each in others)]
+    heads = [common_head(body, each) for each in others]
+    most, number = nearest(body, others)
+    assert (most, number) == max(((head, at) for at, head in enumerate(heads)), default=(0, -1))

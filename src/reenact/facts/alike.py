@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 _SLICE = 1 << 16
 
@@ -38,6 +39,18 @@ def common_head(one: bytes, other: Bytes, a: int = 0, b: int = 0, most: int = sy
         else:
             most = half - 1
     return least
+
+
+def nearest(body: bytes, others: Iterable[Bytes]) -> tuple[int, int]:
+    """Which of some texts begins like a body for longest, the last of equal ones, and for how many bytes; -1 for none.
+
+    One that is no nearer than those before it costs one comparison of memory.
+    """
+    most, found = 0, -1
+    for number, other in enumerate(others):
+        if most <= len(other) and body[:most] == other[:most]:
+            most, found = most + common_head(body, other, most, most), number
+    return most, found
 
 
 def common_tail(one: bytes, other: Bytes, a: int, b: int, most: int = sys.maxsize) -> int:

@@ -28,22 +28,24 @@ def parsed(text: str) -> Any:
     return value if end == len(text) else json.loads(text)
 
 
-def writer(*, ascii_only: bool, nan: bool) -> Callable[[Any], str]:
+def writer(*, ascii_only: bool, nan: bool, spaced: bool = False) -> Callable[[Any], str]:
     """A function that gives compact JSON text for data.
 
     Args:
         ascii_only: Write other characters as escapes, so that any string survives, lone surrogates included.
         nan: Write numbers that JSON does not have, as Python's own reader reads them; else they raise ValueError.
+        spaced: Write a space behind each comma and colon.
 
     Returns:
         A function; it raises TypeError or ValueError for what is not JSON-able, data that contains itself included.
     """
-    plain = json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=nan, separators=(",", ":"))
+    comma, colon = (", ", ": ") if spaced else (",", ":")
+    plain = json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=nan, separators=(comma, colon))
     make = getattr(_json, "c_make_encoder", None)
     if make is None:  # an interpreter without the accelerator
         return plain.encode
     escape = _json.encode_basestring_ascii if ascii_only else _json.encode_basestring
-    encode = make(None, plain.default, escape, None, ":", ",", False, False, nan)
+    encode = make(None, plain.default, escape, None, colon, comma, False, False, nan)
 
     def text(data: Any) -> str:
         try:

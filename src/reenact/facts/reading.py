@@ -79,17 +79,16 @@ class Reading:
                 keeps readings then grows with what is new.
         """
         out: dict[str, Json] = {}
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if value in (None, "", (), {}, False) or (brief and one.name in _LARGE):
-                continue
-            out[one.name] = list(value) if isinstance(value, tuple) else dict(value) if one.name in _MAPS else value
-        return out
+        for name in _NAMES:
+            value = getattr(self, name)
+            if value:
+                out[name] = list(value) if isinstance(value, tuple) else dict(value) if name in _MAPS else value
+        return briefly(out) if brief else out
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Reading:
         """The inverse of ``to_json``; fields of a later version are passed over."""
-        known = {one.name for one in fields(cls)}
+        known = set(_NAMES)
         kept: dict[str, Any] = {"dialect": ""}
         for name, value in data.items():
             if name in known:
@@ -97,4 +96,10 @@ class Reading:
         return cls(**kept)
 
 
+def briefly(data: Mapping[str, Json]) -> dict[str, Json]:
+    """A reading as data without what the request repeats from call to call."""
+    return {name: value for name, value in data.items() if name not in _LARGE}
+
+
+_NAMES = tuple(each.name for each in fields(Reading))
 _MAPS = ("params", "usage", "error")

@@ -15,6 +15,7 @@ from typing import Any, Final
 from reenact.facts.call import Call, Json, Kind
 from reenact.facts.event import Event
 from reenact.facts.imported import NOTE, is_imported
+from reenact.facts.jsontext import writer
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run
 
@@ -80,12 +81,14 @@ def is_original(call: Call) -> bool:
     return call.kind is Kind.NOTE and call.name == ORIGINAL and call.rule == ORIGINAL_RULE
 
 
-def bodies(reading: Reading) -> tuple[bytes, bytes]:
+def bodies(data: Mapping[str, Json]) -> tuple[bytes, bytes]:
     """A reading as the bodies of what was asked and what was answered.
 
     By which names it was told is in neither: one call told in two dialects asks the same.
+
+    Args:
+        data: The reading, as ``Reading.to_json`` gives it.
     """
-    data = reading.to_json()
     asked = {name: value for name, value in data.items() if name not in (*_ANSWERED, "dialect")}
     answered: dict[str, Json] = {name: data[name] for name in _ANSWERED if name in data}
     return _text(asked), _text(answered)
@@ -113,8 +116,11 @@ def is_untold(event: Event) -> bool:
     return any(grades.get(part) is Grade.ABSENT for part in _TOLD)
 
 
+_written: Final = writer(ascii_only=False, nan=True)
+
+
 def _text(data: Mapping[str, Json]) -> bytes:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return _written(data).encode("utf-8", "surrogatepass")
 
 
 def _data(body: bytes) -> dict[str, Any]:

@@ -18,7 +18,9 @@ from reenact.facts.call import Call, Effect, ErrorFact, Failure, Json, Kind, Out
 from reenact.facts.ids import make_run_id
 from reenact.facts.imported import IMPORT, NOTE, ORDER
 from reenact.facts.known import Known, same_values
+from reenact.facts.making import maker
 from reenact.facts.policy import Policy
+from reenact.facts.reading import briefly
 from reenact.facts.record import (
     CallIssued,
     CallSettled,
@@ -48,6 +50,8 @@ _PART: Final = 1 << 20
 _STEP_US: Final = 1000
 """Between the ids of two runs of a file: so they keep the order in which their traces began."""
 _MEDIA: Final = "application/x-ndjson"
+_make_call, _make_value, _make_note = maker(Call), maker(Value), maker(Noted)
+_make_issued, _make_settled = maker(CallIssued), maker(CallSettled)
 _KINDS: Final[Mapping[Sort, tuple[Kind, Effect, str]]] = {
     Sort.MODEL: (Kind.MODEL, Effect.READ, RULE),
     Sort.TOOL: (Kind.TOOL, Effect.WRITE, "tool/1"),
@@ -245,13 +249,14 @@ def _records(run: Run, trace: Trace) -> Iterator[Record]:
 
 def _event(number: int, item: Item, at_us: int) -> Iterator[Record]:
     kind, effect, rule = _KINDS[item.sort]
-    asked, answered = bodies(item.reading) if item.reading is not None else (_body(item.asked), _body(item.answered))
+    reading = None if item.reading is None else item.reading.to_json()
+    asked, answered = bodies(reading) if reading is not None else (_body(item.asked), _body(item.answered))
     head: dict[str, Json] = {}
     if item.sort is Sort.TOOL:
         head = {"tool": item.name, "opaque": []}
     elif item.sort is Sort.RETRIEVAL and item.embedding_model:
         head = {"embedding_model": item.embedding_model}
-    call = Call(
+    call = _make_call(
         kind,
         item.name,
         effect,
@@ -263,13 +268,13 @@ def _event(number: int, item: Item, at_us: int) -> Iterator[Record]:
         ordinal=item.call_id or None,
         observed=item.sort is Sort.OTHER,
     )
-    yield CallIssued(number, 0, number, item.parent, at_us, call)
+    yield _make_issued(number, 0, number, item.parent, at_us, call)
     outcome = _outcome(item, answered)
     if outcome is not None:
-        yield CallSettled(number, max(item.end_us if item.end_us is not None else at_us, at_us), outcome)
-    if item.reading is not None:
-        yield Noted(number, "reading", item.reading.to_json(brief=True))
-    yield Noted(number, SPAN, _said(item))
+        yield _make_settled(number, max(item.end_us if item.end_us is not None else at_us, at_us), outcome)
+    if reading is not None:
+        yield _make_note(number, "reading", briefly(reading))
+    yield _make_note(number, SPAN, _said(item))
 
 
 def _body(value: Json) -> bytes:
@@ -285,7 +290,7 @@ def _outcome(item: Item, answered: bytes) -> Outcome | None:
     if item.end_us is None and absent:
         return None
     head: dict[str, Json] = {"chunks": list(item.chunks)} if item.chunks is not None else {}
-    return Value(answered or b"null", head=head)
+    return _make_value(answered or b"null", head=head)
 
 
 def _said(item: Item) -> dict[str, Json]:

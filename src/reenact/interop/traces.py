@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from reenact.facts.call import Json
+from reenact.facts.making import changer
 from reenact.facts.reading import Reading
 from reenact.facts.traced import Grade
 
@@ -73,6 +75,10 @@ class Item:
     chunks: tuple[Json, ...] | None = None
 
 
+item_with = changer(Item)
+"""An item in which some things are different."""
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What a trace says of the run as a whole; empty where it does not.
@@ -91,6 +97,10 @@ class Facts:
     session: str = ""
     commit: str = ""
     service: str = ""
+
+
+NO_FACTS: Final = Facts()
+"""Of a span that says nothing of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from reenact.facts.call import Json, Value
+from reenact.facts.jsontext import writer
 from reenact.facts.record import CallIssued, CallSettled, Noted, Record
 from reenact.facts.spans import Exhausted, Span
 from reenact.facts.spotting import More, spot_whole
@@ -42,10 +43,13 @@ def text_of(record: Record) -> bytes:
     return body if type(body) is bytes else b""
 
 
+_written: Final = writer(ascii_only=False, nan=True, spaced=True)
+
+
 def spelled(value: Json, name: str) -> tuple[bytes, int]:
     """JSON as the text that is looked through, with what it is called before it; and how long that is."""
     lead = json.dumps(name) + ":" if name else ""
-    return (lead + json.dumps(value, ensure_ascii=False)).encode("utf-8", "surrogatepass"), len(lead)
+    return (lead + _written(value)).encode("utf-8", "surrogatepass"), len(lead)
 
 
 def harmless(texts: Iterable[bytes], more: More | None = None, told: bytes = b"") -> list[bool]:

@@ -18,7 +18,7 @@ FOLDED = "\x1e"
 """How the text of a row begins that names another one."""
 
 _NEXT = "\x1f"
-_HOLE = re.compile("[0-9a-f]{32}|[0-9]+")
+_HOLE = re.compile("([0-9a-f]{32}|[0-9]+)")
 """What differs between texts of one kind: digests and numbers."""
 _KINDS = 256
 """Kinds of texts of one log that later ones may be like."""
@@ -55,8 +55,8 @@ class Folding:
             has_row: Whether an event has a row, which the batch that held it may have failed to write: nothing is like
                 the text of one that has none. Asked once for each kind.
         """
-        holes = _HOLE.findall(text)
-        kind = _HOLE.sub("\0", text)
+        parts = _HOLE.split(text)
+        holes, kind = parts[1::2], "\0".join(parts[::2])
         known = self._known.get(kind)
         if known is None:
             if len(self._known) < _KINDS and has_row(number):
@@ -101,10 +101,7 @@ def first_of(text: str | None, address: int) -> int | None:
 
 def parts_of(text: str) -> list[str]:
     """The first text of a kind as ``unfolded`` takes it: what stands between its holes, and these, in turn."""
-    found = [""] * (2 * len(holes := _HOLE.findall(text)) + 1)
-    found[::2] = _HOLE.split(text)
-    found[1::2] = holes
-    return found
+    return _HOLE.split(text)
 
 
 def unfolded(text: str, parts: list[str]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from reenact.facts.alike import common_head
+from reenact.facts.alike import nearest
 from reenact.store.frames import Packing, Portion
 from reenact.store.splice_rows import LOW, SHIFT, SPLICED, Splice
 from reenact.store.splices import EMPTY, Change, Piece, Recent, Version, split
@@ -146,13 +146,9 @@ class Splicing:
 
     def _nearest(self, body: bytes, channel: str) -> _Last | None:
         """The last version that a body goes on from, as it seems."""
-        best, most = None, -1
-        for each in reversed(self._lasts):
-            if each.channel == channel:
-                same = common_head(body, each.version.body)
-                if same > most:
-                    best, most = each, same
-        return best
+        beside = [each for each in self._lasts if each.channel == channel]
+        _, number = nearest(body, [each.version.body for each in beside])
+        return beside[number] if number >= 0 else None
 
     def _append(self, new: bytes) -> Piece:
         self._pending.append(new)

@@ -14,7 +14,7 @@ import zlib
 from itertools import islice
 
 from reenact.errors import StoreError
-from reenact.facts.alike import common_head, common_tail
+from reenact.facts.alike import common_tail, nearest
 from reenact.facts.call import Failure, Kind, Value
 from reenact.facts.large import is_large, is_withheld
 from reenact.facts.record import CallIssued, CallSettled, Noted, Printed, Record
@@ -96,14 +96,14 @@ class Gathering:
     def _grown(self, channel: str, body: bytes) -> None:
         """Take in what a body has that those before it had not."""
         lasts = self._lasts.setdefault(channel, [])
-        head, nearest = max(((common_head(body, each), n) for n, each in enumerate(lasts)), default=(0, -1))
+        head, number = nearest(body, lasts)
         tail, before = 0, -1
-        if nearest >= 0:
-            last = lasts[nearest]
+        if number >= 0:
+            last = lasts[number]
             before = len(last)
             tail = common_tail(body, last, len(body), len(last), min(len(body), len(last)) - head)
             if 2 * (head + tail) >= len(last) or len(lasts) >= SIDE_BY_SIDE:
-                del lasts[nearest]
+                del lasts[number]
         lasts.append(bytes(body))
         end = len(body) - tail
         if head < end or len(body) != before:  # where something was taken out, what it stood between may be one word

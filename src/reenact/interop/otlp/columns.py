@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from reenact.interop.otlp.documents import Place
 from reenact.interop.otlp.telling import Told
-from reenact.interop.traces import Facts, Sort
+from reenact.interop.traces import NO_FACTS, Facts, Sort
 
 NONE = 0
 """In the place of an id or key: there is none."""
@@ -109,7 +109,7 @@ class Found:
     id: str
     spans: array[int] = field(default_factory=lambda: array("I"))
     logs: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    facts: Facts = field(default_factory=Facts)
+    facts: Facts = NO_FACTS
     digest: int = 0
     remarks: dict[str, int] = field(default_factory=dict)
 

@@ -24,7 +24,7 @@ from reenact.interop.otlp.layouts import Documents, Layout, Otlp, held_by, line
 from reenact.interop.otlp.spans import LOG, Span, read_spans, whole
 from reenact.interop.otlp.telling import merged, told
 from reenact.interop.refusing import refused
-from reenact.interop.traces import Facts, Item, Sort, Trace, Wrong
+from reenact.interop.traces import NO_FACTS, Facts, Item, Sort, Trace, Wrong, item_with
 from reenact.interop.unpacking import opened
 
 RECOVERED: Final = "calls of tools without a span, told by the model calls around them"
@@ -150,7 +150,12 @@ def _saw(found: _File, nth: int, span: Span) -> None:
 
 
 def _more(first: Facts, second: Facts) -> Facts:
+    if first is NO_FACTS or second is NO_FACTS:
+        return second if first is NO_FACTS else first
     return Facts(**{each.name: getattr(first, each.name) or getattr(second, each.name) for each in fields(Facts)})
+
+
+_encoded: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
 
 
 def _content(span: Span) -> int:
@@ -166,7 +171,7 @@ def _content(span: Span) -> int:
         span.scope,
     ]
     data += [span.resource, span.events, span.failed, span.status]
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"), default=str)
+    text = _encoded(data)
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
@@ -272,11 +277,11 @@ class _Items:
                 continue
             parent = self._parent(numbers, span)
             for each in pending.answered(item):
-                yield replace(each, parent=parent, start_us=item.start_us, end_us=item.start_us)
+                yield item_with(each, parent=parent, start_us=item.start_us, end_us=item.start_us)
                 count += 1
             numbers.give(span, count)
             count += 1
-            yield replace(item, parent=parent)
+            yield item_with(item, parent=parent)
             pending.asked(item)
 
     def _parent(self, numbers: _Numbers, span: int) -> int | None:
@@ -299,7 +304,7 @@ class _Items:
         item = None if records else self.found.items.get(number)
         item = item or told(span, [each for each in records if each is not None]).item
         timed = span.start_ns is not None and span.end_ns is not None
-        return replace(
+        return item_with(
             item,
             start_us=self._since(span.start_ns),
             end_us=self._since(max(span.end_ns or 0, span.start_ns or 0) or None) if span.end_ns else None,
