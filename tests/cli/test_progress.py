@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from reenact.interfaces.cli import progress
-from reenact.interfaces.cli.progress import Progress, Working, remaining
+from reenact.interfaces.cli.progress import Progress, Reading, Working, remaining
 
 
 class Terminal(io.StringIO):
@@ -73,6 +73,20 @@ def test_one_long_piece_of_work_says_what_it_is_and_leaves_no_trace(monkeypatch:
     with Working("packing 1 event", quiet_s=0.0):
         assert terminal.written.wait(30)
     assert terminal.getvalue().startswith("\rreenact: packing 1 event  0 s\x1b[K")
+    assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+def test_a_long_reading_says_how_much_is_left_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _terminal(monkeypatch)
+    now = iter((0.0, 0.25, 1.0, 1.0, 1.0, 11.0, 11.0))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    shown = Reading()
+    for done in (10, 20, 60):
+        shown.at("reenact: importing spans", done, 100)
+    shown.end()
+    first, last = re.split(r"\r", terminal.getvalue())[1:3]
+    assert first.startswith("reenact: importing spans 20/100") and "left" not in first
+    assert last.startswith("reenact: importing spans 60/100, about 7 s left")
     assert terminal.getvalue().endswith("\r\x1b[K")
 
 

@@ -321,6 +321,20 @@ def test_traces_that_are_written_within_a_millisecond_keep_their_order(store: St
     assert made_us(ids[-1]) <= CLOCK.wall_us(), "no run is made in the future"
 
 
+def test_how_far_an_import_is_is_told_in_spans(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_text(lines(*(span(n, f"turn {n}", trace=f"{1 + n // 300:032x}") for n in range(1, 400))))
+    for _ in ("once", "again"):
+        said: list[tuple[int, int]] = []
+        found, origin = read("otlp", path, Asked())
+        arrive(
+            store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY,
+            progress=lambda done, total, said=said: said.append((done, total)),
+        )  # fmt: skip
+        assert said == sorted(said) and said[-1] == (399, 399), said
+    assert len({done for done, _ in said}) == 2, "traces that are here already are passed over as a whole"
+
+
 def test_an_error_is_told_with_its_type_and_words(bring: Bring, store: Store) -> None:
     failed = span(1, "invoke_agent desk", error="it broke", says={"gen_ai.operation.name": "invoke_agent"})
     (run,) = bring("otlp", text(failed, tool(2, 1, error="no such order", says={"error.type": "KeyError"})))

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
@@ -36,7 +36,7 @@ from reenact.facts.run import Entry, Run, Status, Totals
 from reenact.facts.variables import chosen
 from reenact.interop.demanded import variables
 from reenact.interop.exchanges import Exchange, Found
-from reenact.interop.landing import Landing
+from reenact.interop.landing import Landing, untold
 from reenact.interop.traces import Trace
 from reenact.privacy import make_redactor
 from reenact.recording.opening import Who
@@ -96,6 +96,7 @@ def arrive(
     policy: Policy,
     clock: Clock,
     entropy: Entropy,
+    progress: Callable[[int, int], object] = untold,
 ) -> list[Arrival]:
     """Write each of what a file holds as a run of its own.
 
@@ -106,6 +107,7 @@ def arrive(
         who: Whose runs they are to be, and their tags.
         policy: What may be kept and how (ignore rules, redaction).
         clock, entropy: For the runs' own identity.
+        progress: Told how many of how many spans and exchanges are written, again and again.
 
     Returns:
         The runs, in the order of the file.
@@ -113,15 +115,24 @@ def arrive(
     Raises:
         StoreError: One of them could not be written; none is left.
     """
-    landing = Landing(store, origin.file, origin.digest, who, policy, clock, entropy)
+    waiting = list(found)
+    total = sum(_size(each) for each in waiting)
+    done = 0
+
+    def written(more: int) -> None:
+        nonlocal done
+        done = min(done + more, total)
+        progress(done, total)
+
+    landing = Landing(store, origin.file, origin.digest, who, policy, clock, entropy, written)
     arrived: list[Arrival] = []
     seen: Counter[str] = Counter()
     try:
-        waiting = list(found)
         for left, each in zip(reversed(range(len(waiting))), waiting, strict=True):
             if isinstance(each, Trace):
                 known, earlier = landing.known(each)
                 arrived.append(Arrival(known, False) if known else Arrival(landing.land(each, left, earlier=earlier)))
+                written(_size(each) if known else 0)
                 continue
             digest = each.digest()
             seen[digest] += 1
@@ -129,11 +140,12 @@ def arrive(
             there = _known(store, digest)
             if there is not None:
                 arrived.append(Arrival(there, False))
+                written(_size(each))
                 continue
             run = _begun(each, origin, who, policy, clock, entropy)
             run = replace(run, tags={TAG: digest, **run.tags})
             arrived.append(Arrival(run))
-            arrived[-1] = Arrival(_write(store, run, each, policy))
+            arrived[-1] = Arrival(_write(store, run, each, policy, written))
     except BaseException:
         for arrival in arrived:
             if arrival.new:
@@ -141,6 +153,11 @@ def arrive(
                     store.delete(arrival.run)
         raise
     return arrived
+
+
+def _size(found: Found | Trace) -> int:
+    """How many events there are to write."""
+    return found.spans if isinstance(found, Trace) else len(found.exchanges)
 
 
 def _known(store: Store, digest: str) -> Run | None:
@@ -189,7 +206,7 @@ def _begun(found: Found, origin: Origin, who: Who, policy: Policy, clock: Clock,
     )
 
 
-def _write(store: Store, run: Run, found: Found, policy: Policy) -> Run:
+def _write(store: Store, run: Run, found: Found, policy: Policy, written: Callable[[int], object]) -> Run:
     """Write one run from its beginning to its end."""
     secrets = run.environment["env_secret"]
     redactor = make_redactor(run.id, policy, known=Known(os.environ, secrets, fields=policy.redact))
@@ -206,6 +223,7 @@ def _write(store: Store, run: Run, found: Found, policy: Policy) -> Run:
             batch += redactor.clean(record)
             if len(batch) >= _BATCH:
                 log.write(batch)
+                written(sum(isinstance(each, CallIssued) for each in batch))
                 batch = []
         batch += redactor.flush()
         for record in _read(readings, redactor):

@@ -7,7 +7,7 @@ in the store already, with the same content, is that run.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -60,6 +60,10 @@ _KINDS: Final[Mapping[Sort, tuple[Kind, Effect, str]]] = {
 }
 
 
+def untold(*_: int) -> None:
+    """How far an import is, where no command shows it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Landing:
     """How traces become runs.
@@ -70,6 +74,7 @@ class Landing:
         who: Whose runs they are to be, as far as the traces do not say, and their tags.
         policy: What may be kept and how.
         clock, entropy: For the runs' own identity.
+        written: Told how many more events are in the store.
     """
 
     store: Store
@@ -79,6 +84,7 @@ class Landing:
     policy: Policy
     clock: Clock
     entropy: Entropy
+    written: Callable[[int], object] = untold
 
     def known(self, trace: Trace) -> tuple[Run | None, bool]:
         """The run that a trace has become before; and whether another one was made of a trace with its id."""
@@ -127,6 +133,7 @@ class Landing:
         for some in _batches(tally.seen(_records(run, trace))):
             if batch:  # the last one is written with the end of the run
                 log.write(batch)
+                self.written(sum(isinstance(each, CallIssued) for each in batch))
             redactor.foresee(some)
             batch = [cleaned for record in some for cleaned in redactor.clean(record)]
         batch += redactor.flush()
@@ -140,6 +147,7 @@ class Landing:
         )
         batch += redactor.clean(RunClosed(ended))
         log.write(batch, durable=True)
+        self.written(sum(isinstance(each, CallIssued) for each in batch))
         return ended
 
     def _begun(self, trace: Trace, left: int, earlier: bool) -> Run:

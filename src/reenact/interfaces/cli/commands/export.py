@@ -17,6 +17,7 @@ from reenact.facts.policy import OTEL_CONTENTS, OTEL_DIALECTS, Policy
 from reenact.facts.settings import policy_of
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.opening import bundle_of, opened
+from reenact.interfaces.cli.progress import Working
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interop.formats import SPANS, WRITERS, Written, spans, write
 from reenact.interop.otlp.exporters import Sent
@@ -102,7 +103,8 @@ def command(
         return
     with opened(shell) as store:
         run = store.run(whole_run(ref))
-        written = write(form, store.open(run), as_json=output is not None and output.suffix == ".json")
+        with Working(f"writing {counted(run.totals.events, 'event')} as {form}"):
+            written = write(form, store.open(run), as_json=output is not None and output.suffix == ".json")
     if output is None:
         shell.raw(written.data)
     else:
@@ -117,11 +119,14 @@ def _report(shell: Shell, ref: str, other: str | None, output: Path | None) -> N
         stores = {bundle_of(each): opening.enter_context(opened(shell, each)) for each in refs}
         found = [(stores[bundle_of(each)], whole_run(each)) for each in refs]
         recordings = [store.open(store.run(run)) for store, run in found]
-        if len(recordings) > 1:
-            text = comparison_report(compare_all(recordings)[0])
-        else:
-            models = recordings[0].run.totals.models
-            text = run_report(recordings[0], run_cost(recordings[0], prices() if models else None), rules_in_force())
+        many = sum(each.run.totals.events for each in recordings)
+        with Working(f"reporting {counted(many, 'event')}"):
+            if len(recordings) > 1:
+                text = comparison_report(compare_all(recordings)[0])
+            else:
+                models = recordings[0].run.totals.models
+                cost = run_cost(recordings[0], prices() if models else None)
+                text = run_report(recordings[0], cost, rules_in_force())
     data = text.encode("utf-8", "backslashreplace")
     if output is None:
         shell.raw(data)
@@ -144,7 +149,8 @@ def _trace(shell: Shell, ref: str, output: Path | None, policy: Policy) -> None:
     to = target(policy.otel_endpoint) if output is None else None
     with opened(shell) as store:
         run = store.run(whole_run(ref))
-        made = spans(store.open(run), policy)
+        with Working(f"making spans of {counted(run.totals.events, 'event')}"):
+            made = spans(store.open(run), policy)
     if to is not None:
         try:
             (sent := Sent(to))([made.batch])

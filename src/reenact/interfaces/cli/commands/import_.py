@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from reenact.facts.traced import is_traced, trace_of
 from reenact.facts.typed import typed
 from reenact.interfaces.cli.arguments import fields, pairs
 from reenact.interfaces.cli.opening import opened
-from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.progress import Reading, Working
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interop.arriving import Arrival, arrive
 from reenact.interop.exchanges import Found
@@ -94,8 +95,13 @@ def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Seque
     who = Who(agent, tags=pairs(tag))
     with opened(shell) as store:
         policy = policy_of(load_settings())
-        with Working(f"importing {counted(len(found), 'run')}"):
-            arrivals = arrive(store, found, origin, who=who, policy=policy, clock=CLOCK, entropy=ENTROPY)
+        how_far = Reading()
+        of_traces = any(isinstance(each, Trace) for each in found)
+        told = partial(how_far.at, f"reenact: importing {'spans' if of_traces else 'exchanges'}")
+        try:
+            arrivals = arrive(store, found, origin, who=who, policy=policy, clock=CLOCK, entropy=ENTROPY, progress=told)
+        finally:
+            how_far.end()
     for arrival in arrivals:
         _arrived(shell, arrival)
     _left(shell, found)
