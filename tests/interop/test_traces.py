@@ -225,6 +225,17 @@ def test_the_original_of_a_trace_imports_as_that_trace(bring: Bring, store: Stor
 # --- spans that disagree ------------------------------------------------------------------------------------------
 
 
+def test_a_document_of_one_trace_is_kept_as_it_came_beside_those_of_others(bring: Bring, store: Store) -> None:
+    alone = json.dumps(json.loads(text(agent(), chat(2, parent=1))), indent=1).replace("\n", "")
+    mixed = text(span(3, "one"), span(4, "other", trace="a" * 32))
+    first, second = bring("otlp", alone + "\n" + mixed + "\n")
+    for run, whole in ((first, True), (second, False)):
+        (*_, original) = store.open(run).events()
+        body = store.payload(original.answer)  # type: ignore[arg-type]  # there is one
+        assert ((alone + "\n").encode() in body) is whole
+        assert body.count(b"\n") == 1 + whole and (mixed + "\n").encode() not in body
+
+
 def test_spans_of_one_call_are_one_event(bring: Bring, store: Store) -> None:
     inner = {"gen_ai.input.messages": None, "gen_ai.usage.reasoning.output_tokens": 3}
     inner |= {"gen_ai.response.id": "chatcmpl-2"}

@@ -41,6 +41,7 @@ class Columns:
         key: What names the call beside the span, as a number.
         content: A digest of all of it.
         documents: Where each document stands: its first byte, its size, its number in the file.
+        pieces: How many spans and records each of them holds, those that cannot be read too.
     """
 
     place: array[int] = field(default_factory=lambda: array("I"))
@@ -55,6 +56,7 @@ class Columns:
     documents: tuple[array[int], array[int], array[int]] = field(
         default_factory=lambda: (array("Q"), array("Q"), array("I"))
     )
+    pieces: array[int] = field(default_factory=lambda: array("I"))
 
     def add_document(self, place: Place) -> int:
         """A document; gives its number among those that could be read."""

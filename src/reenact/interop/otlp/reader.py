@@ -123,6 +123,7 @@ def _look(found: _File, file: BinaryIO) -> None:
                 _saw(found, nth, span)
             except (RecursionError, ValueError, TypeError, AttributeError, KeyError) as error:
                 found.leave(f"{name}, {layout.piece} {nth + 1}: it cannot be told ({type(error).__name__})")
+        columns.pieces.append(nth + 1)
         if nth < 0:
             found.leave(Left(name, f"it holds no {layout.piece} ({held_by(document)})"))
 
@@ -401,8 +402,8 @@ def _call(name: str, arguments: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Documents:
-    """The documents that a trace came in: as they are where the file holds no other trace, else each as a line of JSON
-    with what is of the trace alone."""
+    """The documents that a trace came in: as they are where they hold nothing of another trace, else each as a line of
+    JSON with what is of the trace alone."""
 
     found: _File
     trace: Found
@@ -413,7 +414,7 @@ class _Documents:
         wanted = {} if alone else self._wanted()
         with found.original.open() as file:
             for number in documents_of(found.columns, self.trace):
-                if alone:
+                if alone or len(wanted[number]) == found.columns.pieces[number]:
                     raw = found.documents.raw(file, found.columns.document(number))
                     yield line(_document(found, number)) if raw is None else raw
                     continue
