@@ -183,7 +183,7 @@ def test_the_curve_of_the_like_has_a_bar_a_day(monkeypatch: pytest.MonkeyPatch) 
     why = (Reason("history", "no messages", ()),)
     runs = [Run(id=f"r{n}", started_us=n * day, origin_us=0) for n in (9, 9, 9, 7, 1)]
     cases = [ColdCase(run, why, "ab" * 16) for run in runs]
-    cases.append(ColdCase(runs[0], why, "cd" * 16, runs[0].started_us))
+    cases.append(ColdCase(runs[0], why, "cd" * 16))
     _, head, first, second = tell_alike(cases)
     assert "6 cold cases, alike in 2 groups" in head
     assert first.startswith("abababab  5 runs  history  1970-01-02 00:00 to 1970-01-10 00:00  by day ")
