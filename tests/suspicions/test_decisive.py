@@ -78,8 +78,8 @@ def test_what_healthy_runs_never_do_is_strange_from_three_of_them_on() -> None:
     healthy = [profile(fine)] * 3
     assert unheard_of(fine, healthy) == {}
     assert unheard_of(wrong, healthy) == {
-        1: "find gives nothing in none of 3 healthy runs",
-        3: "pay comes after pay in none of 3 healthy runs",
+        1: "find gives nothing (in none of 3 healthy runs)",
+        3: "pay comes after pay (in none of 3 healthy runs)",
     }
     assert unheard_of(wrong, healthy[:2]) == {}
     assert ranked(wrong, (), healthy)[0].event == 1
@@ -169,7 +169,7 @@ def judge() -> Iterator[tuple[str, list[Any]]]:
 
 def test_show_ends_a_failed_run_with_a_hint_and_a_healthy_one_without(desk: Desk) -> None:
     shown = desk.run("reenact", "show", "@failed", more={"COLUMNS": "140"}).out.decode()
-    assert "  hint      look at #3 first: the last step before the exception; price gives nothing in none of 3" in shown
+    assert "  hint      look at #3 first: the last step before the exception; price gives nothing (in " in shown
     assert b"hint" not in desk.run("reenact", "show", "@~1").out
     (desk.folder / "short.py").write_text(AGENT.replace('("cup", "jug", "pan")', "()"))
     assert desk.run("python", "short.py", "lamp").code == 1

@@ -41,7 +41,7 @@ def unheard_of(course: Course, healthy: Sequence[Profile]) -> dict[int, str]:
     for event, features in _walk(course):
         why = next((why for feature, why in features if feature not in known), "")
         if why and event not in found:
-            found[event] = f"{why} in none of {len(healthy)} healthy runs"
+            found[event] = f"{why} (in none of {len(healthy)} healthy runs)"
     return found
 
 
@@ -73,7 +73,7 @@ def _name(act: Act) -> str:
 def _way(act: Act) -> str:
     """How a step came out."""
     if act.error:
-        return f"raises {act.error.partition(':')[0]}"
+        return f"raises {act.error.partition(':')[0].removeprefix('builtins.')}"
     if act.status is not None and act.status >= 400:
         return f"is answered {act.status}"
     if not act.answered or act.ending:
