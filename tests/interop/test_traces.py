@@ -445,6 +445,7 @@ def test_every_command_chooses_an_imported_run_by_the_time_at_which_it_began(des
         at = datetime.now(UTC) - timedelta(days=1)
         desk.reenact("mark", "yesterday", "--at", f"{at:%Y-%m-%dT%H:%MZ}")
         assert json.loads(desk.reenact("--json", "ls").out)["period"] == "before yesterday"
+        assert b"yesterday" not in desk.reenact("ls").out, "it stands where it came, not behind the line of the mark"
 
 
 def _runs(command: str, lines: list[dict[str, Any]]) -> int:

@@ -213,7 +213,9 @@ def _tell_plan(
 def _members(chosen: Chosen) -> str:
     group = chosen.group
     every, cold = len(group.members), group.cold
-    told = f"{len(chosen.members)} of {counted(every, 'run')} {'is' if len(chosen.members) == 1 else 'are'} tried"
+    told = (
+        f"{len(chosen.members)} of {counted(every, 'member')} {'is' if len(chosen.members) == 1 else 'are'} run again"
+    )
     told += f"; {cold} cannot be replayed: not tried" if cold else ""
     passed = chosen.passed
     told += f"; {len(passed)} left out, the first: {safe(passed[0][1])}" if passed else ""
