@@ -69,6 +69,15 @@ def test_a_request_that_is_only_stored_says_so_and_names_what_lets_it_go(agent: 
     agent.replays_exactly()
 
 
+def test_a_refusal_also_names_the_key_that_is_missing(forks: Forks) -> None:
+    with ScriptedProvider(WORLD) as provider:
+        forks.desk.environ = {"WORLD": provider.url, "OPENAI_API_KEY": "sk-proj-" + "a1B2c3D4e5F6g7H8" * 3}
+        forks.record(AGENT.replace('api_key="k"', 'api_key=os.environ["OPENAI_API_KEY"]'))
+        forks.desk.environ["OPENAI_API_KEY"] = ""
+        refused = forks.fork(*SUNNY, status=5)["message"]
+    assert "lets it be made" in refused and "; OPENAI_API_KEY is not set, which it needs too" in refused
+
+
 def test_a_setting_says_once_that_they_may_go(agent: Forks) -> None:
     (agent.desk.folder / "reenact.toml").write_text("models_may_store = true\n")
     report = agent.fork(*SUNNY)

@@ -16,7 +16,11 @@ import pytest
 
 from reenact import open_store
 from reenact.facts.typed import typed
+from reenact.testing.expectations.verdict import Verdict
 from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.launch import Told
+from reenact.testing.goldens.running import concluded
+from reenact.timetravel.forks.report import ForkReport
 
 from .project import AGENT, ASKS_ON, FIX, Project
 
@@ -321,3 +325,17 @@ def test_a_golden_that_was_cut_is_refused_with_the_way_back(incident: Project) -
 def test_the_command_that_adds_a_golden_anew_keeps_what_was_said_of_misses() -> None:
     assert Golden("one", on_miss="live-read").again().endswith("--as one --force --on-miss live-read")
     assert "--on-miss" not in Golden("one").again(), "what is so by itself need not be said"
+
+
+def test_a_golden_whose_program_is_gone_leads_on_without_a_store(incident: Project) -> None:
+    (incident.folder / "agent.py").unlink()
+    found = incident.outcome("refunds", status=3)
+    assert "agent.py is not there any more" in found["message"]
+    assert found["message"].endswith("next: reenact show tests/goldens/refunds.reenact"), found["message"]
+
+
+def test_what_kept_a_live_call_from_being_made_is_said_whatever_the_run_had_done_by_then() -> None:
+    why = "OPENAI_API_KEY is not set, and this fork goes live"
+    report = ForkReport("run", "parent", 0, "failed", "", exit_code=3, message=why)
+    told = Told(report, used={}, boundaries=4, stale_at="", enforcement=(), run="run")
+    assert concluded(told, (Verdict(False, "calls(search) == 1"),)) == ("stale", why)

@@ -158,7 +158,7 @@ def test_a_fork_that_may_call_the_tool_gives_its_answers_and_stays_with_the_gold
     paid.on(LESS)
     said = paid.keep("allowed", *EXPECT).stderr
     fork, add = (line.strip() for line in said.partition("record its answers")[2].splitlines()[1:3])
-    assert fork.endswith(":0 --live all --allow-write pay"), fork
+    assert fork.endswith(":0 --live reads --allow-write pay"), fork
     paid.type(fork)
     fixed = str(paid.runs()[0]["run"])[-8:]
     assert "passes on today's code" in paid.type(add)

@@ -125,3 +125,5 @@ def test_what_no_parameter_declares_is_said_when_it_is_recorded_and_in_its_repla
     assert "annotate its parameter, as def undeclared(task: Task)" in kit
     replayed = desk.replay()
     assert replayed.code == 3 and b"verdict: cannot be replayed" in replayed.err and b"Traceback" not in replayed.err
+    proposed = [line for line in replayed.err.decode().splitlines() if "  next: " in line]
+    assert len(proposed) == 1 and "@" not in proposed[0], "there may be a newer run"

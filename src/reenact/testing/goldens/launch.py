@@ -27,6 +27,8 @@ from reenact.timetravel.forks.launch import keep_status
 from reenact.timetravel.forks.plan import Opening, Plan
 from reenact.timetravel.forks.report import ForkReport
 
+STALE: Final = 3
+"""What the process of a golden that was stopped for want of something ends with."""
 REFUSED: Final = 5
 """What the process of a golden that has touched the world ends with."""
 
@@ -66,7 +68,7 @@ class Told:
     @property
     def stopped(self) -> bool:
         """Whether the agent was stopped: a call without an answer, or contact with the world."""
-        return bool(self.stale_at) or self.report.exit_code == REFUSED
+        return bool(self.stale_at) or self.report.exit_code in (STALE, REFUSED)
 
 
 @dataclass(frozen=True, slots=True)

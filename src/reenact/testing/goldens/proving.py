@@ -27,7 +27,7 @@ from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Judged, Outcome
 from reenact.testing.goldens.re_enacting import first_line, parting
 from reenact.testing.goldens.refusing import no_test, not_held, not_re_enacted, not_the_same
-from reenact.testing.goldens.running import QUIET, RAISED, Manner, re_enacted, served
+from reenact.testing.goldens.running import QUIET, Manner, re_enacted, served
 from reenact.testing.goldens.seeds import alike, any_seed, under_another
 from reenact.testing.goldens.shelf import Shelf
 from reenact.timetravel.preview import safe
@@ -57,14 +57,15 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """One try: what it came to, the run that answered, and where it parts from the recorded run; or why there was
-    none."""
+    """One try: what it came to, the run that answered, where it parts from the recorded run, and the exception that
+    ended the code where that ended otherwise; or why there was none."""
 
     outcome: Outcome | None = None
     run: Run | None = None
     error: ReenactError | None = None
     replays: int = 1
     parts: str = ""
+    raised: str = ""
 
     def required(self) -> Outcome:
         if self.error is not None:
@@ -116,7 +117,8 @@ class _Tries:
             with ExitStack() as stack:
                 ran = served(stack, self._shelf, self._opened, manner, self._court)
                 parts = parting(self._opened, ran, str(self._shelf.root)) if compared else ""
-                return _Tried(ran.outcome, ran.run, replays=ran.replays, parts=parts)
+                raised = ran.report.raised if ran.report is not None and ran.outcome.status == "failed" else ""
+                return _Tried(ran.outcome, ran.run, replays=ran.replays, parts=parts, raised=raised)
         except ReenactError as error:
             return _Tried(error=error)
 
@@ -238,17 +240,15 @@ def _unproven(golden: Golden, opened: OpenGolden, then: _Tried, *, elsewhere: bo
     must_fail = bool(golden.expect) or (opened.fixed is not None and not golden.judged)
     lost = _not_held(golden, opened, outcome)
     judged = outcome.status in ("passed", "failed") and (outcome.boundaries or not golden.judged)
-    strayed = elsewhere and RAISED in outcome.message  # for want of a file that git does not keep, perhaps
+    strayed = elsewhere and then.raised  # for want of a file that git does not keep, perhaps
     if judged and lost and not strayed:
         raise not_held(golden, opened.recorded, lost)
     if judged and must_fail and outcome.status == "passed":
         raise no_test(golden, opened)
     if judged and not lost and outcome.status == ("failed" if must_fail else "passed"):
         return ""
-    first = (outcome.message or outcome.status).splitlines()[0]
-    return (
-        f"the recorded code {_COMES_TO.get(outcome.status, outcome.status)} on it: {first.replace(RAISED, 'it raised')}"
-    )
+    why = f"it raised {then.raised}" if then.raised else (outcome.message or outcome.status).splitlines()[0]
+    return f"the recorded code {_COMES_TO.get(outcome.status, outcome.status)} on it: {why}"
 
 
 def _parts(tries: _Tries, opened: OpenGolden, then: _Tried, code: IncidentCode) -> str:

@@ -30,12 +30,10 @@ def adding(golden: Golden, run: str, *options: str) -> str:
 
 
 def forking(run: str, now: Outcome) -> str:
-    """The command that lets today's code run on where the recording has no answer: a model is asked, and what else was
-    not recorded is made in the world, if a person allows it by this."""
-    live = ["model"]
-    if "--answer" in now.next_command:
-        live = ["all", "--allow-write", now.stale_at]
-    return typed(["reenact", "fork", f"{run}:0", "--live", *live])
+    """The command that lets today's code run on where the recording has no answer: what reads goes live, a model is
+    asked, and a write is made in the world, if a person allows it by this. What has an answer is not asked again."""
+    writes = ["--allow-write", now.stale_at] if "--answer" in now.next_command else []
+    return typed(["reenact", "fork", f"{run}:0", "--live", "reads", *writes])
 
 
 def no_test(golden: Golden, opened: OpenGolden) -> UsageError:

@@ -10,8 +10,10 @@ from typing import Any, Final
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
-from reenact.errors import ReenactError, StoreError
+from reenact.errors import ReenactError, StoreError, UnreplayableRun
 from reenact.facts.run import Run
+from reenact.facts.typed import typed
+from reenact.replaying.entries import ProgramGone
 from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
@@ -23,7 +25,7 @@ from reenact.testing.goldens.court import Asks, GoldenCourt, judgement
 from reenact.testing.goldens.handing import SCHEME, recording_of
 from reenact.testing.goldens.here import run_here
 from reenact.testing.goldens.imports import answered_by, require_recorded
-from reenact.testing.goldens.launch import PLACE, REFUSED, Asked, Told, launch
+from reenact.testing.goldens.launch import PLACE, REFUSED, STALE, Asked, Told, launch
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome, Status, judged_of
 from reenact.testing.goldens.session import Misses
@@ -38,9 +40,6 @@ WARM_SEED = "1"
 """The hash seed of warm interpreters: each of them was tried under it when it was added."""
 
 UNTESTED: Final = "the agent's own code made no call: nothing of it was tested"
-
-RAISED: Final = "today's code raised"
-"""How a message begins of code that ended otherwise than it did then, by an exception."""
 
 _BY_CODE: Final[Mapping[int, Status]] = {3: "stale", 4: "broken", 5: "refused"}
 
@@ -141,8 +140,18 @@ def running(shelf: Shelf, name: str, manner: Manner = Manner()) -> Iterator[Ran]
             manner = manner.of(opened)
             ran = served(stack, shelf, opened, manner)
         except ReenactError as error:
-            ran = Ran(Outcome(name, shelf.shown(path), status_of(error), message=str(error)))
+            told = _gone(error, shelf.shown(path)) if isinstance(error, ProgramGone) else error
+            ran = Ran(Outcome(name, shelf.shown(path), status_of(error), message=str(told)))
         yield replace(ran, outcome=replace(ran.outcome, name=name, duration_us=CLOCK.mono_us() - started_us))
+
+
+def _gone(error: ProgramGone, file: str) -> UnreplayableRun:
+    """A golden is run from its file: there may be no store that has its run, to name another program in."""
+    return UnreplayableRun(
+        error.message,
+        cause="the program was moved or removed since: put it back, or make the golden of a newer run",
+        next_command=typed(["reenact", "show", file]),
+    )
 
 
 def served(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner, court: GoldenCourt | None = None) -> Ran:
@@ -302,7 +311,7 @@ def concluded(told: Told, verdicts: tuple[Verdict, ...], unjudged: str = "") -> 
         unjudged: Why the opinion of a model that judges is missing; empty where none is.
     """
     report = told.report
-    if told.stale_at:
+    if told.stale_at or report.exit_code == STALE:  # such as a call that goes live, for which no key is set
         return "stale", report.message
     if report.exit_code == REFUSED:
         return "refused", report.message
@@ -314,13 +323,13 @@ def concluded(told: Told, verdicts: tuple[Verdict, ...], unjudged: str = "") -> 
         stopped = report.message if report.divergence is not None else ""
         return ("stale" if unjudged else "failed"), _lines(ended, stopped, unjudged, *failed)
     if report.exit_code:
-        return ("stale" if report.exit_code == 3 else "failed"), _lines(ended, report.message)
+        return "failed", _lines(ended, report.message)
     return "passed", ""
 
 
 def raised_by(report: ForkReport | Report) -> str:
     """The exception that has ended today's code, in words; empty where that ended otherwise, or as it did then."""
-    return f"{RAISED} {report.raised}" if report.raised else ""
+    return f"today's code raised {report.raised}" if report.raised else ""
 
 
 def _lines(*texts: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from reenact.abc.store import Recording, Store
 from reenact.errors import EffectInDoubt, EventNotFound, RunNotFound
-from reenact.facts.call import Call, EndKind, Kind, Outcome, Stream, Value
+from reenact.facts.call import Call, EndKind, Failure, Kind, Outcome, Stream, Value
 from reenact.facts.effects import UNMADE, Claim, Identities, acts, root_of
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
@@ -119,7 +119,8 @@ class Ledger:
             return Standing(claim, None, b"", f"it was begun as {place}, and how it ended is not known", undone)
         parts = recording.parts(event.number) if isinstance(outcome, Stream) else ()
         body = b"".join(data for _, _, data in parts) or recording.body(event.answer)
-        return Standing(claim, outcome, body, f"{MADE} {place}", _is_undone(recording, event, body))
+        failed = ", and failed there" if isinstance(outcome, Failure) else ""
+        return Standing(claim, outcome, body, f"{MADE} {place}{failed}", _is_undone(recording, event, body))
 
 
 def _is_open(outcome: Stream) -> bool:

@@ -593,6 +593,9 @@ class ForkSession(StoppingSession):
         if error is not None:
             raise self.stopped(lane, call, error, error.message)
 
+    def _lacks(self, call: Call) -> str:
+        return self._keys.missing(call)
+
     def _where_it_goes(self, call: Call) -> Call:
         """A call with the address that it is sent to today; one that cannot be sent there is told of."""
         url = str(call.head.get("url") or "")

@@ -42,7 +42,13 @@ class StoppingSession(KeepingSession):
     def _refused(self, lane: Lane, call: Call, why: str, found: Found) -> Halt:
         """The fork stops at a call that it may not make."""
         error = refused_call(self.recording, self.plan, call, found, why, self._instead(call, found))
+        if lacks := self._lacks(call):
+            error.cause += f"; {lacks} is not set, which it needs too"
         return self.stopped(lane, call, error, why)
+
+    def _lacks(self, call: Call) -> str:
+        """The variable of a key that a call would need besides, were it allowed; empty where it has what it needs."""
+        return ""
 
     def _instead(self, call: Call, found: Found) -> str:
         """What leads on: the fork that may ask, where that changes nothing; else what shows the recorded call."""
