@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from reenact.facts.call import Call, Effect, Kind
+from reenact.facts.ids import tail
 from reenact.testing import ScriptedProvider
 from reenact.testing.provider import Rule, Script, ToolUse, When
 from reenact.timetravel.forks.allowing import tools_in
@@ -146,3 +147,30 @@ StructuredTool(func=print, name="six")
 def seven(): ...
 """
     assert {"one", "three", "two", "four", "six"} == set(tools_in(ast.parse(code)))
+
+
+PAYS = """
+import reenact
+
+@reenact.tool(effect="read")
+def look():
+    return 1
+
+@reenact.tool
+def pay(amount):
+    raise ValueError("no money")
+
+if look() == 2:
+    pay(1)
+"""
+
+
+def test_a_write_that_failed_in_an_earlier_fork_is_said_to_have_failed(forks: Forks) -> None:
+    assert forks.record(PAYS) == ""
+    told = []
+    for _ in range(2):
+        report = forks.fork("look#1", "--result", "look#1=2", "--allow-write", "pay")
+        told += [(report["run"], each["why"]) for each in report["answers"] if each["name"] == "pay"]
+    (first, _), (_, why) = told
+    assert why.startswith(f"it was made as event 1 of run {tail(first)}, and failed there"), why
+    assert f"`reenact resume {tail(first)} --settle retry` makes it again" in why

@@ -17,7 +17,7 @@ from reenact.facts.call import Call, EndKind, Failure, Kind, Outcome, Stream, Va
 from reenact.facts.effects import UNMADE, Claim, Identities, acts, root_of
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
-from reenact.facts.run import Run, Status
+from reenact.facts.run import Run, Status, run_failed
 from reenact.seams.databases.statements import ends_with
 from reenact.timetravel.forks.again import again
 from reenact.timetravel.forks.course import MADE
@@ -120,6 +120,8 @@ class Ledger:
         parts = recording.parts(event.number) if isinstance(outcome, Stream) else ()
         body = b"".join(data for _, _, data in parts) or recording.body(event.answer)
         failed = ", and failed there" if isinstance(outcome, Failure) else ""
+        if failed and run_failed(recording.run):  # else the code went on after it, and there is nothing to go on with
+            failed += f"; `reenact resume {tail(claim.run)} --settle retry` makes it again"
         return Standing(claim, outcome, body, f"{MADE} {place}{failed}", _is_undone(recording, event, body))
 
 
