@@ -8,7 +8,7 @@ PYTEST_ARGS ?=
 SPREAD ?= -n auto --maxprocesses 4 --dist loadfile
 RUN := .venv/bin/python
 
-.PHONY: help demo environments test test-long across sweep bench canary release lint docs-check docs locks clean
+.PHONY: help demo environments test test-long across sweep bench canary release site lint docs-check docs locks clean
 
 help:
 	@echo "make demo        record two failing agents, take the network away, re-enact both failures (80 s, then 20)"
@@ -17,6 +17,7 @@ help:
 	@echo "make across      what depends on the interpreter, on every other Python that is found"
 	@echo "make lint        ruff, mypy --strict, and the import contract"
 	@echo "make docs-check  the documents' examples run, the reference pages are current"
+	@echo "make site        the documents as a site, with search, in out/site"
 	@echo "make bench       what it costs, side by side with its neighbours, as ratios"
 	@echo "make canary      the newest SDKs in fresh environments: is a call through each still captured?"
 	@echo "make release     build the wheel and the sdist; install and use each with every extra, by pip and by uv"
@@ -58,6 +59,12 @@ bench:
 # Not part of `make test`: it asks the package source for the newest of everything. Exit status 3 is an outage there.
 canary:
 	@"$(PYTHON)" -m canary $(CANARY_ARGS)
+
+# In an environment of its own: no test needs it. A warning is an error, such as a link that leads nowhere.
+site:
+	@"$(PYTHON)" scripts/environment.py .venv-site site
+	.venv-site/bin/python -m sphinx -q -W --keep-going -c docs -b html . out/site
+	@echo "out/site/docs/index.html"
 
 # Not part of `make test` either: it asks the package source for what each extra needs.
 release:
