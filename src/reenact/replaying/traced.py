@@ -281,10 +281,12 @@ def argument_data(body: bytes) -> Json:
 def agree(told: Json, given: Json, defaults: Iterable[str]) -> bool:
     """Whether the arguments that a trace tells are those of a call; what it leaves out has its default value.
 
-    A tool of one argument may be told by that alone.
+    A tool of one argument may be told by that alone, and arguments in the order of its parameters (``args``).
     """
     if told is None or not isinstance(given, Mapping):
         return False
+    if isinstance(told, Mapping) and set(told) == {"args", "kwargs"} and isinstance(told["args"], list):
+        told = {**dict(zip(given, told["args"], strict=False)), **(told["kwargs"] or {})}
     if not isinstance(told, Mapping):
         own = [value for name, value in given.items() if name not in set(defaults)] or list(given.values())
         return len(own) == 1 and told in (own[0], str(own[0]))

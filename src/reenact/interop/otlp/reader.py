@@ -348,7 +348,10 @@ class _Pending:
         """An item has happened: what it asks for waits for an answer."""
         if item.sort is Sort.TOOL:
             if not item.call_id:
-                call = _call(item.name, item.asked)
+                asked = item.asked
+                if isinstance(asked, Mapping) and set(asked) == {"args", "kwargs"}:
+                    asked = _values(asked["args"], asked["kwargs"])
+                call = _call(item.name, asked)
                 self._made[call] = self._made.get(call, 0) + 1
             return
         for call in item.reading.tool_calls if item.reading is not None else ():
@@ -367,8 +370,9 @@ class _Pending:
                 if call is None or self._has_span(short(str(result["id"]))):
                     continue
                 name, arguments = str(call.get("name") or ""), opened(call.get("arguments"))
-                same = _call(name, arguments)
-                if self._made.get(same):
+                told = (arguments, _values((), arguments))
+                same = next((each for each in (_call(name, said) for said in told) if self._made.get(each)), "")
+                if same:
                     self._made[same] -= 1
                     continue
                 yield _recovered(name, arguments, result, item.dialect)
@@ -394,6 +398,12 @@ def _recovered(name: str, arguments: Json, result: Mapping[str, Json], dialect: 
         grades=grades,
         dialect=dialect,
     )
+
+
+def _values(args: Json, kwargs: Json) -> list[Json]:
+    """Arguments without their names, where some of them are told by their place."""
+    named = opened(kwargs)
+    return [*(args if isinstance(args, list) else ()), *(named.values() if isinstance(named, Mapping) else ())]
 
 
 def _call(name: str, arguments: Json) -> str:
