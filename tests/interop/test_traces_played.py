@@ -348,12 +348,13 @@ def tried(*attempts: dict[str, Any], **more: Any) -> str:
     wanted = wants(*(more.get("wants") or [("call_9", {"order": 7})]))
     busy = {"error.type": "503", "gen_ai.output.messages": None, "gen_ai.input.messages": json.dumps(ASKED)}
     then = [*ASKED, wanted, gave("call_9", {"state": "lost"})]
+    last = more.get("last", "It is lost.")
     return text(
         agent(),
         chat(2, 1, says=busy, error="busy"),
         model(3, ASKED, wanted),
         *attempts,
-        model(9, then, "It is lost."),
+        model(9, then, last),
     )
 
 
@@ -367,6 +368,19 @@ def test_a_call_that_was_tried_again_is_one_call(bring: Bring, store: Store, ids
     replayed = played(store, bring, tried(*attempts), persists)
     assert (replayed.output, replayed.verdict, replayed.unused) == ("It is lost.", "same", 0)
     assert replayed.matched == 5
+
+
+def test_a_call_that_a_model_asks_for_later_is_no_attempt(bring: Bring, store: Store) -> None:
+    again = {**wants(("call_12", {"order": 7})), "finish_reason": "tool_calls"}
+
+    def looks() -> str:
+        asked(SAID)
+        with pytest.raises(ConnectionError):
+            find_order(7)
+        return find_order(7)["state"]
+
+    replayed = played(store, bring, tried(failed(4, says=NO_ID), tool(6, 1, says=NO_ID), last=again), looks)
+    assert replayed.output == "lost"
 
 
 @pytest.mark.parametrize(

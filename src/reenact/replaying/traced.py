@@ -92,8 +92,8 @@ class TracedMatcher:
         self._answer = answer
         self._models: dict[int, _Model] = {}
         self._tools: dict[int, _Tool] = {}
-        self._wanted: list[tuple[str, Json]] = []
-        """The calls of tools that the models asked for: name and arguments."""
+        self._wanted: list[tuple[int, str, Json]] = []
+        """The calls of tools that the models asked for: number of the model call, name and arguments."""
         self._used: set[int] = set()
         self._parents: dict[int, int | None] = {}
         self._read = False
@@ -121,7 +121,7 @@ class TracedMatcher:
                 if not isinstance(call, Mapping):
                     continue
                 arguments = data_of(call.get("arguments"))
-                self._wanted.append((str(call.get("name") or ""), arguments))
+                self._wanted.append((event.number, str(call.get("name") or ""), arguments))
                 if call.get("id"):
                     asked[str(call["id"])] = event.number, arguments
         for event in events:
@@ -223,12 +223,13 @@ class TracedMatcher:
 
     def _is_one_call(self, calls: list[_Tool], given: Json, defaults: Iterable[str]) -> bool:
         """Whether calls of a tool are attempts at one: each but the last failed before the next began, and all have one
-        id, or no model asked for a second one."""
+        id, or no model had asked for a second one."""
         events = [each.event for each in calls]
         if not all(isinstance(one.outcome, Failure) and _is_over(one, then) for one, then in pairwise(events)):
             return False
         ids = {event.call.ordinal for event in events}
-        wanted = [name for name, told in self._wanted if name == events[0].name and agree(told, given, defaults)]
+        before = [(name, told) for at, name, told in self._wanted if at < events[-1].number]
+        wanted = [name for name, told in before if name == events[0].name and agree(told, given, defaults)]
         return len(ids) == 1 and (None not in ids or len(wanted) == 1)
 
     # --- answers -------------------------------------------------------------------------------------------------
