@@ -8,6 +8,7 @@ import http.client
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -263,7 +264,8 @@ DEEP = '{"resourceSpans":' + "[" * 100_000 + "]" * 100_000 + "}"
         (b"{}", {"content-type": "text/xml"}, "/v1/traces", 415),
         (b"{}", {}, "/v1/metrics", 404),
         (b"", {"content-length": str(LARGEST + 1)}, "/v1/traces", 413),
-        (b"", {"transfer-encoding": "chunked"}, "/v1/traces", 411),
+        (b"", {"transfer-encoding": "gzip"}, "/v1/traces", 411),
+        (b"seven\r\n", {"transfer-encoding": "chunked"}, "/v1/traces", 400),
     ],
 )
 def test_what_is_no_request_is_refused_by_the_protocols_codes(
@@ -280,6 +282,25 @@ def test_what_is_no_request_is_refused_by_the_protocols_codes(
     assert found == status, said
     assert served.post(request(span(1))) == (200, {}), "the next one is served"
     assert len(runs(desk)) == 1
+
+
+def test_a_body_in_pieces_is_taken_and_bounded(served: Served, desk: Tried) -> None:
+    packed = gzip.compress(request(span(1), span(2, parent=1)).encode())
+    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
+    for _ in range(2):  # the connection stays, so the body was read to its end
+        pieces = [packed[:7], packed[7:9], packed[9:]]
+        connection.request("POST", "/v1/traces", iter(pieces), headers, encode_chunked=True)
+        answer = connection.getresponse()
+        assert (answer.status, answer.read()) == (200, b"{}")
+    connection.request("POST", "/v1/traces", (b" " * (1 << 20) for _ in range(66)), headers, encode_chunked=True)
+    assert connection.getresponse().status == 413
+    connection.close()
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as cut:
+        cut.sendall(b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{}")
+        cut.shutdown(socket.SHUT_WR)
+        assert cut.makefile("rb").readline().split()[1] == b"400"
+    assert sorted(steps(desk)) == ["step 1", "step 2"]
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(served: Served) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -44,6 +45,9 @@ METRICS_MEDIA: Final = "text/plain; version=0.0.4; charset=utf-8"
 _PLAIN: Final = "text/plain; charset=utf-8"
 _SMALL: Final = 1 << 20
 _PASSED_OVER: Final = 256 << 20
+_LINE: Final = 4096
+_LENGTH: Final = re.compile(rb"[0-9a-fA-F]{1,8}")
+"""How long a piece of a body is."""
 """Bytes of a refused request that are read and thrown away, at most."""
 _UNKNOWN: Final = 401
 _PATIENCE_S: Final = 30.0
@@ -189,6 +193,10 @@ def _unshown() -> Unfit:
     return Unfit(401, "UNAUTHENTICATED", "show the token: authorization: Bearer …")
 
 
+def _cut_off() -> Unfit:
+    return Unfit(400, "INVALID_ARGUMENT", "the body is cut off")
+
+
 class _Handler(BaseHTTPRequestHandler):
     """One connection."""
 
@@ -243,18 +251,52 @@ class _Handler(BaseHTTPRequestHandler):
             raise Unfit(404, "UNIMPLEMENTED", f"only {' and '.join(PATHS)} are taken here")
         if not self.desk.admits(self.headers.get("authorization", "")):
             raise _unshown()
-        if not length.isdigit():
+        in_pieces = self.headers.get("transfer-encoding", "").strip().lower() == "chunked"
+        if not length.isdigit() and not in_pieces:
             raise Unfit(411, "INVALID_ARGUMENT", "say the length of the body: content-length")
-        if int(length) > LARGEST:
+        if self._left > LARGEST and not in_pieces:
             raise too_large()
         encoding = self.headers.get("content-encoding", "")
-        with self.desk.room_for(int(length) if not encoding else LARGEST):
-            body = self.rfile.read(int(length))
-            self._left = 0
-            if len(body) < int(length):
-                raise Unfit(400, "INVALID_ARGUMENT", "the body is cut off")
+        with self.desk.room_for(LARGEST if encoding or in_pieces else self._left):
+            body = self._in_pieces() if in_pieces else self._whole()
             received = self.desk.take(unpacked(body, encoding), media, field)
         return accepted(media, field, received.rejected, received.why)
+
+    def _whole(self) -> bytes:
+        """A body of a known length."""
+        length, self._left = self._left, 0
+        body = self.rfile.read(length)
+        if len(body) < length:
+            raise _cut_off()
+        return body
+
+    def _in_pieces(self) -> bytes:
+        """A body whose length its sender does not know when it begins, as Node's exporter does with gzip."""
+        self._left = 0
+        kept, seen = bytearray(), 0
+        while left := self._length_of_piece():
+            seen += left
+            if seen > _PASSED_OVER:
+                raise too_large()
+            while left > 0:
+                data = self.rfile.read(min(left, _SMALL))
+                if not data:
+                    raise _cut_off()
+                left -= len(data)
+                if len(kept) <= LARGEST:  # what is beyond is read, so that its sender hears why
+                    kept += data
+            self.rfile.readline(_LINE)
+        while self.rfile.readline(_LINE).strip() and seen < _PASSED_OVER:  # fields behind the body say nothing here
+            seen += _LINE
+        if len(kept) > LARGEST:
+            raise too_large()
+        return bytes(kept)
+
+    def _length_of_piece(self) -> int:
+        said = self.rfile.readline(_LINE).partition(b";")[0].strip()
+        if not _LENGTH.fullmatch(said):
+            raise _cut_off()
+        return int(said, 16)
 
     def _answer(self, status: int, media: str, body: bytes) -> None:
         try:
