@@ -318,6 +318,24 @@ def test_a_fork_names_the_file_that_was_not_there_when_the_run_began(world: Worl
     assert recorded.stdout.splitlines()[0] in forked.stdout
 
 
+def test_a_fork_whose_change_has_changed_nothing_names_the_file(world: World) -> None:
+    """The code asks something else at the branching event, because it has read what the run itself has written."""
+    (world.folder / "count.txt").write_text("1", encoding="utf-8")
+    world.record(
+        ASK
+        + """
+ask("hello")
+number = int(open("count.txt").read())
+print(ask("turn %d" % number))
+with open("count.txt", "w") as file:
+    file.write(str(number + 1))
+"""
+    )
+    forked = world.reenact("fork", "@:1", "--result", '1="x"')
+    assert forked.returncode == 1 and "its change has changed nothing" in forked.stderr, forked.stderr
+    assert "the file count.txt is not as it was when the run began" in forked.stderr, forked.stderr
+
+
 IN_PROCESS = """
 import os, sys
 import reenact

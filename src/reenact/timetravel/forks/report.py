@@ -128,6 +128,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
     elif unasked := [] if plan.resume else sorted(plan.answered - session.changed.keys()):
         name = session.recording.event(unasked[0]).call.name
         code, message = 1, f"event {unasked[0]} ({name}) was not asked again as it was: its change has changed nothing"
+    amiss = session.changed_inputs() if code == 1 and diverged is None else ()  # a divergence names them
     report = ForkReport(
         run=run.id,
         parent=session.run.id,
@@ -141,7 +142,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         plumbing=session.exports.made,
         answers=tuple(answer.to_json() for answer in course.answers),
         refused=(*course.refused, *contacts),
-        remarks=(*course.remarks, *_unasked(plan, course)),
+        remarks=(*course.remarks, *_unasked(plan, course), *amiss),
         divergence=diverged.data if diverged is not None else None,
         message=message,
         doubt=session.doubt is not None,
