@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from reenact.facts.call import Kind
 from reenact.facts.record import Printed, Record
 from reenact.facts.run import Run
+from reenact.store import words
 from reenact.store.connection import connect_reading
 from reenact.store.sqlite import SqliteStore
 from reenact.store.words import Gathering, occurs
@@ -169,3 +170,15 @@ def test_words_are_found_without_the_index_too(path: Path, monkeypatch: pytest.M
         store._indexed = False
         assert [each.id for each in store.runs(text="some word")] == [run.id]
         assert [*store.runs(text="others")] == []
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["Wo_rd", "x9", "\\\\n", "\\n", '\\"', "\\u00e9", "É", "_", " ", ",", "\x00", "\x1c", "K", "-a"]
+        )
+    )
+)
+def test_words_of_plain_text_are_those_that_the_pattern_finds(parts: list[str]) -> None:
+    data = "".join(parts).encode()
+    assert words._read(data) == words._WORD.findall(words.readable(data).casefold())

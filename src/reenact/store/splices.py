@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, chain
+from operator import methodcaller
 from typing import NamedTuple
 
 from reenact.facts.alike import common_head, common_tail
@@ -30,6 +31,8 @@ _KEY = 40
 _APART = 24
 """Fewest bytes between two places by which it is found: they bound what the index takes."""
 _BEGINNINGS = re.compile(rb'[\[{,:] ?(?=["{\[])|\\n|\n')
+
+_END = methodcaller("end")
 
 Bytes = bytes | bytearray
 
@@ -215,6 +218,4 @@ def joined(pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def _beginnings(text: bytes, start: int, end: int) -> Iterable[int]:
-    yield start
-    for found in _BEGINNINGS.finditer(text, start, end):
-        yield found.end()
+    return chain((start,), map(_END, _BEGINNINGS.finditer(text, start, end)))
