@@ -36,6 +36,10 @@ class Saying:
         name = tail(self._run.id)
         return f"reenact show {name}:{event}" if event is not None else f"reenact show {name}"
 
+    def of_run(self, command: str) -> str:
+        """A command about the run: what decodes a value knows no run, and names the last one."""
+        return " ".join(tail(self._run.id) if word == "@" else word for word in command.split(" "))
+
     def miss(self, miss: Miss, call: Call, path: str) -> Divergence:
         """A call in the lane at ``path`` that no recorded one answers."""
         nearest = miss.nearest

@@ -32,7 +32,6 @@ from reenact.facts.event import Event, node_of
 from reenact.facts.exporters import Endpoint
 from reenact.facts.file_notes import NOTE as FILE
 from reenact.facts.growing import Growth, Proof
-from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
@@ -363,8 +362,7 @@ class ReplaySession:
         if isinstance(error, Divergence):
             self._diverged(error)
         elif isinstance(error, UnreplayableRun):
-            words = error.next_command.split(" ")  # what decodes a value knows no run, and says the last one
-            error.next_command = " ".join(tail(self.run.id) if word == "@" else word for word in words)
+            error.next_command = self.saying.of_run(error.next_command)
             self.unreplayable.append(error)
             self._stop(Halt(error.message))
         elif isinstance(error, StoreError):
