@@ -38,7 +38,7 @@ _BEGINNINGS = {
 
 _SAYS = {"shell.next": 1, "_nothing": 2}
 """Calls whose last argument is a command to run next, and how many they take."""
-_GIVES = {"_next_command", "_next"}
+_GIVES = {"_next_command", "_next", "onward"}
 """Functions that give a command to run next."""
 _SHOWS = {"self._next", "self.next", "self.saying.next"}
 """Calls that give the command which shows an event, or its run."""
@@ -77,7 +77,7 @@ def _texts(node: ast.expr) -> Iterator[str]:
         )
     elif isinstance(node, ast.Call) and ast.unparse(node.func) in {"next", "_NEXT.get"}:
         yield from _texts(node.args[1])
-    elif isinstance(node, ast.Call) and ast.unparse(node.func) in {"_next_command", "_next"}:
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) in _GIVES:
         return  # what it gives is read where it is defined
     elif isinstance(node, ast.Call) and ast.unparse(node.func) in {*_SHOWS, "_reference", "tail"}:
         yield f"reenact show {STAND_IN}" if ast.unparse(node.func) in _SHOWS else STAND_IN

@@ -9,6 +9,7 @@ from reenact.abc.bodies import WITHHELD
 from reenact.abc.store import Recording
 from reenact.facts.call import Failure, Json, Kind, Stream
 from reenact.facts.event import Event
+from reenact.facts.ids import tail
 from reenact.interfaces.cli.shell import paint
 from reenact.timetravel import preview
 from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_of, headers_of
@@ -78,13 +79,16 @@ def comes_in(event: Event) -> bool:
     return event.kind == Kind.INPUT and event.outcome is None
 
 
-def bytes_of(event: Event) -> str:
-    """The field that says most of an event: its answer, its error, else what it asked; empty for none."""
+def onward(event: Event) -> str:
+    """The command that prints most of an event: its answer, its error, else what it asked; for none, its run's."""
+    name = f"{tail(event.run)}:{event.number}"
     if isinstance(event.outcome, Failure):
-        return "result"
+        return f"reenact cat {name}.result"
     if event.answer is not None and event.answer.size:
-        return "response.body"
-    return "request.body" if event.request is not None and event.request.size else ""
+        return f"reenact cat {name}.response.body"
+    if event.request is not None and event.request.size:
+        return f"reenact cat {name}.request.body"
+    return f"reenact show {tail(event.run)}"
 
 
 def _one_word(event: Event) -> str:

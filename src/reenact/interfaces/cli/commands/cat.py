@@ -11,9 +11,8 @@ import click
 from reenact.errors import UsageError
 from reenact.facts.call import Json, Stream
 from reenact.facts.event import Event
-from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import reference
-from reenact.interfaces.cli.detail import bytes_of
+from reenact.interfaces.cli.detail import onward
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.timetravel import pasteable
@@ -73,8 +72,7 @@ def command(ctx: click.Context, ref: str, form: str | None) -> None:
 def _empty(shell: Shell, event: Event) -> None:
     """That nothing was printed because nothing is there, and what is."""
     shell.talk(f"reenact: that part of #{event.number} is empty")
-    field = bytes_of(event)
-    shell.next(f"reenact cat {tail(event.run)}:{event.number}.{field}" if field else f"reenact show {tail(event.run)}")
+    shell.next(onward(event))
 
 
 def _headers(shell: Shell, event: Event, path: tuple[str, ...]) -> None:

@@ -22,7 +22,7 @@ from reenact.facts.phrases import counted
 from reenact.facts.run import RESEND, Run
 from reenact.facts.thinned import why_thinned
 from reenact.interfaces.cli.arguments import reference
-from reenact.interfaces.cli.detail import bytes_of, event_lines
+from reenact.interfaces.cli.detail import event_lines, onward
 from reenact.interfaces.cli.expires import Expiring
 from reenact.interfaces.cli.goldens.history import history_lines
 from reenact.interfaces.cli.opening import opened
@@ -122,8 +122,7 @@ def _event(shell: Shell, store: Store, wanted: Reference) -> None:
         )
         return
     shell.lines(event_lines(recording, event, mark_of(marks.get(event.number, ()))))
-    field, run = bytes_of(event), tail(event.run)
-    shell.next(f"reenact cat {run}:{event.number}.{field}" if field else f"reenact show {run}")
+    shell.next(onward(event))
 
 
 def _run(shell: Shell, store: Store, wanted: Reference, view: _View) -> None:
