@@ -81,13 +81,12 @@ def comes_in(event: Event) -> bool:
 
 def onward(event: Event) -> str:
     """The command that prints most of an event: its answer, its error, else what it asked; for none, its run's."""
-    name = f"{tail(event.run)}:{event.number}"
     if isinstance(event.outcome, Failure):
-        return f"reenact cat {name}.result"
+        return f"reenact cat {tail(event.run)}:{event.number}.result"
     if event.answer is not None and event.answer.size:
-        return f"reenact cat {name}.response.body"
+        return f"reenact cat {tail(event.run)}:{event.number}.response.body"
     if event.request is not None and event.request.size:
-        return f"reenact cat {name}.request.body"
+        return f"reenact cat {tail(event.run)}:{event.number}.request.body"
     return f"reenact show {tail(event.run)}"
 
 
