@@ -43,8 +43,8 @@ def test_an_agent_of_another_package_is_received_and_leads_back_to_its_recording
         "step answer",
         "  model gpt-5-2025-08-07",
         "  step settle",
-        "    tool refund  failed: ConnectionError: the bank does not answer",
-        "    tool refund  failed: ConnectionError: the bank does not answer",
+        "    tool refund  failed: the bank does not answer",
+        "    tool refund  failed: the bank does not answer",
         "    tool refund",
         "  model gpt-5-2025-08-07",
     ]
