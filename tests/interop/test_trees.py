@@ -469,10 +469,10 @@ ODD: list[Any] = [
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_no_shape_in_place_of_another_costs_the_file(bring: Bring, name: str) -> None:
+def test_no_shape_in_place_of_another_costs_the_file(bring: Bring, name: str, sweep: bool) -> None:
     form, made = MADE[name]
-    for value in ODD:
-        for odd in _altered(made, value):
+    for number, value in enumerate(ODD):
+        for odd in _altered(made, value)[0 if sweep else number % 4 :: 1 if sweep else 4]:
             try:
                 runs = bring(form, json.dumps(odd))
             except InteropError:

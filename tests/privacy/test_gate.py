@@ -389,17 +389,17 @@ def test_what_cannot_be_cleaned_is_withheld_and_never_raises(monkeypatch: pytest
 @pytest.mark.parametrize(
     "body",
     [
-        b'"key' * 2_500_000,
-        b'"password":"' * 800_000,
-        b"token=" * 1_600_000,
-        b"sk-" * 3_300_000,
-        b"eyJ" + b"a" * 10_000_000,
-        b"a" * 10_000_000,
-        b"://a:" * 2_000_000 + b"@",
-        b"-----BEGIN PRIVATE KEY-----" * 350_000,
-        b"\\" * 10_000_000,
-        b'"password":"' + b"\\" * 10_000_000,
-        b"Basic Bearer " * 700_000,
+        b'"key' * 625_000,
+        b'"password":"' * 200_000,
+        b"token=" * 400_000,
+        b"sk-" * 825_000,
+        b"eyJ" + b"a" * 2_500_000,
+        b"a" * 2_500_000,
+        b"://a:" * 500_000 + b"@",
+        b"-----BEGIN PRIVATE KEY-----" * 87_500,
+        b"\\" * 2_500_000,
+        b'"password":"' + b"\\" * 2_500_000,
+        b"Basic Bearer " * 175_000,
     ],
     ids=lambda body: body[:12].decode(),
 )
@@ -407,7 +407,7 @@ def test_hostile_input_costs_bounded_time(body: bytes) -> None:
     begun = time.process_time()
     assert cleaned(issued(body))
     assert cleaned(*streamed(body, list(range(65536, len(body), 65536))))
-    assert time.process_time() - begun < 60, "what grows with the square of these takes hours"
+    assert time.process_time() - begun < 40, "what grows with the square of these takes half an hour and more"
 
 
 def test_a_redactor_is_made_with_a_secret_of_its_own() -> None:
