@@ -106,6 +106,8 @@ def _recorded(
             court = opened.court("anew" if anew else "missing")
             outcome = outcome_of(shelf, opened, told, store.open(told.run), court)
             if outcome.status not in ("passed", "failed"):
+                if told.report.refused:
+                    outcome = replace(outcome, message=_not_kept(golden.name, outcome.message))
                 return Recorded(outcome, 0), told.stopped
             unanswered = _unanswered(told.report, store.open(told.run))
             if unanswered:
