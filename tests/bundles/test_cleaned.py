@@ -139,6 +139,7 @@ def test_a_run_without_credentials_is_handed_on_as_it_is(data: st.DataObject) ->
     [
         ("write to anna.muster@kundin.de or ANNA@kundin.de", {"e-mail address": 2}),
         ('{"text":"\\n@reenact.tool and a@b"}', {}),
+        ("+@reenact.tool\n-@pytest.mark.reenact", {}),
         ("nobody@example.com, x@host.invalid, y@localhost", {}),
         ("card 4111 1111 1111 1111 and 4111111111111112", {"card number": 1}),
         ("DE89 3704 0044 0532 0130 00, DE88370400440532013000", {"bank account": 1}),

@@ -294,6 +294,9 @@ def test_with_the_fork_that_fixed_it_a_fix_that_was_taken_back_fails(incident: P
     (run,) = [json.loads(line) for line in incident.run("ls", "--json").stdout.splitlines()]
     incident.mend(FIX)
     incident.run("fork", f"{run['run']}:0", "--live", "none")
+    told = incident.run("golden", "add", "@", "--as", "forked", "--holds", "calls(search) <= 3").stderr
+    assert f"is a fork of {run['run'][-8:]}, with what was changed in it" in told
+    incident.run("golden", "rm", "forked")
     incident.write(AGENT)
     weak = incident.run(
         *("golden", "add", run["run"], "--as", "mended", "--fixed", "@", "--expect", "calls(search) > 5"), status=2

@@ -54,6 +54,7 @@ class Added:
         code: The recorded code that it was re-enacted on, in words; empty where that is today's, or is not at hand.
         unnamed: The answers that it serves and that none of its expectations names; none where it must stay the same.
         unknown: That names in its expectations are those of no call; empty where each is one.
+        forked: That its run is a fork, of which run; empty for one that was recorded.
         printed: That what is expected of the answer is not about what the run printed; empty where it is.
     """
 
@@ -67,6 +68,7 @@ class Added:
     unnamed: tuple[Unnamed, ...] = ()
     printed: str = ""
     unknown: str = ""
+    forked: str = ""
 
 
 def add_golden(
@@ -131,9 +133,13 @@ def add_golden(
     now = replace(proof.now, name=golden.name, file=shelf.shown(path))
     left = unnamed(expressions, store.open(fixed or run)) if expressions else ()
     apart = beside(expressions, RunScope(run, lambda: store.open(run))) if expressions else ""
+    forked = ""
+    if run.parent is not None and run.relation == "fork":
+        forked = f"run {tail(run.id)} is a fork of {tail(run.parent)}, with what was changed in it"
     return Added(
-        path, proof.golden, replace(packed, path=path), now, size, len(opinions), proof.code, left, apart, unknown
-    )
+        path, proof.golden, replace(packed, path=path), now, size, len(opinions), proof.code, left, apart, unknown,
+        forked,
+    )  # fmt: skip
 
 
 def _keep_runs(store: Store, runs: Sequence[tuple[str, Run]], name: str) -> None:

@@ -191,6 +191,7 @@ def _tell(shell: Shell, shelf: Shelf, added: Added, test: str | None) -> None:
                 "unnamed": [asdict(each) for each in added.unnamed],
                 "printed": added.printed,
                 "unknown": added.unknown,
+                "forked": added.forked,
                 "removed": [place for _, place in added.packed.removed],
             }
         )
@@ -201,7 +202,7 @@ def _tell(shell: Shell, shelf: Shelf, added: Added, test: str | None) -> None:
     if now.opinions.get("judged"):
         shell.talk(f"reenact: opinions of models that judge, kept beside it: {added.opinions}")
     _tell_proof(shell, added)
-    for said in filter(None, (added.unknown, added.printed)):
+    for said in filter(None, (added.forked, added.unknown, added.printed)):
         shell.talk(f"reenact: {safe(said)}")
     if added.unnamed:
         named = "; ".join(map(str, added.unnamed[:_FEW]))
