@@ -360,7 +360,7 @@ def test_an_azure_deployment_changes_a_vector_does_not_and_what_is_kept_is_a_wri
     first, Provider.asked = Provider.asked, []
     kept = f"POST {world.desk.environ['WORLD'][7:]}/v1/responses"
     refused = world.fork(0, "--model", "gpt-5.4-nano", status=5)
-    assert f"{kept} is stored by its provider" in refused["message"]
+    assert f"{kept} is not sent: it does not say store=false, so its provider would store it" in refused["message"]
     assert [path.partition("?")[0] for path, *_ in Provider.asked] == [
         "/openai/deployments/gpt-5.4-nano/chat/completions"
     ]
