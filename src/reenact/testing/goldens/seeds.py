@@ -15,7 +15,7 @@ _OTHER: Final = "2"
 
 
 def any_seed(shelf: Shelf, opened: OpenGolden, run: Run, now: Outcome, court: GoldenCourt | None = None) -> bool:
-    """Whether it comes to the same under another hash seed; an answer that nobody has judged is another one.
+    """Whether it comes to the same under another hash seed; an answer that was not judged is another one.
 
     Args:
         shelf: Where it lies.
