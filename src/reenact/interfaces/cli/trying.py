@@ -18,7 +18,7 @@ from reenact.facts.phrases import counted
 from reenact.facts.typed import typed
 from reenact.interfaces.cli.cells import candidates_of, cells_folder, run_cells
 from reenact.interfaces.cli.goldens.add import program_of
-from reenact.interfaces.cli.shell import Shell, columns, paint
+from reenact.interfaces.cli.shell import Shell, columns, paint, wrapped
 from reenact.replaying.entries import start_of
 from reenact.replaying.launch import project_of
 from reenact.replaying.options import Options
@@ -42,7 +42,7 @@ from reenact.testing.experiments.trial import (
 )
 from reenact.timetravel.cost import prices
 from reenact.timetravel.markup import cell, code
-from reenact.timetravel.preview import amount, brief, clip, safe
+from reenact.timetravel.preview import amount, brief, safe
 from reenact.triage.groups import Group
 from reenact.triage.seen import Seen
 
@@ -336,8 +336,9 @@ def _named(runs: Sequence[Tried], fates: Sequence[Fate]) -> Iterator[str]:
     for fate in fates:
         some = [each for each in runs if each.fate is fate]
         for each in some[:_SHOWN]:
-            told = safe(each.why) or ("" if each.output is None else f"said {brief(each.output, columns())}")
-            yield clip(f"    {fate.value:<{width}}  {tail(each.run)}  {told}".rstrip(), columns())
+            head = f"    {fate.value:<{width}}  {tail(each.run)}  "
+            said = "" if each.output is None else f"said {brief(each.output, columns() - len(head) - 5)}"
+            yield from (line.rstrip() for line in wrapped(head, safe(each.why) or said, columns()))
         if len(some) > _SHOWN:
             yield f"    {fate.value:<{width}}  … and {len(some) - _SHOWN} others"
 
