@@ -18,6 +18,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import CodeType
@@ -238,7 +239,7 @@ def test_a_fault_at_the_nth_call_of_the_recorder_costs_the_recording_alone(
         print(f"\n  {error.__name__}: {fired} faults in {calm.count} calls, {len(wrong)} wrong, {len(silent)} silent")
     assert not wrong
     assert not silent
-    assert fired >= SAMPLE * 0.8
+    assert fired >= SAMPLE / 2  # the writer makes fewer calls where it is given much at once
 
 
 @pytest.mark.parametrize("method", ["ready", "settle", "at_hand", "head", "segment", "end", "dropped"])
@@ -314,3 +315,46 @@ def test_what_a_signal_handler_raises_inside_the_recorder_reaches_the_agent(
         assert recording.run.status is Status.OK
         numbers = [event.number for event in recording.events()]
         assert numbers == sorted(set(numbers)) and len(numbers) > rounds, "a call that was cut off may leave no event"
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no interval timers")
+def test_a_signal_handler_is_heard_in_what_is_done_only_at_a_first_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sweep: bool
+) -> None:
+    """Hints are read, classes are looked up, a scanner is built: code that sets right whatever fails in it."""
+    in_finalisers: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda raised: in_finalisers.append(repr(raised.object)))
+
+    def handler(number: int, frame: Any) -> None:
+        raise OutOfTime
+
+    before = signal.signal(signal.SIGALRM, handler)
+    chance = random.Random(7)
+    rounds = 800 if sweep else 150
+    arrived = 0
+    gc.collect()
+    gc.disable()
+    try:
+        with reenact.record(store=str(tmp_path / "store")):
+            for _ in range(rounds):
+
+                @dataclass
+                class Parcel:
+                    number: int
+                    inside: list[Parcel]
+
+                def weigh(parcel: Parcel, doubt: Exception) -> dict[str, list[Parcel]]:
+                    return {"parcels": [parcel]}
+
+                tool, end = reenact.tool(weigh, effect="read"), time.monotonic() + 5
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 0.00001 + chance.random() * 0.002)
+                    while time.monotonic() < end:
+                        tool(Parcel(1, []), ValueError("heavy"))
+                except OutOfTime:
+                    arrived += 1
+        assert arrived + len(in_finalisers) == rounds and len(in_finalisers) <= rounds // 20, in_finalisers
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        gc.enable()

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from reenact.facts.interruptions import let_through
+
 ENCODINGS = ("gzip", "x-gzip", "deflate", "br", "zstd")
 """The encodings this module knows."""
 
@@ -57,7 +59,8 @@ class Decoder:
             for at in range(0, len(data), _STEP):
                 try:
                     out += stage(data[at : at + _STEP])
-                except Exception:  # each library has errors of its own, and all mean the same
+                except Exception as error:  # each library has errors of its own, and all mean the same
+                    let_through(error)
                     self.damaged = True
                     break
                 if len(out) > limit:

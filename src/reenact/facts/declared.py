@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from reenact.facts.interruptions import let_through
 from reenact.facts.shapes import type_name
 
 Candidates = tuple[Any, ...]
@@ -162,11 +163,12 @@ def _resolve(cls: type) -> dict[str, Any]:
         return hints
     try:
         return typing.get_type_hints(cls)
-    except Exception:
-        pass
+    except Exception as error:
+        let_through(error)
     try:
         return {name: hint for name, hint in cls.__annotations__.items() if not isinstance(hint, str)}
-    except Exception:  # none, or computed late and failing
+    except Exception as error:  # none, or computed late and failing
+        let_through(error)
         return {}
 
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from reenact.facts import exceptions
 from reenact.facts.call import Json
 from reenact.facts.copies import RECORD, SCALAR, TUPLE, forget, shape_with
-from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.interruptions import let_through
 from reenact.facts.jsontext import writer
 from reenact.facts.large import LARGE
 from reenact.facts.scalars import INTEGER_LIMIT, WRITE, write_float, write_integer, write_text
@@ -168,14 +168,12 @@ def encode(value: object, *, sort_sets: bool = False) -> Encoded:
         if plain:
             return _make_tuple(Encoded, (_fast(value).encode(), (), ()))
     except Exception as error:  # NaN, a lone surrogate, a container changed by another thread: the slow path knows
-        if by_signal_handler(error):
-            raise
+        let_through(error)
     writer = _Writer(sort_sets)
     try:
         return Encoded(_fast(writer.part(value, 0)).encode(), tuple(writer.opaque), tuple(writer.shapes))
     except Exception as error:
-        if by_signal_handler(error):
-            raise
+        let_through(error)
         name = type_name(type(value))
         return Encoded(_fast({"~opaque": name}).encode(), (name,))
 
@@ -204,8 +202,7 @@ def encode_in_pieces(value: object) -> tuple[bytes, ...] | None:
                 return None
             found.append(piece)
     except Exception as error:  # as in ``encode``
-        if by_signal_handler(error):
-            raise
+        let_through(error)
         return None
     return (*found, closing)
 
@@ -229,8 +226,7 @@ def encode_plain(value: object) -> tuple[bytes, bytes] | None:
             return None
         return blob[_LIST_HEAD:], _fast(copy[0]).encode()
     except Exception as error:  # no plain data; NaN, a lone surrogate
-        if by_signal_handler(error):
-            raise
+        let_through(error)
         return None
 
 
@@ -255,8 +251,7 @@ def encode_part(value: object, name: str) -> Part:
             note_length(name, body)
             return Part(Encoded(body), *plain, plain=True)
     except Exception as error:
-        if by_signal_handler(error):
-            raise
+        let_through(error)
     writer = _Writer(sort_sets=True)
     try:
         body = _fast(writer.part(value, 1)).encode()
@@ -268,8 +263,7 @@ def encode_part(value: object, name: str) -> Part:
         if part is not None:
             return part
     except Exception as error:
-        if by_signal_handler(error):
-            raise
+        let_through(error)
     return Part(encode(value, sort_sets=True), 0, 0, plain=False, alike=False)
 
 
@@ -426,8 +420,7 @@ class _Writer:
         try:
             return self._compound(value, kind, depth + 1, exact)
         except Exception as error:
-            if by_signal_handler(error):
-                raise
+            let_through(error)
             return self.refuse(value)
         finally:
             self.open.discard(id(value))

@@ -14,7 +14,7 @@ from reenact.facts import exceptions
 from reenact.facts.call import ErrorFact, Json
 from reenact.facts.decoding import decode, restore_error_data
 from reenact.facts.encoding import encode
-from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.interruptions import let_through
 from reenact.facts.shapes import type_name
 
 _CODEC = "~codec"
@@ -29,8 +29,7 @@ def describe_error(error: BaseException) -> ErrorFact:
             return ErrorFact(type_name(type(error)), exceptions.text_of(error), state=encoded.body)
         return _fact(node["~error"])
     except Exception as fault:
-        if by_signal_handler(fault):
-            raise
+        let_through(fault)
         return ErrorFact(type_name(type(error)), exceptions.text_of(error))
 
 

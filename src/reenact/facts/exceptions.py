@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from reenact.errors import UnreplayableRun
-from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.interruptions import let_through
 from reenact.facts.shapes import SCRIPT, mro_of, namespace_of, type_name
 
 CHAIN_LIMIT = 16
@@ -74,7 +74,8 @@ def state_of(error: BaseException) -> dict[str, Any]:
             continue
         try:
             value = descriptor.__get__(error, cls)
-        except Exception:  # a field that was never set
+        except Exception as fault:  # a field that was never set
+            let_through(fault)
             continue
         if value is None or _is_hint(cls, name, value):
             continue
@@ -103,8 +104,7 @@ def text_of(error: BaseException) -> str:
     try:
         text = str(error)
     except Exception as fault:
-        if by_signal_handler(fault):
-            raise
+        let_through(fault)
         return f"<{type_name(type(error))} whose str() fails>"
     return str.__str__(text)
 

@@ -21,7 +21,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple, TypeGuard
 
 from reenact.facts.encoding import encode_part, encode_plain, fingerprint_of
-from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.interruptions import let_through
 
 LEAST = 16
 """Entries from which on a list is looked at from its old end; below, it is looked at whole."""
@@ -244,8 +244,7 @@ class Growth:
             try:
                 return self._looked_at(name, held, state, place)
             except Exception as error:
-                if by_signal_handler(error):
-                    raise
+                let_through(error)
                 self._give_up(name, place)
                 return None
 

@@ -19,6 +19,15 @@ def by_signal_handler(error: BaseException) -> bool:
     return signal_behind(error) is not None
 
 
+def let_through(error: BaseException) -> None:
+    """Raise ``error`` again where one of the program's signal handlers raised it: it is for the program, not for us.
+
+    The first line wherever an error of ours is set right in the agent's thread. About 50 µs, for exceptions only.
+    """
+    if by_signal_handler(error):
+        raise error
+
+
 def signal_behind(error: BaseException) -> int | None:
     """The signal whose handler has raised ``error``; None: it was raised by none."""
     codes = _handlers()

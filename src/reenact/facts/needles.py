@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
+from reenact.facts.interruptions import let_through
+
 Find = Callable[[bytes, int], int]
 """The first place of a word at or behind a place, else -1; as ``bytes.find``."""
 
@@ -43,7 +45,8 @@ class Needles:
             return text.find
         try:
             windows = self._seen(text)
-        except Exception:  # whatever the scanner cannot do is done without it
+        except Exception as error:  # whatever the scanner cannot do is done without it
+            let_through(error)
             return text.find
 
         def find(word: bytes, at: int) -> int:
@@ -74,5 +77,6 @@ def _scanner(words: tuple[bytes, ...]) -> Any:
     """A scanner for words; None where none is installed."""
     try:
         return import_module("ahocorasick_rs").BytesAhoCorasick(words)
-    except Exception:  # not installed, or not one that works here: the words are found one by one
+    except Exception as error:  # not installed, or not one that works here: the words are found one by one
+        let_through(error)
         return None

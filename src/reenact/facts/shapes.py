@@ -15,6 +15,8 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from reenact.facts.interruptions import let_through
+
 _MODULE = type.__dict__["__module__"]
 _QUALNAME = type.__dict__["__qualname__"]
 _MRO = type.__dict__["__mro__"]
@@ -61,7 +63,8 @@ def module_name(cls: type) -> str:
     """
     try:
         module = _MODULE.__get__(cls)
-    except Exception:
+    except Exception as error:
+        let_through(error)
         module = "?"
     if type(module) is not str:
         return "?"

@@ -23,7 +23,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
 from reenact.facts.copies import are_plain, copy_of, is_sound, record_of
-from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.interruptions import let_through
 from reenact.facts.jsontext import writer
 from reenact.facts.scalars import INTEGER_LIMIT
 from reenact.facts.shapes import Shape
@@ -232,8 +232,7 @@ def weave(value: Any, fits: Fits, hand: Hand | None = None) -> Woven | None:
         TypeError,
         RuntimeError,
     ) as error:  # what marshal does not take; NaN and lone surrogates
-        if by_signal_handler(error):
-            raise
+        let_through(error)
         return None
     return _joined(root, id(value)) if fits(*weight) else None
 

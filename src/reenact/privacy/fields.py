@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from reenact.facts.call import Call, End, ErrorFact, Failure, Fidelity, Json, Stream, Value
 from reenact.facts.changed import changed, changed_entry
 from reenact.facts.credentials import constant
+from reenact.facts.interruptions import let_through
 from reenact.facts.order import Delivery, Tag
 from reenact.facts.record import (
     AmbientRead,
@@ -299,8 +300,8 @@ def _tried(way: Way, value: Any, eraser: Eraser, place: tuple[type, str]) -> Any
     if way in _CLEAN and way is not Way.JSON:  # what JSON holds may be known by a name outside of it
         try:
             return _CLEAN[way](eraser, value)
-        except Exception:  # any failure to clean, a field without text is safe
-            pass
+        except Exception as error:  # any failure to clean, a field without text is safe
+            let_through(error)
     return _EMPTY.get(place, _BLANK[way])
 
 
@@ -308,5 +309,6 @@ def lane_of(eraser: Eraser, path: str) -> str:
     """The address of a lane, cleaned; where that fails a stand-in for all of it, another for another lane."""
     try:
         return eraser.lane(path)
-    except Exception:  # any failure to clean: the address as it came could hold a credential
+    except Exception as error:  # any failure to clean: the address as it came could hold a credential
+        let_through(error)
         return eraser.stand_in("w", path.encode("utf-8", "surrogatepass"), fit=False).decode()

@@ -19,6 +19,7 @@ from reenact.facts import texts
 from reenact.facts.call import Call, Failure, Fidelity, Json, Value
 from reenact.facts.credentials import RULES, Sort, constant
 from reenact.facts.growing import mark_in
+from reenact.facts.interruptions import let_through
 from reenact.facts.known import NONE, RULE, Known
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
@@ -168,6 +169,7 @@ class CredentialRedactor:
         try:
             return clean_call(self._comparing, call)
         except Exception as error:  # never raises: the call is withheld as in the recording
+            let_through(error)
             return withheld(call, _why(error), self._comparing)
 
     def outcome(self, outcome: Value | Failure) -> Value | Failure:
@@ -175,13 +177,15 @@ class CredentialRedactor:
         try:
             return clean_outcome(self._comparing, outcome)
         except Exception as error:  # never raises: the outcome is withheld as in the recording
+            let_through(error)
             return withheld(outcome, _why(error), self._comparing)
 
     def slots(self, slots: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """The same for the state of a step, by the names of its parts."""
         try:
             return clean_slots(self._comparing, slots)
-        except Exception:  # never raises, never raw: nothing of the state is compared
+        except Exception as error:  # never raises, never raw: nothing of the state is compared
+            let_through(error)
             return {}
 
     def printed(self, texts: Sequence[bytes]) -> list[bytes] | None:
@@ -199,7 +203,8 @@ class CredentialRedactor:
                 if mark == self._removed.mark:
                     break
             return found
-        except Exception:  # never raises: the outputs differ, and the difference is told without its text
+        except Exception as error:  # never raises: the outputs differ, and the difference is told without its text
+            let_through(error)
             return None
 
     def _alike(self, text: bytes) -> bytes:
@@ -231,7 +236,8 @@ class CredentialRedactor:
         """The same for JSON that people or other programs read."""
         try:
             return self._comparing.json(data)
-        except Exception:  # never raises, never raw
+        except Exception as error:  # never raises, never raw
+            let_through(error)
             return WITHHELD
 
     # -- calls --------------------------------------------------------------------------------------------------------
@@ -434,7 +440,8 @@ def _labelled(parts: list[Part[Printed]], withheld: bool) -> list[Record]:
 def _text(eraser: Eraser, text: str) -> str:
     try:
         return eraser.string(text)
-    except Exception:  # never raises, never raw
+    except Exception as error:  # never raises, never raw
+        let_through(error)
         return WITHHELD
 
 

@@ -17,7 +17,7 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
 from reenact.errors import Halt, UsageError
 from reenact.facts.call import RETURN, Call, Effect, Failure, Kind, Value
-from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.interruptions import by_signal_handler, let_through
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunClosed, RunOpened
 from reenact.facts.run import Run, Status
@@ -233,8 +233,7 @@ class RootBlock(Block):
                 capture = {**self._opened.run.capture, **evidence_of(error, self.run)}
                 self._opened.close(status, ended_us, sampled=True, error=line, files=files, capture=capture)
             except Exception as fault:  # the run has ended well or badly by itself; only its recording is cut short
-                if by_signal_handler(fault):
-                    raise
+                let_through(fault)
                 return fault
             return self._opened.session.unkept
 

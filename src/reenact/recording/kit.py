@@ -11,6 +11,7 @@ from typing import Final
 
 from reenact.facts.call import Json
 from reenact.facts.conventions import is_traceparent
+from reenact.facts.interruptions import let_through
 from reenact.seams.machine import facts as machine_facts
 from reenact.seams.setting import folder_now
 from reenact.seams.stdout import facts as stream_facts
@@ -69,5 +70,6 @@ def _current_span() -> str:
     try:
         context = trace.get_current_span().get_span_context()
         return f"00-{context.trace_id:032x}-{context.span_id:016x}-{int(context.trace_flags):02x}"
-    except Exception:  # it is the program's library, in whatever state
+    except Exception as error:  # it is the program's library, in whatever state
+        let_through(error)
         return ""

@@ -10,7 +10,7 @@ from typing import Any
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
 from reenact.facts.call import Json
-from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.interruptions import let_through
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.facts.serving import RELATION, REQUEST, credentials_of, failure_of, traceparent_of
@@ -131,8 +131,7 @@ class Requests:
             self.served += 1
             return self._opened(scope, self.served)
         except Exception as error:
-            if by_signal_handler(error):
-                raise
+            let_through(error)
             session.fault(error)
             session.gap("a request that could not be recorded", type(error).__name__)
             return None

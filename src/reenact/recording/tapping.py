@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Protocol
 
 from reenact.facts import doors
-from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.interruptions import let_through
 from reenact.facts.policy import Policy
 from reenact.facts.record import Record
 from reenact.facts.run import Run
@@ -48,7 +48,6 @@ def tap_for(run: Run, policy: Policy) -> Tap | None:
         tap: Tap | None = doors.behind(DOOR)(run, policy)
         return tap
     except Exception as error:
-        if by_signal_handler(error):
-            raise
+        let_through(error)
         print(f"reenact: no spans are made: {str(error) or type(error).__name__}", file=sys.stderr)
         return None

@@ -19,7 +19,7 @@ from reenact.abc.store import Log
 from reenact.errors import StoreBusy
 from reenact.facts.call import Value
 from reenact.facts.changed import changed
-from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.interruptions import let_through
 from reenact.facts.large import is_large
 from reenact.facts.record import CallIssued, CallSettled, Printed, Record, RunClosed, SegmentArrived
 from reenact.recording.limiting import Limits
@@ -97,8 +97,7 @@ class Receipt:
         try:
             unwritten = self._listen(door.release)
         except Exception as error:
-            if by_signal_handler(error):
-                raise
+            let_through(error)
             return
         if unwritten:
             door.acquire(timeout=timeout_s)

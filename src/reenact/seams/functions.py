@@ -19,7 +19,7 @@ from typing import Any, cast
 from reenact.errors import ReplayError, UnreplayableRun, UsageError
 from reenact.facts import shapes
 from reenact.facts.call import DEFAULTS, STATE, TOLD, Call, Effect, Failure, Json, Kind, Value
-from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.interruptions import let_through
 from reenact.facts.large import Large, in_pieces
 from reenact.facts.making import maker
 from reenact.facts.scalars import WRITE
@@ -170,8 +170,7 @@ class Seam:
             except UnreplayableRun as error:
                 found = tuple(name for name in result.shapes if name == error.facts.get("missing"))
             except Exception as error:
-                if by_signal_handler(error):
-                    raise
+                let_through(error)
                 found = ()
         self._undeclared[result.shapes] = found
         return found
@@ -272,19 +271,21 @@ def hints_of(function: Callable[..., Any], near: Mapping[str, Any] | None = None
     target: Any = function if hasattr(function, "__annotations__") else type(function).__call__
     try:
         return typing.get_type_hints(target, localns=near and dict(near))
-    except Exception:
-        pass
+    except Exception as error:
+        let_through(error)
     found: dict[str, Any] = {}
     try:
         annotations: dict[str, Any] = dict(target.__annotations__)
-    except Exception:  # annotations that are computed late, and fail
+    except Exception as error:  # annotations that are computed late, and fail
+        let_through(error)
         return found
     for name, hint in annotations.items():
         try:
             one = types.SimpleNamespace(__annotations__={name: hint})
             space = getattr(target, "__globals__", {})
             found.update(typing.get_type_hints(one, globalns=space, localns=near and dict(near)))
-        except Exception:
+        except Exception as error:
+            let_through(error)
             continue
     return found
 

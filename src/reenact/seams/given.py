@@ -10,7 +10,7 @@ from reenact.errors import UnreplayableRun
 from reenact.facts.declared import Candidates, candidates
 from reenact.facts.decoding import decode, restore
 from reenact.facts.encoding import Encoded
-from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.interruptions import let_through
 from reenact.facts.jsontext import parsed
 from reenact.seams.functions import hints_of
 
@@ -47,8 +47,7 @@ def undeclared_of(function: Callable[..., Any], arguments: Encoded) -> tuple[str
     except UnreplayableRun as error:
         return tuple(name for name in arguments.shapes if name == error.facts.get("missing"))
     except Exception as error:
-        if by_signal_handler(error):
-            raise
+        let_through(error)
     return ()
 
 

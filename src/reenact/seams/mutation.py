@@ -23,7 +23,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from reenact.facts.encoding import codec_of, encode
-from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.interruptions import let_through
 from reenact.facts.scalars import INTEGER_LIMIT, WRITE
 from reenact.facts.shapes import (
     dictionary_of,
@@ -80,8 +80,7 @@ class Look:
                 part = self._part(value)
                 self._fill(known, part)
             except Exception as error:
-                if by_signal_handler(error):
-                    raise
+                let_through(error)
                 self.unchecked.append(root)
                 for item in self.objects[known:]:
                     del self._numbers[id(item)]

@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
+from reenact.facts.interruptions import let_through
+
 _LONGEST = 80
 
 
@@ -23,6 +25,7 @@ def node_now() -> str:
         config = module.var_child_runnable_config.get()
         about = config.get("metadata") if isinstance(config, Mapping) else None
         node = about.get("langgraph_node") if isinstance(about, Mapping) else None
-    except Exception:  # another version of it: the strand has its other name
+    except Exception as error:  # another version of it: the strand has its other name
+        let_through(error)
         return ""
     return node[:_LONGEST] if isinstance(node, str) else ""

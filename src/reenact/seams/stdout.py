@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from reenact.facts.call import Json
-from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.interruptions import by_signal_handler, let_through
 from reenact.seams import descriptors
 from reenact.seams.lanes import listening
 from reenact.seams.rebinding import Rebinding
@@ -98,8 +98,7 @@ class _Told:
         try:
             on_bytes(stream, bytes(data))
         except Exception as error:
-            if by_signal_handler(error):
-                raise
+            let_through(error)
             self.on_bytes = None  # whoever listens has failed for good: the output itself goes on
 
     def unheard(self, data: Any, write: Callable[[], int]) -> int:

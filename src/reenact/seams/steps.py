@@ -17,6 +17,7 @@ from reenact.abc.session import Turn
 from reenact.errors import ForkError, UsageError
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Kind, Value
 from reenact.facts.growing import Grown, Growth
+from reenact.facts.interruptions import let_through
 from reenact.facts.states import GROWS, State, encode_state
 from reenact.facts.values import describe_error, encode, jsonable
 from reenact.seams import lanes
@@ -188,6 +189,7 @@ class Passage:
                 return Failure(describe_error(error))
             return Value(look.body, MEDIA, head={"opaque": list(look.opaque)} if look.opaque else {})
         except Exception as fault:
+            let_through(fault)
             self._faulted(fault)
             return None
 
@@ -198,6 +200,7 @@ class Passage:
         try:
             lane.session.checkpoint(self._crossing.event, phase, look.slots)
         except Exception as fault:
+            let_through(fault)
             self._faulted(fault)
 
     def _faulted(self, fault: Exception) -> None:

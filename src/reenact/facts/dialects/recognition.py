@@ -23,6 +23,7 @@ from reenact.facts.dialects.openai_completions import OpenAICompletions
 from reenact.facts.dialects.openai_responses import OpenAIResponses
 from reenact.facts.dialects.streams import collected, framing_of
 from reenact.facts.framing import header, unframed
+from reenact.facts.interruptions import let_through
 from reenact.facts.reading import Reading
 
 DIALECTS: tuple[Dialect, ...] = (
@@ -55,7 +56,8 @@ def recognise(head: Mapping[str, Json], body: bytes) -> str | None:
     """
     try:
         found = _dialect(str(head.get("method", "")), str(head.get("url", "")), request_body(head, body))
-    except Exception:
+    except Exception as error:
+        let_through(error)
         return None
     return None if found is None else found.name
 
@@ -74,7 +76,8 @@ def stateless_model_request(method: str, url: str, body: bytes) -> bool:
     try:
         found = _dialect(method, url, body)
         return found is not None and found.stateless(body)
-    except Exception:
+    except Exception as error:
+        let_through(error)
         return False
 
 
@@ -82,7 +85,8 @@ def is_model_request(method: str, url: str, body: bytes) -> bool:
     """Whether a request is a model call of any of the protocols that are known."""
     try:
         return _dialect(method, url, body) is not None
-    except Exception:
+    except Exception as error:
+        let_through(error)
         return False
 
 
@@ -102,7 +106,8 @@ def read(
     try:
         plain = request_body(head, body)
         dialect = _dialect(str(head.get("method", "")), str(head.get("url", "")), plain)
-    except Exception:
+    except Exception as error:
+        let_through(error)
         return None
     if dialect is None:
         return None
@@ -164,7 +169,8 @@ def _asked(dialect: Dialect, url: str, body: bytes) -> tuple[Asked, str, bool]:
             text = json.dumps(tools, sort_keys=True, separators=(",", ":"))
             digest = blake2b(text.encode(), digest_size=16).hexdigest()
         return dialect.asked(url.partition("?")[0].rstrip("/"), request), digest, False
-    except Exception:
+    except Exception as error:
+        let_through(error)
         return Asked(), "", True
 
 
@@ -185,7 +191,8 @@ def _answered(dialect: Dialect, head: Mapping[str, Json], data: bytes) -> tuple[
             return found, True, not (whole and found.ended)
         found = dialect.answered(json.loads(body))
         return found, False, not found.ended
-    except Exception:
+    except Exception as error:
+        let_through(error)
         return Answered(), streamed, True
 
 
@@ -202,7 +209,8 @@ def documents(head: Mapping[str, Json], data: bytes) -> tuple[list[Mapping[str, 
         if framing is not None:
             return [mapping(event) for _, event in collected(framing, body)[0]], True
         return [mapping(json.loads(body))], False
-    except Exception:
+    except Exception as error:
+        let_through(error)
         return [], False
 
 
@@ -229,5 +237,6 @@ def _failed(status: int, body: bytes, head: Mapping[str, Json]) -> dict[str, Jso
         found = failure(said[0] if isinstance(said, list) else said, status)
         found["type"] = found["type"] or header(head, "x-amzn-errortype").partition(":")[0]
         return found
-    except Exception:
+    except Exception as error:
+        let_through(error)
         return {"status": status, "type": "", "message": body[:2000].decode("utf-8", "replace")}

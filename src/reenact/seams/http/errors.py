@@ -18,6 +18,7 @@ from typing import Any
 
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import ErrorFact
+from reenact.facts.interruptions import let_through
 
 _DEEPEST = 12
 _SYSTEM = "$os"
@@ -67,7 +68,8 @@ def _describe(error: BaseException, roles: Roles, depth: int) -> ErrorFact:
 def _text(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:
+    except Exception as fault:
+        let_through(fault)
         return type(error).__name__
 
 
