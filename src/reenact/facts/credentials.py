@@ -8,6 +8,7 @@ redacting twice changes nothing.
 from __future__ import annotations
 
 import re
+import string
 from base64 import b32encode
 from enum import StrEnum
 from functools import lru_cache
@@ -208,3 +209,22 @@ def like_text(value: bytes) -> bool:
 def trivial(value: bytes) -> bool:
     """Whether a value only stands for a secret in a schema, a template or an earlier redaction of somebody else."""
     return _TRIVIAL.fullmatch(value) is not None
+
+
+_AROUND = 64
+_CODED_BEFORE = re.compile(rb"[A-Za-z0-9+/_-]*+\Z")
+_CODED_BEHIND = re.compile(rb"[A-Za-z0-9+/_-]*+")
+_SMALL, _LARGE = string.ascii_lowercase.encode(), string.ascii_uppercase.encode()
+"""Two fifths of base64 are of either sort; of words joined by dashes and slashes hardly any are of both."""
+
+
+def is_coded(data: bytes, start: int, end: int) -> bool:
+    """Whether what surrounds a place is base64: any shape comes up in it by chance, once in some megabytes. A key is
+    not joined to so long a text without words."""
+    left = _CODED_BEFORE.search(data, max(0, start - _AROUND), start)
+    right = _CODED_BEHIND.match(data, end, end + _AROUND)
+    around = (left[0] if left is not None else b"") + (right[0] if right is not None else b"")
+    if len(around) < _AROUND:
+        return False
+    fewest = min(len(around) - len(around.translate(None, letters)) for letters in (_SMALL, _LARGE))
+    return fewest * 5 >= len(around)

@@ -79,6 +79,13 @@ def _tagged(tag: str, data: Json, of: Candidates) -> Any:
         if reader is not None:
             return reader(data, of)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        if _is_redacted(data):
+            raise UnreplayableRun(
+                f"a recorded {tag[1:]} was redacted: some of it was removed, and the rest is no {tag[1:]}",
+                cause="it held a credential when it was recorded",
+                next_command="reenact replay @ --events",
+                missing=tag,
+            ) from error
         raise UnreplayableRun(
             f"a stored {tag[1:]} cannot be made again here: {error!r}",
             cause="it was written by another version, or needs a library or time zone that is not loaded here",
@@ -91,6 +98,13 @@ def _tagged(tag: str, data: Json, of: Candidates) -> Any:
         next_command="pip install --upgrade reenact",
         missing=tag,
     )
+
+
+def _is_redacted(data: Json) -> bool:
+    """Whether something was removed from what is left of a value."""
+    if isinstance(data, str):
+        return "~rx" in data or (data != "" and not data.strip("~"))
+    return isinstance(data, list) and any(map(_is_redacted, data))
 
 
 def _members(data: Json, of: Candidates) -> list[Any]:

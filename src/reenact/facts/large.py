@@ -28,6 +28,8 @@ _PIECE = 3 << 18
 class Large:
     """A value as ``facts.encoding.encode`` writes it: text and bytes are made anew whenever they are asked for.
 
+    Its parts are all that it says: of bytes these bytes themselves, and not the base64 that they are written in.
+
     Args:
         value: Exactly ``str`` or ``bytes``; of another value its bytes as data, in pieces.
 
@@ -55,11 +57,16 @@ class Large:
 
     def pieces(self) -> Iterator[bytes]:
         """Its bytes, about a megabyte at a time, always cut at the same places."""
+        tag = self._tag()
+        return _tagged(tag, self.parts()) if tag else self.parts()
+
+    def parts(self) -> Iterator[bytes]:
+        """What its pieces are made of, and what is looked through for credentials."""
         patches = self._patches
-        return (patches.get(n, piece) for n, piece in enumerate(self._written())) if patches else self._written()
+        return (patches.get(n, part) for n, part in enumerate(self._unpatched())) if patches else self._unpatched()
 
     def patched(self, patches: Mapping[int, bytes]) -> Large:
-        """The same with other bytes in the place of some pieces, as many as these have."""
+        """The same with other bytes in the place of some parts, as many as these have."""
         found = Large(self.value)
         found._size, found._patches = self._size, patches
         return found
@@ -68,16 +75,21 @@ class Large:
         """All of its bytes."""
         return b"".join(self.pieces())
 
-    def _written(self) -> Iterator[bytes]:
+    def _tag(self) -> str:
+        """How base64 is marked; empty where none of it is."""
+        value = self.value
+        if not isinstance(value, str):
+            return "bytes" if isinstance(value, bytes) else ""
+        parts = (value[at : at + _PIECE] for at in range(0, len(value), _PIECE))
+        return "" if value.isascii() or all(write_text(part) is part for part in parts) else "str"
+
+    def _unpatched(self) -> Iterator[bytes]:
         value = self.value
         if isinstance(value, tuple):
             return iter(value)
         if isinstance(value, bytes):
-            return _tagged("bytes", (value[at : at + _PIECE] for at in range(0, len(value), _PIECE)))
-        parts = (value[at : at + _PIECE] for at in range(0, len(value), _PIECE))
-        if value.isascii() or all(write_text(part) is part for part in parts):
-            return _quoted(value)
-        return _tagged("str", _surrogates(value))
+            return (value[at : at + _PIECE] for at in range(0, len(value), _PIECE))
+        return _surrogates(value) if self._tag() else _quoted(value)
 
 
 class Withheld:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from reenact.facts.credentials import Sort, like_text, looks_random, named, trivial
+from reenact.facts.credentials import Sort, is_coded, like_text, looks_random, named, trivial
 from reenact.facts.needles import Find
 from reenact.facts.spans import Budget, Span
 
@@ -104,8 +104,9 @@ def by_phrase(data: bytes, lower: bytes, find: Find, budget: Budget) -> Iterator
             if match is not None:
                 for group in _GROUPS:
                     if group in pattern.groupindex and match[group] is not None and judge(match[group]):
-                        yield Span(*match.span(group), Sort.NAMED.value)
                         end = match.end()
+                        if pattern is not _HOOK or not is_coded(data, *match.span()):
+                            yield Span(*match.span(group), Sort.NAMED.value)
             at = find(needle, end)
     yield from _said(data, budget)
     yield from _piped(data, find, budget)

@@ -6,10 +6,9 @@ A first pass of substring searches finds candidates; only those meet a regular e
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Iterator
 
-from reenact.facts.credentials import SHORTEST, STANDIN, Sort, looks_random, protected, trivial
+from reenact.facts.credentials import SHORTEST, STANDIN, Sort, is_coded, looks_random, protected, trivial
 from reenact.facts.spans import Budget, Span, string_end
 from reenact.facts.spotted_names import is_basic
 
@@ -56,11 +55,6 @@ _MARKED = (
 _USER = re.compile(rb"([^\s/@:\"'\\<>`]{0,256}):([^\s/@\"'\\<>`]{1,512})@(?=[\w\[])")
 _USER_ALONE = re.compile(rb"([^\s/@:\"'\\<>`]{16,256})@(?=[\w\[])")
 _SURE = frozenset((b"glpat-", b"GOCSPX-", b"AIza", b"ya29.", b"hvs.", b"pypi-", b"SG.", b"xoxb-", b"xoxp-", b"dapi"))
-_AROUND = 64
-_CODED_BEFORE = re.compile(rb"[A-Za-z0-9+/_-]*+\Z")
-_CODED_BEHIND = re.compile(rb"[A-Za-z0-9+/_-]*+")
-_SMALL, _LARGE = string.ascii_lowercase.encode(), string.ascii_uppercase.encode()
-"""Two fifths of base64 are of either sort; of words joined by dashes and slashes hardly any are of both."""
 _DEAR = 8  # what trying a shape costs, beside looking at a candidate
 
 
@@ -123,18 +117,6 @@ def _shape_at(data: bytes, start: int) -> Span | None:
             return None
         span = Span(match.end("vendor"), match.end(), Sort.KEY.value)
     return None if is_coded(data, *match.span()) or _is_protected(data, match.start()) else span
-
-
-def is_coded(data: bytes, start: int, end: int) -> bool:
-    """Whether what surrounds a place is base64: any shape comes up in it by chance, once in some megabytes. A key is
-    not joined to so long a text without words."""
-    left = _CODED_BEFORE.search(data, max(0, start - _AROUND), start)
-    right = _CODED_BEHIND.match(data, end, end + _AROUND)
-    around = (left[0] if left is not None else b"") + (right[0] if right is not None else b"")
-    if len(around) < _AROUND:
-        return False
-    fewest = min(len(around) - len(around.translate(None, letters)) for letters in (_SMALL, _LARGE))
-    return fewest * 5 >= len(around)
 
 
 def _like_a_key(rest: bytes, run: int) -> bool:

@@ -18,7 +18,7 @@ from reenact.facts.spans import Budget, Exhausted, Span, replaced, without_overl
 from reenact.facts.spotted_names import by_name, own_values
 from reenact.facts.spotted_phrases import WORDS, by_phrase
 from reenact.facts.spotted_shapes import RUN, by_shape, marked, private_keys, schemes, userinfo
-from reenact.facts.views import views
+from reenact.facts.views import decoded, encoded, views
 from reenact.facts.weaving import Woven
 
 _WORDS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"_-" else 32 for byte in range(256))
@@ -97,6 +97,11 @@ def spot_whole(data: bytes, more: More | None = None) -> list[Span]:
 def _spot(data: bytes, more: More | None, budget: Budget, depth: int) -> list[Span]:
     in_json = _JSON.match(data) is not None
     found = _plain(data, budget, in_json)
+    for start, end in encoded(data) if b'"~' in data else ():
+        found = [span for span in found if span.end <= start or span.start >= end]  # a shape in base64 is chance
+        if more is not None and (value := decoded(data, start, end)) is not None:
+            budget.read(len(value.text))
+            found.extend(value.back(more(value.text)))
     if depth and more is not None:
         found.extend(more(data))
     if depth < _DEEPEST:

@@ -48,6 +48,8 @@ _RUN = re.compile(rb"[A-Za-z0-9+/_-]{20,}+(?:(?:\\{1,7}[rn]|\r?\n[ \t]{0,8}){1,2
 _CODED = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/_-" else 32 for byte in range(256))
 _TWENTY = b"a" * 20
 """Where a run begins, in a text with an ``a`` for each of its characters: quicker to find than the run itself."""
+_ENCODED = re.compile(rb'"~(?:bytes|bytearray|str)":"([A-Za-z0-9+/]*+={0,2})(?:"|\Z)')
+"""Base64 that ``facts.scalars`` has written."""
 _IS_HEX = re.compile(rb"(?:[0-9a-f]{2})+|(?:[0-9A-F]{2})+")
 _BREAK = re.compile(rb"\\{1,7}[rn]|\r?\n[ \t]*")
 _SNIFFED = 96
@@ -342,6 +344,21 @@ def _unquoted(data: bytes, begin: int, end: int) -> View:
 
 
 # -- encoded parts -----------------------------------------------------------------------------------------------------
+
+
+def encoded(data: bytes) -> list[tuple[int, int]]:
+    """Where bytes of a recorded value stand in base64: they may say anything, and their base64 says nothing."""
+    return [found.span(1) for found in _ENCODED.finditer(data)]
+
+
+def decoded(data: bytes, start: int, end: int) -> View | None:
+    """These bytes, whether they are a text or not; None where they are not whole."""
+    return _wrapped(wraps.BASE64, data, start, end)
+
+
+def begins_as_text(data: bytes) -> bool:
+    """Whether bytes begin as a text does, or hold one."""
+    return _like_text(data[:_SNIFFED])
 
 
 def _runs(data: bytes) -> Iterator[View]:

@@ -21,7 +21,7 @@ from reenact.facts.spans import Exhausted
 from reenact.facts.weaving import Woven
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.fields import cleaned
-from reenact.privacy.tails import changed_pieces, cleaned_in_pieces
+from reenact.privacy.tails import changed_parts, cleaned_in_pieces
 from reenact.privacy.withholding import cleaned_in_parts
 
 Came = TypeVar("Came", bound=Value | Failure | Stream)
@@ -36,7 +36,7 @@ def clean_text(eraser: Eraser, body: bytes) -> bytes:
     if is_withheld(body):
         return cast(bytes, body)
     if is_large(body):
-        changed = changed_pieces(eraser, body.pieces())
+        changed = changed_parts(eraser, body)
         if changed is None:
             return clean_text(eraser, body.whole())
         return cast(bytes, body.patched(changed) if changed else body)

@@ -31,7 +31,7 @@ from reenact.facts.credentials import (
 )
 from reenact.facts.known import NONE, Known
 from reenact.facts.removed import NOTHING
-from reenact.facts.spans import Span, replaced
+from reenact.facts.spans import Span, apart, replaced
 from reenact.facts.spotting import spot
 from reenact.privacy.commands import line_of, secrets_of
 from reenact.privacy.foreseeing import spelled
@@ -140,6 +140,11 @@ class Eraser:
         self._forget()
         found = self._known.joined(data, partial(spot, more=self._within))
         return self._removed.joined(data, found, seams)
+
+    def known(self, data: bytes) -> list[Span]:
+        """What is known by value, in bytes that are no text."""
+        self._forget()
+        return apart(self._within(data))
 
     def head(self, kind: str, name: str, head: Mapping[str, Json], clean: Callable[[], _Head]) -> _Head:
         """The name and the head of a call, as ``clean`` gives them: an agent asks the same places again and again, so

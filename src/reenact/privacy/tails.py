@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 from reenact.facts.finer import finer
-from reenact.facts.spans import Exhausted
+from reenact.facts.large import Large
+from reenact.facts.spans import Exhausted, Span
+from reenact.facts.views import begins_as_text
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.memory import context_before
 
@@ -38,15 +40,17 @@ class Tail(Generic[T]):
 
     Args:
         eraser: What erases.
+        find: Finds what to erase; by default all that is known of credentials.
 
     Attributes:
         withheld: Whether some of the text could not be cleaned, in whose place there are tildes.
     """
 
-    __slots__ = ("_clean", "_context", "_eraser", "_items", "_lost", "_open", "_over", "withheld")
+    __slots__ = ("_clean", "_context", "_eraser", "_find", "_items", "_lost", "_open", "_over", "withheld")
 
-    def __init__(self, eraser: Eraser) -> None:
+    def __init__(self, eraser: Eraser, find: Callable[[bytes], list[Span]] | None = None) -> None:
         self._eraser = eraser
+        self._find = eraser.find if find is None else find
         self._items: deque[tuple[T, bytes]] = deque()
         self._context = b""
         self._clean = b""  # decided bytes of segments that are held because their end is not
@@ -107,7 +111,7 @@ class Tail(Generic[T]):
         cut = len(text) if final else self._cut(text)
         if cut <= context:
             return
-        spans = finer(self._eraser.find(text))
+        spans = finer(self._find(text))
         if not final:
             for span in spans:
                 if span.end >= len(text) or span.start < cut < span.end:
@@ -144,12 +148,14 @@ def cleaned_in_pieces(eraser: Eraser, data: bytes, piece: int = 1 << 20) -> tupl
     return b"".join(part.data for part in parts), tail.withheld
 
 
-def changed_pieces(eraser: Eraser, pieces: Iterable[bytes]) -> dict[int, bytes] | None:
-    """What comes of those pieces of a text that hold credentials, as long as they were, by number; None where some of
-    it has to be withheld. Takes a few pieces of memory."""
-    tail: Tail[int] = Tail(eraser)
+def changed_parts(eraser: Eraser, value: Large) -> dict[int, bytes] | None:
+    """What comes of those parts of a long value that hold credentials, as long as they were, by number; None where some
+    of it has to be withheld. Takes a few parts of memory. In bytes that are no text only what is known by value is
+    found: any shape comes up in them by chance."""
+    text = not isinstance(value.value, bytes) or begins_as_text(value.value)
+    tail: Tail[int] = Tail(eraser, None if text else eraser.known)
     found: dict[int, bytes] = {}
-    for number, piece in enumerate(pieces):
+    for number, piece in enumerate(value.parts()):
         found.update({part.item: part.data for part in tail.feed(number, piece) if part.changed})
     found.update({part.item: part.data for part in tail.rest() if part.changed})
     return None if tail.withheld else found
