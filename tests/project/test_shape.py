@@ -79,7 +79,7 @@ CYCLES: frozenset[tuple[str, ...]] = frozenset(
             "reenact.timetravel.forks.session",
             "reenact.timetravel.forks.stops",
             "reenact.timetravel.forks.taping",
-            "reenact.timetravel.forks.things",
+            "reenact.timetravel.forks.resources",
         ),
     }
 )

@@ -57,11 +57,11 @@ from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.permits import meant, only_kept
 from reenact.timetravel.forks.places import place_at, prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal, said_of
+from reenact.timetravel.forks.resources import Resources, began_by, gone
 from reenact.timetravel.forks.rewriting import as_sent, is_rewritten, redirects, said, sent, unmoved, unwritable
 from reenact.timetravel.forks.stopping import unwritten
 from reenact.timetravel.forks.stops import StoppingSession
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
-from reenact.timetravel.forks.things import Things, began_by, gone
 
 _OWN_WORK = frozenset({Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
 """Calls whose body is the agent's own code, which works in the world when it is performed."""
@@ -91,7 +91,7 @@ class ForkSession(StoppingSession):
         self.arguments = arguments(plan.input) if plan.input is not None else None
         self._ladder = Ladder(self.tape, rules)
         self._counterparts = Counterparts()
-        self.things = Things(self.tape)
+        self.resources = Resources(self.tape)
         self._top = -1
         self.lends(())
         self._address = ""
@@ -200,7 +200,7 @@ class ForkSession(StoppingSession):
         found = self._ladder.find(lane.path, asked)
         if call.name == SESSION and is_of_connection(call):
             return session_found(self.tape, asked, found)
-        return self.things.fitting(call, found)
+        return self.resources.fitting(call, found)
 
     def _strictly(self, lane: Lane, call: Call) -> Event | None:
         """The recorded call by the ladder of a replay; its divergence when there is none, or None where the prefix is
@@ -250,7 +250,7 @@ class ForkSession(StoppingSession):
         """Any call after the cut."""
         if found.answer is not None:
             self._ladder.used(lane.path, found.answer)
-            self.things.used(found.answer)
+            self.resources.used(found.answer)
         elif found.place is not None:
             self._ladder.placed(lane.path, found.place)
         if call.observed:
@@ -322,8 +322,8 @@ class ForkSession(StoppingSession):
             self.say(event.number, call, "frozen", found.why)
             return self._answered(lane, call, event)
         start = None
-        if not self.things.is_live(handle):
-            start = self.things.to_begin(handle) if not only_looks(call) else None
+        if not self.resources.is_live(handle):
+            start = self.resources.to_begin(handle) if not only_looks(call) else None
             if start is None:
                 began = self._counterparts.then(handle)
                 beginning = self.recording.event(began) if began is not None else None
@@ -334,7 +334,7 @@ class ForkSession(StoppingSession):
         if refused:
             raise self._refused(lane, call, refused, found)
         if start is not None:
-            self.things.begin(handle)
+            self.resources.begin(handle)
         return self._performed(lane, call, found, None)
 
     def _unanswered(self, lane: Lane, call: Call, found: Found) -> Event:
@@ -507,7 +507,7 @@ class ForkSession(StoppingSession):
         if scope:
             self.frozen_scopes.add(scope)
         crossing = TapedCall(self, lane, event, call, number, scope)
-        self.things.answered(crossing)
+        self.resources.answered(crossing)
         ended_by = ended_by_signal(event)
         if ended_by is not None:
             self.child.put(Noted(number, INTERRUPTED, ended_by))
@@ -570,7 +570,7 @@ class ForkSession(StoppingSession):
         self.gate.sets_out(number, stands_for, transport=is_transport(call), works=call.kind in _OWN_WORK)
         self._performing.add(number)
         self._goes_live(call, number)
-        self.things.went_live(number)
+        self.resources.went_live(number)
         if standing is not None:
             self._retried.add(number)
         if not is_of_connection(call):
@@ -653,8 +653,8 @@ class ForkSession(StoppingSession):
         if then is None:
             return
         with self._lock:
-            self.things.handed(crossing)
-            why = self.things.unfit(crossing) if self.gate.cut else ""
+            self.resources.handed(crossing)
+            why = self.resources.unfit(crossing) if self.gate.cut else ""
         if why:
             asked = crossing.asked
             error = gone(self.run, self.plan, asked, self.recording.event(then), why)

@@ -97,7 +97,7 @@ class TapedCall(FrozenCall):
 
     def can_begin(self) -> None:
         """What it was to begin can be begun later."""
-        self.taped.things.can_begin(self.event, self.asked)
+        self.taped.resources.can_begin(self.event, self.asked)
 
     @property
     def came(self) -> tuple[int | None, int]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reenact.timetravel.forks.taping import TapedCall
 
 
-class Things:
+class Resources:
     """What is known of each, by the number in the fork of the event that began it.
 
     Args:
