@@ -74,7 +74,7 @@ CYCLES: frozenset[tuple[str, ...]] = frozenset(
             "reenact.seams.posting",
         ),
         (
-            "reenact.timetravel.forks.called_off",
+            "reenact.timetravel.forks.cancelled_calls",
             "reenact.timetravel.forks.giving",
             "reenact.timetravel.forks.session",
             "reenact.timetravel.forks.stops",

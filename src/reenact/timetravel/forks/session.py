@@ -41,7 +41,7 @@ from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.setting import variables_now
 from reenact.timetravel.forks.alarms import ended_by_alarm, ended_by_signal
-from reenact.timetravel.forks.called_off import CalledOff
+from reenact.timetravel.forks.cancelled_calls import CancelledCalls
 from reenact.timetravel.forks.changes import Changed, changed_outcome
 from reenact.timetravel.forks.counterparts import Counterparts, session_found
 from reenact.timetravel.forks.flags import flag_answer
@@ -101,7 +101,7 @@ class ForkSession(StoppingSession):
         self.gate.by_time = not plan.resume and (bool(plan.changes) or plan.live != "none")
         self.gate.weighs_work = plan.resume or self.gate.by_time
         self.gate.differs = len(plan.changes) > len(plan.state)
-        self._called_off = CalledOff(self)
+        self._called_off = CancelledCalls(self)
         self.gate.revive = self._called_off.revive
         self.gate.give_up = self._called_off.stop
         self._performing: set[int] = set()

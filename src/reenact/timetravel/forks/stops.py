@@ -18,7 +18,7 @@ from reenact.timetravel.forks.plan import may_write
 from reenact.timetravel.forks.stopping import nothing_comes, refused_call
 
 if TYPE_CHECKING:
-    from reenact.timetravel.forks.called_off import CalledOff
+    from reenact.timetravel.forks.cancelled_calls import CancelledCalls
 
 
 class StoppingSession(KeepingSession):
@@ -31,7 +31,7 @@ class StoppingSession(KeepingSession):
     """Identity of the write under way; empty where the call is none."""
     _top = -1
     """The highest number that the fork has given."""
-    _called_off: CalledOff
+    _called_off: CancelledCalls
 
     def doubted(self, lane: Lane, call: Call, why: str, claim: Claim | None = None) -> Halt:
         """The fork stops at a write that may have been made: a person's word is needed, and what it gave."""

@@ -32,7 +32,7 @@ _TOLD: Final = "the live server must hear it too"
 _IN_DOUBT: Final = "it may have been made"
 
 
-class CalledOff:
+class CancelledCalls:
     """What becomes of them.
 
     Args:
