@@ -19,7 +19,7 @@ from reenact.store.memory import MemoryStore
 from reenact.testing.expectations.courts import Opinion, Question, stale
 from reenact.testing.expectations.opinions import asked_opinion, kept_opinion
 from reenact.testing.experiments.cache import locked
-from reenact.testing.goldens.court import Asks, GoldenCourt, opinion_of
+from reenact.testing.goldens.judges import Asks, GoldenCourt, opinion_of
 from reenact.timetravel.bundling.cleaning import known_here
 from reenact.timetravel.bundling.packing import require_no_secret
 

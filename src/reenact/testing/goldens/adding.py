@@ -23,10 +23,10 @@ from reenact.testing.expectations.judging import alike, names_in
 from reenact.testing.expectations.naming import Unnamed, unnamed
 from reenact.testing.expectations.printing import beside
 from reenact.testing.expectations.strength import strength
-from reenact.testing.goldens.court import GoldenCourt
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.history import Change
 from reenact.testing.goldens.imports import require_answer, require_own
+from reenact.testing.goldens.judges import GoldenCourt
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.proving import Say, prove
 from reenact.testing.goldens.refusing import adding

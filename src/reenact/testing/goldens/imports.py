@@ -27,8 +27,8 @@ from reenact.seams.boot.folders import Folder
 from reenact.store import open_store
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.expectations.judging import words_of
-from reenact.testing.goldens.court import Judgement
 from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.judges import Judgement
 from reenact.testing.goldens.outcome import Status
 from reenact.timetravel.bundling.unpacking import unpack
 from reenact.timetravel.vocabulary import RunScope

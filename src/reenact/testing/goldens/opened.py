@@ -12,8 +12,8 @@ from reenact.facts.run import Run
 from reenact.seams.setting import folder_now
 from reenact.store.bundles import BundleStore, bundle_store
 from reenact.testing.expectations.expectation import Expectation
-from reenact.testing.goldens.court import Asks, GoldenCourt
 from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.judges import Asks, GoldenCourt
 
 
 @dataclass(frozen=True, slots=True)

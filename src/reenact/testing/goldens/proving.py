@@ -19,10 +19,10 @@ from reenact.facts.run import Run
 from reenact.facts.typed import typed
 from reenact.testing.expectations.judging import asks_a_judge
 from reenact.testing.goldens.batch import several
-from reenact.testing.goldens.court import GoldenCourt
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.imports import JUDGED
 from reenact.testing.goldens.incident import IncidentCode, incident_code
+from reenact.testing.goldens.judges import GoldenCourt
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Judged, Outcome
 from reenact.testing.goldens.re_enacting import first_line, parting

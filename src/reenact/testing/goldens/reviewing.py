@@ -20,11 +20,11 @@ from reenact.replaying.opening import known_values
 from reenact.seams.boot.folders import Folder
 from reenact.store.bundles import PackedRun
 from reenact.testing.expectations.strength import strength
-from reenact.testing.goldens.court import judgement
 from reenact.testing.goldens.deciding import Reasons, concluded, decided, left_open
 from reenact.testing.goldens.differing import Blame, Differing, differing, each_of, ended_by
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.imports import require_recorded
+from reenact.testing.goldens.judges import judgement
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import Manner, judged_on, on_run, re_enacted, today_on

@@ -21,10 +21,10 @@ from reenact.replaying.starting import Starter, Starting, Unreported
 from reenact.seams.boot.folders import Folder, fleeting
 from reenact.seams.boot.parent import run_program
 from reenact.testing.expectations.verdict import Verdict
-from reenact.testing.goldens.court import Asks, GoldenCourt, judgement
 from reenact.testing.goldens.handing import SCHEME, recording_of
 from reenact.testing.goldens.here import run_here
 from reenact.testing.goldens.imports import answered_by, require_recorded
+from reenact.testing.goldens.judges import Asks, GoldenCourt, judgement
 from reenact.testing.goldens.launch import PLACE, REFUSED, STALE, Asked, Told, launch
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome, Status, judged_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from reenact.facts.run import Run
-from reenact.testing.goldens.court import GoldenCourt
+from reenact.testing.goldens.judges import GoldenCourt
 from reenact.testing.goldens.opened import OpenGolden
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import WARM_SEED, on_run

@@ -12,8 +12,8 @@ from reenact.abc.store import Store
 from reenact.errors import UsageError
 from reenact.facts.run import Run
 from reenact.store.bundles import BELONGING, PackedRun, members_of, read_bundle, write_bundle
-from reenact.testing.goldens.court import question_of
 from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.judges import question_of
 from reenact.timetravel.bundling.cleaning import Cleaned, clean, known_here
 from reenact.timetravel.bundling.gathering import gather_alone, records
 from reenact.timetravel.bundling.packing import require_no_secret
