@@ -99,7 +99,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     if not any((each / _FOLDER).is_dir() for each in (here, *here.parents)):
         return None
     playing = _playing(config)
-    count = len(playing.names(playing.shelf(here)))
+    count = len(playing.names(playing.golden_dir(here)))
     mode = _mode(config)
     network = "blocked" if mode in ("frozen", "review") else "open to models"
     return f"reenact: mode={mode}, network={network}, {count} golden{'' if count == 1 else 's'}" if count else None
@@ -175,10 +175,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
         config = item.config
         opener = config.stash.setdefault(_OPENER, Opener())
-        shelf = _playing(config).shelf(item.path.parent)
+        golden_dir = _playing(config).golden_dir(item.path.parent)
         everything = config.getoption("reenact_accept_all")
         reasons = Reasons.parse(config.getoption("reenact_accept"), everything, "--reenact-accept")
-        item.stash[_TRIAL] = Trial(shelf, _names(item, marker), _mode(config), opener, reasons)
+        item.stash[_TRIAL] = Trial(golden_dir, _names(item, marker), _mode(config), opener, reasons)
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)

@@ -13,7 +13,7 @@ from typing import Any
 from reenact.store import open_store
 from reenact.testing.expectations.expectation import expect
 from reenact.testing.goldens.golden import Golden
-from reenact.testing.goldens.shelf import Shelf
+from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.timetravel.bundling.packing import pack
 
 from .project import Project
@@ -25,13 +25,13 @@ class Reviewed(Project):
     """One folder with an agent, recorded once."""
 
     @property
-    def shelf(self) -> Shelf:
+    def golden_dir(self) -> GoldenDir:
         """Where the goldens lie."""
-        return Shelf(self.folder, self.folder / "tests" / "goldens")
+        return GoldenDir(self.folder, self.folder / "tests" / "goldens")
 
     def keep(self, name: str, *expectations: str, run: str = "@", **told: Any) -> Path:
         """Make a golden of a run, by default of the last one."""
-        path = self.shelf.path(name)
+        path = self.golden_dir.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         golden = Golden(name, expect=tuple(expect(each).to_json() for each in expectations), any_seed=True, **told)
         with open_store(f"sqlite:///{self.folder / '.reenact' / 'store.db'}") as store:
@@ -40,7 +40,7 @@ class Reviewed(Project):
 
     def said(self, name: str) -> Any:
         """What a golden's bundle says of it."""
-        with zipfile.ZipFile(self.shelf.path(name)) as file:
+        with zipfile.ZipFile(self.golden_dir.path(name)) as file:
             return json.loads(file.read("golden.json"))
 
     def review(self, name: str, *options: str, status: int) -> tuple[list[Any], Any]:

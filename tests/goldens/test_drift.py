@@ -21,7 +21,7 @@ from reenact.testing import ProviderProcess
 from reenact.testing.goldens.causes import Cause, requests, runs_on
 from reenact.testing.goldens.drifting import Drift, drift_of, drifts, in_order
 from reenact.testing.goldens.golden import Scripted
-from reenact.testing.goldens.shelf import open_shelf
+from reenact.testing.goldens.golden_dir import open_golden_dir
 from reenact.triage.scene import Scene
 
 from .reviewed import Reviewed
@@ -107,7 +107,7 @@ def test_a_stale_golden_says_which_call_and_why(
         assert before in text
         text = text.replace(before, after)
     project.write(text)
-    found = drift_of(project.shelf, "stale")
+    found = drift_of(project.golden_dir, "stale")
     assert (found.standing, found.exit_code) == ("stale", 3)
     assert found.call.startswith("POST 127.0.0.1") and found.call.endswith("completions at agent.py:15"), found.call
     assert found.next_command == "reenact golden run stale --mode missing"
@@ -120,8 +120,8 @@ def test_a_stale_golden_says_which_call_and_why(
 def test_the_command_tells_worst_first_with_the_next_command_and_the_contracts_exit_codes(project: Reviewed) -> None:
     fresh = project.run("golden", "drift", "same")
     assert fresh.stdout == "fresh    same\n" and "next: reenact golden ls" in fresh.stderr, fresh.stdout
-    broken = project.shelf.path("broken")
-    broken.write_bytes(project.shelf.path("same").read_bytes()[:-70])
+    broken = project.golden_dir.path("broken")
+    broken.write_bytes(project.golden_dir.path("same").read_bytes()[:-70])
     project.write(AGENT.replace("gpt-4o-mini", "gpt-5"))
     shown = project.run("golden", "drift", status=4)
     broken.unlink()
@@ -139,7 +139,7 @@ def test_the_command_tells_worst_first_with_the_next_command_and_the_contracts_e
 
 
 def test_what_is_not_mended_fails_and_has_not_drifted(project: Reviewed) -> None:
-    found = drift_of(project.shelf, "stale")
+    found = drift_of(project.golden_dir, "stale")
     assert (found.standing, found.why, found.since, found.exit_code) == ("unfixed", (), (), 0)
     assert "expected to contain 'Sorry'" in found.message
     told = project.run("golden", "drift", "stale")
@@ -150,9 +150,9 @@ def test_what_is_not_mended_fails_and_has_not_drifted(project: Reviewed) -> None
 def test_what_held_and_fails_now_is_a_failure_and_no_waiting_for_a_fix(project: Reviewed) -> None:
     project.run("golden", "add", "@", "--as", "held", "--expect", "'Sorry' in answer", "--holds", "stderr == ''")
     try:
-        assert drift_of(project.shelf, "held").standing == "unfixed"
+        assert drift_of(project.golden_dir, "held").standing == "unfixed"
         project.write(AGENT + "\nimport sys; print('!', file=sys.stderr)\n")
-        found = drift_of(project.shelf, "held")
+        found = drift_of(project.golden_dir, "held")
     finally:
         project.run("golden", "rm", "held")
     assert (found.standing, found.exit_code) == ("failed", 1)
@@ -160,7 +160,7 @@ def test_what_held_and_fails_now_is_a_failure_and_no_waiting_for_a_fix(project: 
 
 def test_a_golden_that_differs_without_asking_otherwise_has_drifted(project: Reviewed) -> None:
     project.write(AGENT.replace('print(ask("Refunds?"))', 'print("Dear customer:", ask("Refunds?"))'))
-    (found,) = drifts(project.shelf, ["same"])
+    (found,) = drifts(project.golden_dir, ["same"])
     assert (found.standing, found.why, found.exit_code) == ("drifted", (), 1)
     assert "stdout differs" in found.message
 
@@ -200,12 +200,12 @@ def test_a_golden_without_an_opinion_says_which_and_what_was_compared(project: R
 def test_other_packages_and_another_python_explain_and_are_no_drift(project: Reviewed, tmp_path: Path) -> None:
     """The recording of another environment is this one's, with what it says of its packages and Python altered."""
     shutil.copytree(project.folder, tmp_path / "clone", ignore=shutil.ignore_patterns(".reenact"))
-    shelf = open_shelf(tmp_path / "clone")
-    path = shelf.path("same")
+    golden_dir = open_golden_dir(tmp_path / "clone")
+    path = golden_dir.path("same")
     bundle = read_bundle(path)
     (packed,) = bundle.runs
     write_bundle(path, [replace(packed, records=tuple(map(_elsewhere, packed.records)))], bundle.golden)
-    found = drift_of(shelf, "same")
+    found = drift_of(golden_dir, "same")
     assert (found.standing, found.why, found.exit_code) == ("fresh", (), 0)
     told = {each.category: each.text for each in found.since}
     assert told.keys() == {"packages", "python"} and told["python"].startswith("3.9.1 -> 3.1")

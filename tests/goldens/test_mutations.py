@@ -150,7 +150,7 @@ class Suite:
         self._yard = yard
         self._name = name
         self._warmth = warmth
-        self.packed = plain(read_bundle(yard.shelf.path(name)).main)
+        self.packed = plain(read_bundle(yard.golden_dir.path(name)).main)
         self.expectations = [expect(text) for text in CORPUS[name].expect]
 
     def seen(self, alteration: Alteration | None) -> Seen:
@@ -161,24 +161,24 @@ class Suite:
             did = behaviour(today)
             turned = tuple(each.text for each in self.expectations if expect(f"not ({each.text})").judge(today).holds)
         self._write("altered", packed, ())
-        same = run_golden(self._yard.shelf, "altered", start_it=self._warmth)
+        same = run_golden(self._yard.golden_dir, "altered", start_it=self._warmth)
         return Seen(did, red if same.status == "passed" else (*red, f"{self._name}-same"), turned)
 
     @contextmanager
     def _run(self, packed: PackedRun) -> Iterator[tuple[str, Recording]]:
-        shelf = self._yard.shelf
+        golden_dir = self._yard.golden_dir
         self._write("altered", packed, self.expectations)
-        opened = open_golden(shelf.path("altered"))
+        opened = open_golden(golden_dir.path("altered"))
         asked = Asked(str(opened.path), opened.recorded, opened.golden, hash_seed=WARM_SEED)
         into = f"sqlite:///{self._yard.folder / 'today.db'}"
-        told = launch(asked, QUIET, into=into, project=str(shelf.root), start_it=self._warmth)
+        told = launch(asked, QUIET, into=into, project=str(golden_dir.root), start_it=self._warmth)
         with open_store(into) as store:
             today = store.open(told.run)
-            yield outcome_of(shelf, opened, told, today).status, today
+            yield outcome_of(golden_dir, opened, told, today).status, today
 
     def _write(self, name: str, packed: PackedRun, expectations: Any) -> None:
         golden = Golden(name, expect=tuple(each.to_json() for each in expectations), any_seed=True)
-        write_bundle(self._yard.shelf.path(name), [packed], golden.to_json())
+        write_bundle(self._yard.golden_dir.path(name), [packed], golden.to_json())
 
 
 def behaviour(today: Recording) -> tuple[Any, ...]:
@@ -229,10 +229,10 @@ def test_an_agent_that_crosses_no_boundary_fails(yard: Yard) -> None:
     text = agent.read_text()
     try:
         agent.write_text("print('Tasks on Saturday')\n")
-        judged = run_golden(yard.shelf, "due")
+        judged = run_golden(yard.golden_dir, "due")
         yard.keep_as("never", "due", ("calls(when_due) <= 3",))
-        weak = run_golden(yard.shelf, "never")
-        same = run_golden(yard.shelf, "due-same")
+        weak = run_golden(yard.golden_dir, "never")
+        same = run_golden(yard.golden_dir, "due-same")
     finally:
         agent.write_text(text)
     assert (judged.status, weak.status, same.status) == ("failed", "failed", "failed")

@@ -25,10 +25,10 @@ from reenact.testing.goldens.deciding import Reasons, concluded, decided
 from reenact.testing.goldens.differing import Category
 from reenact.testing.goldens.drifting import drift_of
 from reenact.testing.goldens.golden import Golden, Scripted
+from reenact.testing.goldens.golden_dir import open_golden_dir
 from reenact.testing.goldens.modes import record_missing
 from reenact.testing.goldens.opened import open_golden
 from reenact.testing.goldens.reviewing import Looked, accept, look, revision_of, settle
-from reenact.testing.goldens.shelf import open_shelf
 from reenact.testing.goldens.writing import with_golden
 
 from .project import AGENT, ASKS_ON, FIX
@@ -54,23 +54,23 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Reviewed:
 def seen(project: Reviewed) -> Looked:
     """What a review of ``refunds`` finds when the agent is mended."""
     project.mend(FIX)
-    return look(project.shelf, "refunds")
+    return look(project.golden_dir, "refunds")
 
 
 @pytest.fixture(autouse=True)
 def _as_it_was(project: Reviewed, seen: Looked, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(project.folder)
-    before = {path: path.read_bytes() for path in project.shelf.folder.iterdir()}
+    before = {path: path.read_bytes() for path in project.golden_dir.folder.iterdir()}
     project.mend(FIX)
     yield
-    for path in project.shelf.folder.iterdir():
+    for path in project.golden_dir.folder.iterdir():
         path.unlink()
     for path, data in before.items():
         path.write_bytes(data)
 
 
 def test_differences_are_shown_accepted_one_by_one_and_then_todays_run_answers(project: Reviewed) -> None:
-    path = project.shelf.path("refunds")
+    path = project.golden_dir.path("refunds")
     before = read_bundle(path)
     words = ("golden", "run", "refunds", "--mode", "review")
     shown = project.run(*words, "--accept", "9=it stops", "--accept", "2=it is told", status=1)
@@ -100,63 +100,63 @@ def test_differences_are_shown_accepted_one_by_one_and_then_todays_run_answers(p
     assert (last["what"], last["old"], last["new"]) == ("reviewed", before.main.run.id, after.runs[1].run.id)
     assert project.said("refunds")["pending"] == []
 
-    again = look(project.shelf, "refunds")
+    again = look(project.golden_dir, "refunds")
     assert (again.differences, again.outcome.status, again.outcome.boundaries) == ((), "passed", 2)
-    assert settle(project.shelf, again, Reasons()).line == "refunds  nothing to review"
+    assert settle(project.golden_dir, again, Reasons()).line == "refunds  nothing to review"
 
 
 def test_what_looks_like_personal_data_in_the_accepted_run_is_told(project: Reviewed, seen: Looked) -> None:
     assert seen.findings is not None and seen.findings.personal == ()
     project.mend(FIX.replace("I have no documents.", "I have no documents. Ask ada@shop.io"))
-    findings = look(project.shelf, "refunds").findings
+    findings = look(project.golden_dir, "refunds").findings
     assert findings is not None
     ((_, sort, places),) = findings.personal
     assert sort == "e-mail address" and "its output" in places
 
 
 def test_what_was_accepted_is_asked_again_where_it_comes_to_something_else(project: Reviewed, seen: Looked) -> None:
-    accept(project.shelf, seen, {"9": "it stops", "end": "it says so"})
+    accept(project.golden_dir, seen, {"9": "it stops", "end": "it says so"})
     project.mend(FIX.replace("I have no documents.", "There are no documents."))
-    found = look(project.shelf, "refunds")
+    found = look(project.golden_dir, "refunds")
     assert [each.place for each in found.left] == ["2", "3", "4", "5", "6", "7", "8", "end"]
 
 
 def test_a_run_on_which_an_expectation_fails_is_refused_and_nothing_is_written(project: Reviewed) -> None:
     project.mend(FIX.replace("I have no documents.", "Ask somebody else."))
-    before = project.shelf.path("refunds").read_bytes()
-    found = look(project.shelf, "refunds")
+    before = project.golden_dir.path("refunds").read_bytes()
+    found = look(project.golden_dir, "refunds")
     assert found.differences and found.outcome.status == "failed"
     with pytest.raises(GoldenMismatch, match="expected to contain 'no documents'"):
-        accept(project.shelf, found, {"end": "why not"})
-    assert accept(project.shelf, found, {}).outcome.exit_code == 1
-    assert project.shelf.path("refunds").read_bytes() == before
+        accept(project.golden_dir, found, {"end": "why not"})
+    assert accept(project.golden_dir, found, {}).outcome.exit_code == 1
+    assert project.golden_dir.path("refunds").read_bytes() == before
 
 
 def test_expectations_that_hold_on_the_incident_by_now_are_refused(project: Reviewed, seen: Looked) -> None:
     project.keep("weak", "calls(search) <= 5", run=seen.opened.recorded.id)
-    found = look(project.shelf, "weak")
+    found = look(project.golden_dir, "weak")
     with pytest.raises(GoldenMismatch, match="it holds on the bad run"):
-        accept(project.shelf, found, {each.place: "it stops" for each in found.left})
-    assert [each.role for each in read_bundle(project.shelf.path("weak")).runs] == ["recorded"]
+        accept(project.golden_dir, found, {each.place: "it stops" for each in found.left})
+    assert [each.role for each in read_bundle(project.golden_dir.path("weak")).runs] == ["recorded"]
 
 
 def test_a_golden_that_must_stay_the_same_is_reviewed_the_same_way(
     project: Reviewed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reviewing, "any_seed", lambda *_: True)
-    found = look(project.shelf, "same")
+    found = look(project.golden_dir, "same")
     assert [each.place for each in found.left] == [*TRIMMED, "end"]
-    assert settle(project.shelf, found, Reasons(everything="it stops early")).replaced
-    assert look(project.shelf, "same").outcome.status == "passed"
+    assert settle(project.golden_dir, found, Reasons(everything="it stops early")).replaced
+    assert look(project.golden_dir, "same").outcome.status == "passed"
     project.write(AGENT)
-    back = look(project.shelf, "same")
+    back = look(project.golden_dir, "same")
     assert [each.category for each in back.differences] == [Category.CREATE] * 8 + [Category.UPDATE]
     assert [each.place for each in back.differences[:2]] == ["+2", "+3"]
 
 
 def test_only_what_is_printed_differs_and_is_reviewed(project: Reviewed) -> None:
     project.write(AGENT.replace('"gave up"', '"I gave up"'))
-    (only,) = look(project.shelf, "same").differences
+    (only,) = look(project.golden_dir, "same").differences
     assert (only.place, only.category) == ("end", Category.UPDATE)
     assert only.now["printed as errors"] == "I gave up\n"
 
@@ -168,14 +168,14 @@ def test_another_state_of_a_step_is_an_update_and_asks_nobody_anything_else(proj
     project.run("record", "--", sys.executable, "agent.py")
     project.keep("stepped")
     project.write(stepped.replace("'found': 0", "'found': 1"))
-    (only,) = look(project.shelf, "stepped").differences
+    (only,) = look(project.golden_dir, "stepped").differences
     assert (only.place, only.category, only.how) == (
         "0",
         Category.UPDATE,
         "asks something else and comes to something else",
     )
     assert (only.was["answer"], only.now["answer"]) == ({"state": {"found": 1}}, {"state": {"found": 2}})
-    drifted = drift_of(project.shelf, "stepped")
+    drifted = drift_of(project.golden_dir, "stepped")
     assert (drifted.standing, drifted.why) == ("drifted", ())
 
 
@@ -183,16 +183,16 @@ def test_a_call_that_nobody_answers_is_stale_until_it_is_recorded(project: Revie
     project.mend(ASKS_ON)
     asked = project.asked()
     for name in ("refunds", "same"):
-        found = look(project.shelf, name)
+        found = look(project.golden_dir, name)
         assert (found.differences, found.outcome.status) == ((), "stale")
         assert f"next: reenact golden run {name} --mode missing" in found.outcome.message
         assert project.asked() == asked
         with pytest.raises(GoldenMismatch):
-            accept(project.shelf, found, {"2": "why not"})
-        recorded = record_missing(project.shelf, name)
+            accept(project.golden_dir, found, {"2": "why not"})
+        recorded = record_missing(project.golden_dir, name)
         assert (recorded.kept, recorded.outcome.status) == (1, "passed" if name == "refunds" else "failed")
         asked = (asked[0] + 1, asked[1])
-        found = look(project.shelf, name)
+        found = look(project.golden_dir, name)
         assert [each.place for each in found.left] == [*TRIMMED, "end"]
         assert (found.left[0].category, found.left[0].how[:19]) == (Category.UPDATE, "asks something else")
         assert project.asked() == asked
@@ -205,7 +205,7 @@ def test_other_arguments_are_an_update_old_beside_new(project: Reviewed, seen: L
     project.write(
         AGENT.replace('search(step["search"])\n        # FIX', f'search("refunds", user="u_1")\n        {FIX}')
     )
-    first = look(project.shelf, "scripted").differences[0]
+    first = look(project.golden_dir, "scripted").differences[0]
     assert (first.place, first.category, first.how) == ("1", Category.UPDATE, "asks something else")
     assert first.was["asks"] == {"query": "refund policy", "user": None}
     assert first.now["asks"] == {"query": "refunds", "user": "u_1"}
@@ -218,7 +218,7 @@ def test_a_call_that_had_failed_and_does_not_any_more_is_a_fix(project: Reviewed
     project.write(
         AGENT.replace('search(step["search"])\n        # FIX', f'search("refunds", user="u_1")\n        {FIX}')
     )
-    found = look(project.shelf, "gone").differences
+    found = look(project.golden_dir, "gone").differences
     assert [(each.place, each.category) for each in found] == [("1", Category.FIX), ("end", Category.FIX)]
 
 
@@ -227,13 +227,13 @@ def test_in_a_clone_of_the_project_its_own_paths_are_no_difference(project: Revi
     project.record()
     project.keep("paths", *EXPECTED)
     shutil.copytree(project.folder, tmp_path / "clone", ignore=shutil.ignore_patterns(".reenact"))
-    found = look(open_shelf(tmp_path / "clone"), "paths")
+    found = look(open_golden_dir(tmp_path / "clone"), "paths")
     assert (found.outcome.status, found.outcome.boundaries, found.differences) == ("failed", 10, ())
 
 
 def test_what_cannot_be_meant_is_refused(project: Reviewed, seen: Looked) -> None:
     with pytest.raises(UsageError, match="nothing differs at 0 in golden refunds") as raised:
-        settle(project.shelf, seen, Reasons({"0": "x"}))
+        settle(project.golden_dir, seen, Reasons({"0": "x"}))
     assert raised.value.cause == "the differences are at 2, 3, 4, 5, 6, 7, 8, 9, end"
     for words, everything in ((["7="], None), (["7"], None), ([" =x"], None), ([], " ")):
         with pytest.raises(UsageError, match="gives no reason"):
@@ -256,7 +256,7 @@ def test_a_reason_may_name_its_golden(seen: Looked) -> None:
 
 
 def test_the_history_is_shown_and_an_altered_one_is_refused(project: Reviewed, seen: Looked) -> None:
-    path = project.shelf.path("refunds")
+    path = project.golden_dir.path("refunds")
     reasons = {each.place: f"because of {each.place}" for each in seen.differences}
     golden = decided(seen.opened.golden, seen.differences, reasons, "2026-11-21T09:00:00Z", "0123456789abcdef+changes")
     with_golden(path, golden)
@@ -284,7 +284,7 @@ def test_the_history_is_shown_and_an_altered_one_is_refused(project: Reviewed, s
 
 
 def test_a_golden_of_the_format_before_is_read_and_gets_its_chain(project: Reviewed, seen: Looked) -> None:
-    path = project.shelf.path("refunds")
+    path = project.golden_dir.path("refunds")
     told = project.said("refunds")
     assert told["golden"] == 3
     entry = {"at": "2026-11-20T09:00:00Z", "what": "added", "event": None, "category": "", "reason": "it looped"}
@@ -294,17 +294,17 @@ def test_a_golden_of_the_format_before_is_read_and_gets_its_chain(project: Revie
     assert [each.reason for each in opened.golden.history] == ["it looped"] and opened.golden.pending == ()
     with pytest.raises(StoreError, match="entry 1 is not chained"):
         Golden.from_json({**old, "golden": 2})
-    accept(project.shelf, replace(seen, opened=opened), {"7": "it stops"})
+    accept(project.golden_dir, replace(seen, opened=opened), {"7": "it stops"})
     (first,) = project.said("refunds")["history"]
     assert {**entry, "chain": first["chain"]} == first and len(first["chain"]) == 32
 
 
 def test_a_golden_that_somebody_else_has_written_meanwhile_is_left_alone(project: Reviewed, seen: Looked) -> None:
-    path = project.shelf.path("refunds")
+    path = project.golden_dir.path("refunds")
     with_golden(path, replace(seen.opened.golden, about="edited"))
     before = path.read_bytes()
     with pytest.raises(UsageError, match="has changed meanwhile"):
-        accept(project.shelf, seen, {"7": "it stops"})
+        accept(project.golden_dir, seen, {"7": "it stops"})
     assert path.read_bytes() == before
 
 
@@ -329,11 +329,11 @@ def test_in_whichever_order_and_parts_the_same_bundle_comes_of_it(
 
 def _come_of(project: Reviewed, seen: Looked, rounds: list[dict[str, str]]) -> tuple[Any, list[Any]]:
     """What a golden is after some reviews, each of which goes on where the last one ended; without its times."""
-    path = project.shelf.path("refunds")
+    path = project.golden_dir.path("refunds")
     before = path.read_bytes()
     for number, reasons in enumerate(rounds, 1):
         looked = replace(seen, opened=open_golden(path))
-        settled = accept(project.shelf, looked, reasons)
+        settled = accept(project.golden_dir, looked, reasons)
         assert settled.replaced == (number == len(rounds)) and settled.accepted == len(reasons)
     told, runs = project.said("refunds"), [(each.role, each.run.id, each.records) for each in read_bundle(path).runs]
     path.write_bytes(before)

@@ -57,7 +57,7 @@ def test_the_other_hash_seed_is_tried_while_todays_code_runs(yard: Yard, monkeyp
     said: list[str] = []
     golden = Golden("gives-up", expect=(expect("'gave up' not in answer").to_json(),))
     with open_store(f"sqlite:///{yard.project / '.reenact' / 'store.db'}") as store:
-        added = add_golden(store, store.run("@"), golden, yard.shelf, say=said.append)
+        added = add_golden(store, store.run("@"), golden, yard.golden_dir, say=said.append)
     assert added.golden.any_seed is True and added.now.status == "failed"
     assert sorted(said) == ["replaying it on today's code", "replaying it under another hash seed"]
 
@@ -66,4 +66,4 @@ def test_the_other_hash_seed_is_tried_while_todays_code_runs(yard: Yard, monkeyp
 def test_an_agent_that_goes_through_a_set_depends_on_its_hash_seed(yard: Yard) -> None:
     yard.record("agent.py", "set")
     yard.add("gives-up", ["'gave up' not in answer"])
-    assert open_golden(yard.shelf.path("gives-up")).golden.any_seed is False
+    assert open_golden(yard.golden_dir.path("gives-up")).golden.any_seed is False

@@ -173,11 +173,11 @@ NAMES = ("often", "raises", "exits", "same", "leaves")
 def test_a_warm_run_comes_to_what_a_cold_one_does(yard: Yard, changed: bool) -> None:
     if changed:
         (yard.project / "changed").touch()
-    seeds = [open_golden(yard.shelf.path(name)).golden.any_seed for name in NAMES]
+    seeds = [open_golden(yard.golden_dir.path(name)).golden.any_seed for name in NAMES]
     assert seeds == [True] * len(NAMES)
-    cold = [told(run_golden(yard.shelf, name)) for name in NAMES]
+    cold = [told(run_golden(yard.golden_dir, name)) for name in NAMES]
     with Warmth(1) as warmth:
-        warm = [told(run_golden(yard.shelf, name, start_it=warmth)) for name in NAMES]
+        warm = [told(run_golden(yard.golden_dir, name, start_it=warmth)) for name in NAMES]
     assert warm == cold
     assert (warmth.started, warmth.served) == (1, len(NAMES))
     expected = ["stale"] * 3 + ["failed", "stale"] if changed else ["failed"] * 3 + ["passed", "failed"]
@@ -187,7 +187,7 @@ def test_a_warm_run_comes_to_what_a_cold_one_does(yard: Yard, changed: bool) -> 
 @pytest.mark.usefixtures("here")
 def test_nothing_is_left_for_the_next(yard: Yard) -> None:
     with Warmth(1) as warmth:
-        every = [told(run_golden(yard.shelf, "leaves", start_it=warmth)) for _ in range(3)]
+        every = [told(run_golden(yard.golden_dir, "leaves", start_it=warmth)) for _ in range(3)]
     assert warmth.started == 1
     assert every[0].status == "failed" and every[0].boundaries == 7
     assert every[1:] == every[:1] * 2
@@ -219,11 +219,11 @@ def test_a_program_that_looks_below_its_own_frames_is_judged_by_itself(yard: Yar
     yard.keep("judged", ("calls(look) == 2",))
     names = ("prints", "asks", "judged")
     with Warmth(1) as warmth:
-        assert [run_golden(yard.shelf, name, start_it=warmth).status for name in names] == ["passed"] * 3
+        assert [run_golden(yard.golden_dir, name, start_it=warmth).status for name in names] == ["passed"] * 3
     assert warmth.served == 3
     yard.write("deep.py", DEEP.replace("it", "another"))
     with Warmth(1) as warmth:
-        failed = run_golden(yard.shelf, "prints", start_it=warmth)
+        failed = run_golden(yard.golden_dir, "prints", start_it=warmth)
     assert failed.status == "failed" and "program.py" not in "".join(failed.differences)
 
 
@@ -231,8 +231,8 @@ def test_a_program_that_looks_below_its_own_frames_is_judged_by_itself(yard: Yar
 def test_a_killed_program_breaks_its_golden_only(yard: Yard) -> None:
     (yard.project / "armed").touch()
     with Warmth(1) as warmth:
-        killed = run_golden(yard.shelf, "killed", start_it=warmth)
-        after = run_golden(yard.shelf, "often", start_it=warmth)
+        killed = run_golden(yard.golden_dir, "killed", start_it=warmth)
+        after = run_golden(yard.golden_dir, "often", start_it=warmth)
     assert (killed.status, killed.exit_code) == ("broken", 4)
     assert "ended by SIGKILL" in killed.message
     assert after.status == "failed"
@@ -244,8 +244,8 @@ def test_a_killed_program_breaks_its_golden_only(yard: Yard) -> None:
 def test_a_killed_interpreter_breaks_the_golden_in_it_only(yard: Yard) -> None:
     (yard.project / "armed").touch()
     with Warmth(1) as warmth:
-        killed = run_golden(yard.shelf, "kills", start_it=warmth)
-        after = run_golden(yard.shelf, "often", start_it=warmth)
+        killed = run_golden(yard.golden_dir, "kills", start_it=warmth)
+        after = run_golden(yard.golden_dir, "often", start_it=warmth)
     assert killed.status == "broken"
     assert "ended by SIGKILL" in killed.message
     assert after.status == "failed"
@@ -258,7 +258,7 @@ def test_many_at_a_time(yard: Yard) -> None:
     (yard.project / "armed").touch()
     names = ["often", "kills", "raises", "exits", "same"]
     done: list[str] = []
-    found = run_goldens(yard.shelf, names, How(workers=2), done=lambda each: done.append(each.name))
+    found = run_goldens(yard.golden_dir, names, How(workers=2), done=lambda each: done.append(each.name))
     assert [each.name for each in found] == names
     assert sorted(done) == sorted(names)
     assert [each.status for each in found] == ["failed", "broken", "failed", "failed", "passed"]
@@ -268,7 +268,7 @@ def test_many_at_a_time(yard: Yard) -> None:
 def test_programs_that_run_at_a_time_share_one_start(yard: Yard) -> None:
     names = [*NAMES, *NAMES]
     with Warmth(3) as warmth, ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda name: told(run_golden(yard.shelf, name, start_it=warmth)), names))
+        found = list(pool.map(lambda name: told(run_golden(yard.golden_dir, name, start_it=warmth)), names))
     assert (warmth.started, warmth.served) == (1, len(names))
     assert found[: len(NAMES)] == found[len(NAMES) :]
 
@@ -279,7 +279,7 @@ def test_a_killed_twin_is_known_by_its_status_while_another_goes_on(yard: Yard) 
     (yard.project / "armed").touch()
     names = ["often", "kills", "often", "often"]
     with Warmth(2) as warmth, ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda name: run_golden(yard.shelf, name, start_it=warmth), names))
+        found = list(pool.map(lambda name: run_golden(yard.golden_dir, name, start_it=warmth), names))
     assert [each.status for each in found] == ["failed", "broken", "failed", "failed"]
     assert "ended by SIGKILL" in found[1].message
 

@@ -17,7 +17,7 @@ from reenact.store import open_store
 from reenact.store.bundles import read_bundle, write_bundle
 from reenact.testing.expectations.expectation import expect as parse
 from reenact.testing.goldens.golden import Golden
-from reenact.testing.goldens.shelf import Shelf, open_shelf
+from reenact.testing.goldens.golden_dir import GoldenDir, open_golden_dir
 from reenact.timetravel.bundling.packing import pack
 
 
@@ -90,7 +90,7 @@ class Yard:
 
     def keep(self, name: str, expect: Sequence[str], reference: str = "@", **told: Any) -> None:
         """Make a golden of a run as it is: nothing is tried out."""
-        path = self.shelf.path(name)
+        path = self.golden_dir.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         golden = Golden(name, expect=tuple(parse(each).to_json() for each in expect), any_seed=True, **told)
         with open_store(f"sqlite:///{self.project / '.reenact' / 'store.db'}") as store:
@@ -99,7 +99,7 @@ class Yard:
     def keep_as(self, name: str, other: str, expect: Sequence[str]) -> None:
         """Make a golden of the run of another one, with other expectations."""
         golden = Golden(name, expect=tuple(parse(each).to_json() for each in expect), any_seed=True)
-        write_bundle(self.shelf.path(name), read_bundle(self.shelf.path(other)).runs, golden.to_json())
+        write_bundle(self.golden_dir.path(name), read_bundle(self.golden_dir.path(other)).runs, golden.to_json())
 
     def outcomes(self, *argv: str) -> dict[str, dict[str, Any]]:
         """What ``golden run`` says of each golden."""
@@ -109,6 +109,6 @@ class Yard:
         return {each["name"]: each for each in lines if "name" in each}
 
     @property
-    def shelf(self) -> Shelf:
+    def golden_dir(self) -> GoldenDir:
         """Where the goldens lie."""
-        return open_shelf(self.project)
+        return open_golden_dir(self.project)

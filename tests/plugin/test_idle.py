@@ -61,5 +61,5 @@ def test_collecting_a_thousand_goldens_opens_none_of_them(tmp_path: Path) -> Non
     desk.write("tests/test_it.py", "import pytest\n\n@pytest.mark.reenact('shop/*')\ndef test_it():\n    pass\n")
     desk.write("conftest.py", WATCHING)
     ended = desk.pytest("--collect-only", "-q")
-    assert "reenact.testing.goldens.shelf" in ended.out and "reenact.recording" not in ended.out
+    assert "reenact.testing.goldens.golden_dir" in ended.out and "reenact.recording" not in ended.out
     assert ended.out.count("tests/test_it.py::test_it[shop/n") == 1000 and "1000 tests collected" in ended.out

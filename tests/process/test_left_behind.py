@@ -133,15 +133,15 @@ def test_a_recorded_program_does_not_end_because_its_recorder_does(yard: Yard) -
 
 
 def test_an_interpreter_outlives_the_thread_that_started_it(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
-    from reenact.testing.goldens.shelf import open_shelf
+    from reenact.testing.goldens.golden_dir import open_golden_dir
 
     yard.enter(monkeypatch)
-    shelf = open_shelf()
+    golden_dir = open_golden_dir()
     found: list[str] = []
     with Warmth(1) as warmth:
         for _ in range(3):
             one = threading.Thread(
-                target=lambda: found.append(run_golden(shelf, "one", start_it=warmth).status), name="of a pool"
+                target=lambda: found.append(run_golden(golden_dir, "one", start_it=warmth).status), name="of a pool"
             )
             one.start()
             one.join()

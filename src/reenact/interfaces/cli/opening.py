@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from reenact.interfaces.cli.shell import Shell
     from reenact.store.bundles import bundle_store
     from reenact.store.nesting import holder_of
-    from reenact.testing.goldens.shelf import open_shelf
+    from reenact.testing.goldens.golden_dir import open_golden_dir
     from reenact.timetravel.bundling.unpacking import unpack
     from reenact.timetravel.references import parse_reference
 else:
     bundle_store = late("reenact.store.bundles", "bundle_store")
     holder_of = late("reenact.store.nesting", "holder_of")
-    open_shelf = late("reenact.testing.goldens.shelf", "open_shelf")
+    open_golden_dir = late("reenact.testing.goldens.golden_dir", "open_golden_dir")
     unpack = late("reenact.timetravel.bundling.unpacking", "unpack")
     parse_reference = late("reenact.timetravel.references", "parse_reference")
 
@@ -56,8 +56,8 @@ def bundle_of(ref: str) -> Path | None:
         return None
     run = parse_reference(ref).run
     if run.startswith(GOLDEN):
-        shelf = open_shelf()
-        return shelf.path(shelf.matching([run.removeprefix(GOLDEN)])[0])
+        golden_dir = open_golden_dir()
+        return golden_dir.path(golden_dir.matching([run.removeprefix(GOLDEN)])[0])
     return Path(run) if run.endswith(SUFFIX) else None
 
 

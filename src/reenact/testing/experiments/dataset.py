@@ -17,8 +17,8 @@ from reenact.facts.imported import is_imported
 from reenact.facts.run import Run
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.opened import open_golden
-from reenact.testing.goldens.shelf import Shelf
 from reenact.timetravel.forks.launch import require_ended
 from reenact.timetravel.vocabulary import RunScope
 
@@ -66,11 +66,11 @@ class Row:
         return cls(**{**data, **lists, "golden": Golden.from_json(data["golden"])})
 
 
-def golden_rows(shelf: Shelf, names: Iterable[str], more: Sequence[Expectation]) -> list[Row]:
+def golden_rows(golden_dir: GoldenDir, names: Iterable[str], more: Sequence[Expectation]) -> list[Row]:
     """A row for each golden.
 
     Args:
-        shelf: Where they lie.
+        golden_dir: Where they lie.
         names: Which.
         more: What is expected besides.
 
@@ -79,7 +79,7 @@ def golden_rows(shelf: Shelf, names: Iterable[str], more: Sequence[Expectation])
     """
     rows = []
     for name in names:
-        path = shelf.path(name)
+        path = golden_dir.path(name)
         opened = open_golden(path)
         golden = _with(replace(opened.golden, name=name, history=()), more)
         content = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()

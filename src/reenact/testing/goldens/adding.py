@@ -24,13 +24,13 @@ from reenact.testing.expectations.naming import Unnamed, unnamed
 from reenact.testing.expectations.printing import beside
 from reenact.testing.expectations.strength import strength
 from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.history import Change
 from reenact.testing.goldens.imports import require_answer, require_own
 from reenact.testing.goldens.judges import GoldenCourt
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.proving import Say, prove
 from reenact.testing.goldens.refusing import adding
-from reenact.testing.goldens.shelf import Shelf
 from reenact.testing.goldens.writing import stamp, with_golden
 from reenact.timetravel.bundling.packing import Packed, pack
 from reenact.timetravel.forks.allowing import known_names
@@ -75,7 +75,7 @@ def add_golden(
     store: Store,
     run: Run,
     golden: Golden,
-    shelf: Shelf,
+    golden_dir: GoldenDir,
     *,
     fixed: Run | None = None,
     replace_it: bool = False,
@@ -89,7 +89,7 @@ def add_golden(
             same.
         golden: Its name, what is said of it, its scripted answers, what is expected (each fails on ``run`` and holds on
             ``fixed``) and what is to stay true (each holds on both).
-        shelf: Where it goes.
+        golden_dir: Where it goes.
         fixed: The fork that fixed it.
         replace_it: Whether a golden of that name may be replaced.
         say: Told what is being done, a line each.
@@ -100,17 +100,17 @@ def add_golden(
         UnreplayableRun: The code at hand does not re-enact it; nothing is expected of it, and it does not stay the
             same; a model that judges could not be asked.
     """
-    path = shelf.path(golden.name)
+    path = golden_dir.path(golden.name)
     if path.exists() and not replace_it:
         again = adding(golden, tail(run.id))
         raise UsageError(
             f"there is a golden {golden.name} already",
-            cause=f"{shelf.shown(path)} would be replaced, and its history lost",
+            cause=f"{golden_dir.shown(path)} would be replaced, and its history lost",
             next_command=f"{again} --force",
         )
     run = holder_of(store, run)
     _require_whole(run)
-    _require_program(run, golden, fixed, shelf)
+    _require_program(run, golden, fixed, golden_dir)
     fixed = holder_of(store, fixed) if fixed is not None else None
     court = GoldenCourt(golden.name, asks="missing")
     expressions = _require_strength(store, run, fixed, golden, court)
@@ -118,11 +118,11 @@ def add_golden(
     golden = golden.noted(Change(stamp(CLOCK), "added", reason=golden.about))
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = f"{golden.name}.draft-{tail(run.id)}"
-    drawn = shelf.path(draft)
+    drawn = golden_dir.path(draft)
     try:
         runs = [("recorded", run)] + ([("fixed", fixed)] if fixed is not None else [])
         packed = pack(store, runs, drawn, golden.to_json())
-        proof = prove(shelf, draft, golden, court, say)
+        proof = prove(golden_dir, draft, golden, court, say)
         opinions = court.asked()
         with_golden(drawn, proof.golden, opinions=opinions)
         drawn.replace(path)
@@ -130,7 +130,7 @@ def add_golden(
         drawn.unlink(missing_ok=True)
     _keep_runs(store, runs, golden.name)
     size = path.stat().st_size
-    now = replace(proof.now, name=golden.name, file=shelf.shown(path))
+    now = replace(proof.now, name=golden.name, file=golden_dir.shown(path))
     left = unnamed(expressions, store.open(fixed or run)) if expressions else ()
     apart = beside(expressions, RunScope(run, lambda: store.open(run))) if expressions else ""
     forked = ""
@@ -168,7 +168,7 @@ def _require_whole(run: Run) -> None:
         )
 
 
-def _require_program(run: Run, golden: Golden, fixed: Run | None, shelf: Shelf) -> None:
+def _require_program(run: Run, golden: Golden, fixed: Run | None, golden_dir: GoldenDir) -> None:
     """An imported run is given a program, and no other run is.
 
     Raises:
@@ -197,7 +197,7 @@ def _require_program(run: Run, golden: Golden, fixed: Run | None, shelf: Shelf) 
             cause="--fixed, --answer and --on-miss are for runs that were recorded",
             next_command="reenact golden add --help",
         )
-    require_own(golden, shelf.root)
+    require_own(golden, golden_dir.root)
 
 
 def _require_strength(
@@ -253,13 +253,13 @@ def _require_names(store: Store, run: Run, fixed: Run | None, expressions: Seque
     )
 
 
-def rm_golden(shelf: Shelf, name: str) -> Path:
+def rm_golden(golden_dir: GoldenDir, name: str) -> Path:
     """Remove a golden.
 
     Raises:
         UsageError: There is none of that name.
     """
-    shelf.matching([name])
-    path = shelf.path(name)
+    golden_dir.matching([name])
+    path = golden_dir.path(name)
     path.unlink()
     return path

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from reenact.seams.boot import bound
 from reenact.seams.boot.warmth import Warmth
+from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import run_golden
 from reenact.testing.goldens.session import Misses
-from reenact.testing.goldens.shelf import Shelf
 from reenact.timetravel.forks.plan import Opening
 
 T = TypeVar("T")
@@ -43,12 +43,12 @@ class How:
 
 
 def run_goldens(
-    shelf: Shelf, names: Sequence[str], how: How, *, done: Callable[[Outcome], object] = lambda outcome: None
+    golden_dir: GoldenDir, names: Sequence[str], how: How, *, done: Callable[[Outcome], object] = lambda outcome: None
 ) -> list[Outcome]:
     """Run goldens in processes of their own; those that do not depend on the hash seed from warm interpreters.
 
     Args:
-        shelf: Where they lie.
+        golden_dir: Where they lie.
         names: Which.
         how: How.
         done: Told of each as it is known.
@@ -58,7 +58,7 @@ def run_goldens(
     """
 
     def run(name: str, warmth: Warmth) -> Outcome:
-        each = partial(run_golden, shelf, name, misses=how.misses, live=how.live, rev=how.rev, start_it=warmth)
+        each = partial(run_golden, golden_dir, name, misses=how.misses, live=how.live, rev=how.rev, start_it=warmth)
         every = [each() for _ in range(how.repeat)]
         return every[0] if how.repeat == 1 else sampled(every, how.at_least)
 

@@ -20,10 +20,10 @@ from reenact.seams.boot.parent import run_program
 from reenact.testing.goldens.batch import several
 from reenact.testing.goldens.causes import Cause, asked_otherwise, runs_on, stale_causes
 from reenact.testing.goldens.differing import differing
+from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import EXIT, Outcome
 from reenact.testing.goldens.running import Manner, Ran, judged_on, on_import, re_enacted, status_of, today_on
-from reenact.testing.goldens.shelf import Shelf
 from reenact.testing.goldens.today import comparable
 from reenact.testing.goldens.writing import packed_today
 from reenact.triage.scene import Scene, scene_of
@@ -87,29 +87,33 @@ class Drift:
         return {**asdict(self), "exit_code": self.exit_code, "next": self.next_command}
 
 
-def drift_of(shelf: Shelf, name: str, start_it: Starter = run_program) -> Drift:
+def drift_of(golden_dir: GoldenDir, name: str, start_it: Starter = run_program) -> Drift:
     """How one golden stands: its runs against what today's code does. Never raises for what is wrong with it.
 
     Args:
-        shelf: Where it lies.
+        golden_dir: Where it lies.
         name: Its name.
         start_it: Starts its processes.
 
     Cost: that of running it; twice where it must stay the same.
     """
-    path = shelf.path(name)
+    path = golden_dir.path(name)
     with ExitStack() as stack:
         try:
-            return _drift(stack, shelf, name, open_golden(path), start_it)
+            return _drift(stack, golden_dir, name, open_golden(path), start_it)
         except ReenactError as error:
-            return Drift(name, shelf.shown(path), _standing(status_of(error)), message=str(error))
+            return Drift(name, golden_dir.shown(path), _standing(status_of(error)), message=str(error))
 
 
 def drifts(
-    shelf: Shelf, names: Sequence[str], workers: int = 0, *, done: Callable[[Drift], object] = lambda found: None
+    golden_dir: GoldenDir,
+    names: Sequence[str],
+    workers: int = 0,
+    *,
+    done: Callable[[Drift], object] = lambda found: None,
 ) -> list[Drift]:
     """How goldens stand, worst first; several are looked at at a time (0: one on each processor)."""
-    return in_order(several(names, partial(drift_of, shelf), workers, done=done))
+    return in_order(several(names, partial(drift_of, golden_dir), workers, done=done))
 
 
 def in_order(found: Iterable[Drift]) -> list[Drift]:
@@ -117,18 +121,18 @@ def in_order(found: Iterable[Drift]) -> list[Drift]:
     return sorted(found, key=lambda each: (WORST_FIRST.index(each.standing), each.name))
 
 
-def _drift(stack: ExitStack, shelf: Shelf, name: str, opened: OpenGolden, start_it: Starter) -> Drift:
+def _drift(stack: ExitStack, golden_dir: GoldenDir, name: str, opened: OpenGolden, start_it: Starter) -> Drift:
     if opened.golden.starts:
-        return _of_import(stack, shelf, name, opened)
+        return _of_import(stack, golden_dir, name, opened)
     manner = Manner(start_it=start_it, evidence=True).of(opened)
-    same = None if opened.golden.judged else re_enacted(shelf, opened, manner).outcome
-    ran = (judged_on if same is None else _on_answering)(stack, shelf, opened, manner)
+    same = None if opened.golden.judged else re_enacted(golden_dir, opened, manner).outcome
+    ran = (judged_on if same is None else _on_answering)(stack, golden_dir, opened, manner)
     outcome = ran.outcome if same is None or ran.outcome.status == "stale" else same
     if ran.today is None or ran.run is None:
-        return Drift(name, shelf.shown(opened.path), _standing(outcome.status), message=outcome.message)
+        return Drift(name, golden_dir.shown(opened.path), _standing(outcome.status), message=outcome.message)
     there = opened.store.open(ran.run)
     then, now = scene_of(opened.store, there.run), scene_of(ran.today.run.home, ran.today.run)
-    why, call = _why(shelf, ran, there, (then, now))
+    why, call = _why(golden_dir, ran, there, (then, now))
     standing = _standing(outcome.status)
     if (why and standing == "fresh") or (same is not None and standing == "failed"):
         standing = "drifted"
@@ -136,17 +140,17 @@ def _drift(stack: ExitStack, shelf: Shelf, name: str, opened: OpenGolden, start_
         standing = "unfixed"
     mends = outcome.next_command if standing == "stale" else ""
     since = tuple(runs_on(then, now))
-    file, said = shelf.shown(opened.path), _words(outcome)
+    file, said = golden_dir.shown(opened.path), _words(outcome)
     return Drift(name, file, standing, tuple(why), since, call, said, mends, _compared(opened, there))
 
 
-def _of_import(stack: ExitStack, shelf: Shelf, name: str, opened: OpenGolden) -> Drift:
+def _of_import(stack: ExitStack, golden_dir: GoldenDir, name: str, opened: OpenGolden) -> Drift:
     """One that is judged on the trace: what it ran on then is not known, so today's code passes there or does not."""
-    outcome = on_import(stack, shelf, opened, Manner()).outcome
+    outcome = on_import(stack, golden_dir, opened, Manner()).outcome
     standing = _standing(outcome.status)
     if standing == "failed" and opened.golden.judged and _is_as_it_was(opened, outcome):
         standing = "unfixed"
-    return Drift(name, shelf.shown(opened.path), standing, message=_words(outcome))
+    return Drift(name, golden_dir.shown(opened.path), standing, message=_words(outcome))
 
 
 def _is_as_it_was(opened: OpenGolden, outcome: Outcome) -> bool:
@@ -156,20 +160,20 @@ def _is_as_it_was(opened: OpenGolden, outcome: Outcome) -> bool:
     return opened.fixed is None and not any(known[:must_fail]) and all(known[must_fail:])
 
 
-def _on_answering(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
-    return today_on(stack, shelf, opened, opened.answering, manner)
+def _on_answering(stack: ExitStack, golden_dir: GoldenDir, opened: OpenGolden, manner: Manner) -> Ran:
+    return today_on(stack, golden_dir, opened, opened.answering, manner)
 
 
-def _why(shelf: Shelf, ran: Ran, there: Recording, scenes: tuple[Scene, Scene]) -> tuple[list[Cause], str]:
+def _why(golden_dir: GoldenDir, ran: Ran, there: Recording, scenes: tuple[Scene, Scene]) -> tuple[list[Cause], str]:
     """What today's code asks otherwise, and the call that has no answer."""
     call = ran.stale_call
     if call:
         path, _, line = str(call.get("source") or "").rpartition(":")
-        source = f" at {shelf.shown(Path(path))}:{line}" if path else ""
+        source = f" at {golden_dir.shown(Path(path))}:{line}" if path else ""
         return stale_causes(call, scenes[0]), f"{call['name']}{source}"
     assert ran.today is not None
     packed = packed_today(ran.today.run.home, ran.today.run, "fixed")
-    today = comparable(packed, there.run, str(shelf.root))
+    today = comparable(packed, there.run, str(golden_dir.root))
     found = differing(there, today, known=known_values(there.run, os.environ))
     return asked_otherwise(found, *scenes), ""
 

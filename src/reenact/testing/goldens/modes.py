@@ -15,6 +15,7 @@ from reenact.replaying.options import Options
 from reenact.seams.boot.folders import Folder
 from reenact.store import open_store
 from reenact.testing.expectations.judging import asks_a_judge
+from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.history import Change
 from reenact.testing.goldens.imports import require_recorded
 from reenact.testing.goldens.launch import Asked, launch
@@ -22,7 +23,6 @@ from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import outcome_of
 from reenact.testing.goldens.session import Misses
-from reenact.testing.goldens.shelf import Shelf
 from reenact.testing.goldens.writing import packed_today, stamp, with_golden
 from reenact.timetravel.forks.report import ForkReport
 
@@ -56,7 +56,7 @@ class Recorded:
     unanswered: bool = False
 
 
-def record_missing(shelf: Shelf, name: str, *, anew: bool = False) -> Recorded:
+def record_missing(golden_dir: GoldenDir, name: str, *, anew: bool = False) -> Recorded:
     """Run a golden, and ask models for what has no answer yet. Tools are not asked: what they lack stays missing. A
     model that judges is asked about an answer that it has given no opinion on.
 
@@ -64,7 +64,7 @@ def record_missing(shelf: Shelf, name: str, *, anew: bool = False) -> Recorded:
     was stopped before its end.
 
     Args:
-        shelf: Where it lies.
+        golden_dir: Where it lies.
         name: Its name.
         anew: Forget what was recorded later before, and ask it again.
 
@@ -73,7 +73,7 @@ def record_missing(shelf: Shelf, name: str, *, anew: bool = False) -> Recorded:
         ReenactError: It cannot be read, started or written.
     """
     started_us = CLOCK.mono_us()
-    opened = open_golden(shelf.path(name))
+    opened = open_golden(golden_dir.path(name))
     golden = opened.golden
     require_recorded(golden, "--mode rerecord" if anew else "--mode missing")
     earlier = () if anew else opened.overlays
@@ -82,7 +82,7 @@ def record_missing(shelf: Shelf, name: str, *, anew: bool = False) -> Recorded:
     judges = any(asks_a_judge(each.compiled()) for each in opened.expectations)
     ways: tuple[Misses, ...] = (frozen, "models") if judges else ("models",)
     for way in ways:
-        recorded, stopped = _recorded(shelf, opened, earlier, way, anew=anew)
+        recorded, stopped = _recorded(golden_dir, opened, earlier, way, anew=anew)
         if not stopped:
             break
     outcome = recorded.outcome
@@ -92,7 +92,7 @@ def record_missing(shelf: Shelf, name: str, *, anew: bool = False) -> Recorded:
 
 
 def _recorded(
-    shelf: Shelf, opened: OpenGolden, earlier: tuple[str, ...], misses: Misses, *, anew: bool
+    golden_dir: GoldenDir, opened: OpenGolden, earlier: tuple[str, ...], misses: Misses, *, anew: bool
 ) -> tuple[Recorded, bool]:
     """Run a golden in one way, and keep what was missing; and whether it was stopped before its end."""
     golden = opened.golden
@@ -101,10 +101,10 @@ def _recorded(
     with Folder() as scratch:
         into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
         asked = Asked(str(opened.path), opened.answering, golden, beside, misses=misses)
-        told = launch(asked, Options(divert_output=True), into=into, project=str(shelf.root))
+        told = launch(asked, Options(divert_output=True), into=into, project=str(golden_dir.root))
         with open_store(into) as store:
             court = opened.court("anew" if anew else "missing")
-            outcome = outcome_of(shelf, opened, told, store.open(told.run), court)
+            outcome = outcome_of(golden_dir, opened, told, store.open(told.run), court)
             if outcome.status not in ("passed", "failed"):
                 if told.report.refused:
                     outcome = replace(outcome, message=_not_kept(golden.name, outcome.message))

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reenact.testing.goldens.golden_dir import WILD, GoldenDir, open_golden_dir, select
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.reports import in_order, write_pages
-from reenact.testing.goldens.shelf import WILD, Shelf, open_shelf, select
 
 
 class Playing:
@@ -21,22 +21,22 @@ class Playing:
     """
 
     def __init__(self) -> None:
-        self._shelves: dict[Path, Shelf] = {}
+        self._shelves: dict[Path, GoldenDir] = {}
         self._names: dict[Path, list[str]] = {}
         self._used: set[tuple[str, str]] = set()
         self.outcomes: dict[str, Outcome] = {}
 
-    def shelf(self, folder: Path) -> Shelf:
-        """The shelf of the project around the folder of a test."""
+    def golden_dir(self, folder: Path) -> GoldenDir:
+        """The golden folder of the project around the folder of a test."""
         if folder not in self._shelves:
-            self._shelves[folder] = open_shelf(folder)
+            self._shelves[folder] = open_golden_dir(folder)
         return self._shelves[folder]
 
-    def names(self, shelf: Shelf) -> list[str]:
-        """Names of all on a shelf; looked up once."""
-        if shelf.folder not in self._names:
-            self._names[shelf.folder] = shelf.names()
-        return self._names[shelf.folder]
+    def names(self, golden_dir: GoldenDir) -> list[str]:
+        """Names of all goldens of a folder; looked up once."""
+        if golden_dir.folder not in self._names:
+            self._names[golden_dir.folder] = golden_dir.names()
+        return self._names[golden_dir.folder]
 
     def several(self, folder: Path, patterns: Sequence[object]) -> list[str] | None:
         """The goldens that a marker means, where these are to be tests of their own; None for one literal name.
@@ -46,17 +46,17 @@ class Playing:
         texts = [each for each in patterns if isinstance(each, str)]
         if len(texts) != len(patterns) or not texts or (len(texts) == 1 and not WILD & set(texts[0])):
             return None
-        every = self.names(self.shelf(folder))
+        every = self.names(self.golden_dir(folder))
         found = [name for pattern in texts for name in (select(pattern, every) or [pattern])]
         return list(dict.fromkeys(found))
 
     def named(self, folder: Path, names: Iterable[object]) -> None:
         """A test names these goldens, or patterns."""
-        shelf = self.shelf(folder)
+        golden_dir = self.golden_dir(folder)
         for name in names:
             if isinstance(name, str):
-                for each in select(name, self.names(shelf)):
-                    self._used.add((str(shelf.folder), each))
+                for each in select(name, self.names(golden_dir)):
+                    self._used.add((str(golden_dir.folder), each))
 
     # --- what a worker tells ---------------------------------------------------------------------------------------
 
@@ -77,14 +77,14 @@ class Playing:
     # --- in the end ------------------------------------------------------------------------------------------------
 
     def unused(self, arguments: Iterable[Path]) -> list[str]:
-        """Goldens that no test names, as files to show, on the shelves that lie below one of ``arguments``: whoever
+        """Goldens that no test names, as files to show, in the golden folders below one of ``arguments``: whoever
         runs a part of the tests is told nothing."""
         found = []
-        folders = {shelf.folder: shelf for shelf in self._shelves.values()}
-        for shelf in folders.values():
-            if any(shelf.folder.is_relative_to(each) for each in arguments):
-                names = [name for name in self.names(shelf) if (str(shelf.folder), name) not in self._used]
-                found += [shelf.shown(shelf.path(name)) for name in names]
+        folders = {golden_dir.folder: golden_dir for golden_dir in self._shelves.values()}
+        for golden_dir in folders.values():
+            if any(golden_dir.folder.is_relative_to(each) for each in arguments):
+                names = [name for name in self.names(golden_dir) if (str(golden_dir.folder), name) not in self._used]
+                found += [golden_dir.shown(golden_dir.path(name)) for name in names]
         return sorted(found)
 
     def write(self, folder: Path) -> list[Path]:

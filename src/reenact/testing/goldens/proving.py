@@ -20,6 +20,7 @@ from reenact.facts.typed import typed
 from reenact.testing.expectations.judging import asks_a_judge
 from reenact.testing.goldens.batch import several
 from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.imports import JUDGED
 from reenact.testing.goldens.incident import IncidentCode, incident_code
 from reenact.testing.goldens.judges import GoldenCourt
@@ -29,7 +30,6 @@ from reenact.testing.goldens.re_enacting import first_line, parting
 from reenact.testing.goldens.refusing import no_test, not_held, not_re_enacted, not_the_same
 from reenact.testing.goldens.running import QUIET, Manner, re_enacted, served
 from reenact.testing.goldens.seeds import alike, any_seed, under_another
-from reenact.testing.goldens.shelf import Shelf
 from reenact.timetravel.preview import safe
 
 Say = Callable[[str], object]
@@ -77,8 +77,8 @@ class _Tried:
 class _Tries:
     """Replays of one draft, counted."""
 
-    def __init__(self, shelf: Shelf, opened: OpenGolden, court: GoldenCourt, say: Say) -> None:
-        self._shelf = shelf
+    def __init__(self, golden_dir: GoldenDir, opened: OpenGolden, court: GoldenCourt, say: Say) -> None:
+        self._golden_dir = golden_dir
         self._opened = opened
         self._court = court
         self._say = say
@@ -106,7 +106,7 @@ class _Tries:
     def _seeded(self) -> _Tried:
         self._say("replaying it under another hash seed")
         try:
-            return _Tried(under_another(self._shelf, self._opened, self._opened.recorded, self._court))
+            return _Tried(under_another(self._golden_dir, self._opened, self._opened.recorded, self._court))
         except ReenactError as error:
             return _Tried(error=error)
 
@@ -115,8 +115,8 @@ class _Tries:
         manner = _manner(code)
         try:
             with ExitStack() as stack:
-                ran = served(stack, self._shelf, self._opened, manner, self._court)
-                parts = parting(self._opened, ran, str(self._shelf.root)) if compared else ""
+                ran = served(stack, self._golden_dir, self._opened, manner, self._court)
+                parts = parting(self._opened, ran, str(self._golden_dir.root)) if compared else ""
                 raised = ran.report.raised if ran.report is not None and ran.outcome.status == "failed" else ""
                 return _Tried(ran.outcome, ran.run, replays=ran.replays, parts=parts, raised=raised)
         except ReenactError as error:
@@ -127,7 +127,7 @@ class _Tries:
         self._say("replaying the recorded run alone, in its recorded order")
         self._left -= 1
         try:
-            outcome = re_enacted(self._shelf, self._opened, _manner(code), self._opened.recorded).outcome
+            outcome = re_enacted(self._golden_dir, self._opened, _manner(code), self._opened.recorded).outcome
         except ReenactError as error:
             return error.message
         return "" if outcome.status == "passed" else first_line(outcome)
@@ -141,18 +141,18 @@ class _Tries:
         if self._left < 1:
             return None
         self._say("replaying it under another hash seed")
-        return any_seed(self._shelf, self._opened, now.run, now.outcome, self._court)
+        return any_seed(self._golden_dir, self._opened, now.run, now.outcome, self._court)
 
 
 def _manner(code: IncidentCode) -> Manner:
     return Manner(replace(QUIET, rev=code.rev, patch=code.patch), rev=code.rev)
 
 
-def prove(shelf: Shelf, draft: str, golden: Golden, court: GoldenCourt, say: Say) -> Proof:
+def prove(golden_dir: GoldenDir, draft: str, golden: Golden, court: GoldenCourt, say: Say) -> Proof:
     """Re-enact a draft on the recorded code and on today's.
 
     Args:
-        shelf: Where it lies.
+        golden_dir: Where it lies.
         draft: The name of its file there.
         golden: What it says of itself.
         court: Who gives the opinions of models.
@@ -164,12 +164,12 @@ def prove(shelf: Shelf, draft: str, golden: Golden, court: GoldenCourt, say: Say
 
     Cost: three replays at most, two at a time; a fourth where the recorded code has strayed from the recorded run.
     """
-    opened = open_golden(shelf.path(draft))
+    opened = open_golden(golden_dir.path(draft))
     if golden.starts:
-        return _of_import(shelf, opened, golden, court, say)
+        return _of_import(golden_dir, opened, golden, court, say)
     shown, fails_there = golden.judged or opened.fixed is not None, False
-    code = incident_code(opened.store.open(opened.recorded), str(shelf.root)) if shown else IncidentCode()
-    tries = _Tries(shelf, opened, court, say)
+    code = incident_code(opened.store.open(opened.recorded), str(golden_dir.root)) if shown else IncidentCode()
+    tries = _Tries(golden_dir, opened, court, say)
     tried = tries.all({_THEN: code, _NOW: IncidentCode()} if code.rev else {_NOW: IncidentCode()})
     then, now = tried.get(_THEN, tried[_NOW]), tried[_NOW]
     if shown:
@@ -188,7 +188,7 @@ def prove(shelf: Shelf, draft: str, golden: Golden, court: GoldenCourt, say: Say
     return Proof(golden, outcome, str(code) if code.rev else "")
 
 
-def _of_import(shelf: Shelf, opened: OpenGolden, golden: Golden, court: GoldenCourt, say: Say) -> Proof:
+def _of_import(golden_dir: GoldenDir, opened: OpenGolden, golden: Golden, court: GoldenCourt, say: Say) -> Proof:
     """No commit is known on which an imported run could be made again: what is expected was judged on the trace, and
     today's code is tried.
 
@@ -198,7 +198,7 @@ def _of_import(shelf: Shelf, opened: OpenGolden, golden: Golden, court: GoldenCo
     say(f"{JUDGED}: no commit is known that could make the run again")
     say("running today's code, answered by the import")
     with ExitStack() as stack:
-        ran = served(stack, shelf, opened, Manner(QUIET), court)
+        ran = served(stack, golden_dir, opened, Manner(QUIET), court)
         outcome, report = ran.outcome, ran.report
     for remark in report.remarks if report is not None else ():
         say(remark)

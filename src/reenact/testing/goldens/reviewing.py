@@ -23,13 +23,13 @@ from reenact.testing.expectations.strength import strength
 from reenact.testing.goldens.deciding import Reasons, concluded, decided, left_open
 from reenact.testing.goldens.differing import Blame, Differing, differing, each_of, ended_by
 from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.imports import require_recorded
 from reenact.testing.goldens.judges import judgement
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import Manner, judged_on, on_run, re_enacted, today_on
 from reenact.testing.goldens.seeds import any_seed
-from reenact.testing.goldens.shelf import Shelf
 from reenact.testing.goldens.today import comparable
 from reenact.testing.goldens.writing import cleaned_today, require_unchanged, stamp, with_golden, with_runs
 from reenact.timetravel.bundling.packing import Packed
@@ -90,33 +90,33 @@ class Settled:
         return f"{self.outcome.name}  {self.outcome.status}"
 
 
-def look(shelf: Shelf, name: str) -> Looked:
+def look(golden_dir: GoldenDir, name: str) -> Looked:
     """Run today's code on a golden, and say what it does otherwise. Nothing is written.
 
     Args:
-        shelf: Where it lies.
+        golden_dir: Where it lies.
         name: Its name.
 
     Raises:
         ReenactError: It cannot be read, or started.
     """
     started_us = CLOCK.mono_us()
-    opened = open_golden(shelf.path(name))
+    opened = open_golden(golden_dir.path(name))
     require_recorded(opened.golden, "--mode review")
     with ExitStack() as stack:
-        found = _looked(stack, shelf, opened)
+        found = _looked(stack, golden_dir, opened)
     return replace(found, outcome=replace(found.outcome, name=name, duration_us=CLOCK.mono_us() - started_us))
 
 
-def _looked(stack: ExitStack, shelf: Shelf, opened: OpenGolden) -> Looked:
+def _looked(stack: ExitStack, golden_dir: GoldenDir, opened: OpenGolden) -> Looked:
     same = None
     if not opened.golden.judged:
-        same = re_enacted(shelf, opened, Manner()).outcome
+        same = re_enacted(golden_dir, opened, Manner()).outcome
         if same.status in ("passed", "broken", "refused"):
             return Looked(opened, same)
-        ran = today_on(stack, shelf, opened, opened.answering, _WHOLE)
+        ran = today_on(stack, golden_dir, opened, opened.answering, _WHOLE)
     else:
-        ran = judged_on(stack, shelf, opened, _WHOLE)
+        ran = judged_on(stack, golden_dir, opened, _WHOLE)
     answered = ran.run is not None and ran.run.id == opened.answering.id
     if ran.outcome.status not in ("passed", "failed") or ran.today is None or not answered:
         return Looked(opened, ran.outcome)
@@ -124,19 +124,19 @@ def _looked(stack: ExitStack, shelf: Shelf, opened: OpenGolden) -> Looked:
     run = ran.today.run
     cleaned = cleaned_today(run.home, run)
     packed = PackedRun("fixed", run, cleaned.records)
-    today = comparable(packed, there.run, str(shelf.root))
-    found = differing(there, today, _blame(shelf, opened, there, ran.outcome), known_values(there.run, os.environ))
+    today = comparable(packed, there.run, str(golden_dir.root))
+    found = differing(there, today, _blame(golden_dir, opened, there, ran.outcome), known_values(there.run, os.environ))
     if same is not None and not found:
         found = [ended_by(same.differences or (same.message,))]
     removed = tuple((run.id, place) for place in cleaned.removed)
     personal = tuple((run.id, sort, places) for sort, places in cleaned.personal.items())
     findings = Packed(opened.path, "", (run.id,), removed, personal)
-    return Looked(opened, ran.outcome, tuple(found), packed, findings, revision_of(shelf.root) if found else "")
+    return Looked(opened, ran.outcome, tuple(found), packed, findings, revision_of(golden_dir.root) if found else "")
 
 
-def _blame(shelf: Shelf, opened: OpenGolden, there: Recording, now: Outcome) -> Blame:
+def _blame(golden_dir: GoldenDir, opened: OpenGolden, there: Recording, now: Outcome) -> Blame:
     """What failed on the run that the golden answers from, and holds now."""
-    verdicts = judgement(opened.expectations, there, opened.court(), shelf.project).verdicts
+    verdicts = judgement(opened.expectations, there, opened.court(), golden_dir.project).verdicts
     mended = [was for was, judged in zip(verdicts, now.judged, strict=True) if not was.holds and judged.holds]
     events = frozenset(each.event for each in mended if each.event is not None)
     return Blame(events, any(each.event is None for each in mended))
@@ -152,24 +152,24 @@ def revision_of(folder: Path) -> str:
 # --- accepting -------------------------------------------------------------------------------------------------------
 
 
-def settle(shelf: Shelf, looked: Looked, reasons: Reasons) -> Settled:
+def settle(golden_dir: GoldenDir, looked: Looked, reasons: Reasons) -> Settled:
     """Accept what somebody has accepted without being asked; see ``accept``.
 
     Raises:
         UsageError: Nothing differs at a place that was named.
     """
     places = [each.place for each in looked.left]
-    return accept(shelf, looked, reasons.of(looked.opened.golden.name, looked.differences, places))
+    return accept(golden_dir, looked, reasons.of(looked.opened.golden.name, looked.differences, places))
 
 
-def accept(shelf: Shelf, looked: Looked, reasons: Mapping[str, str]) -> Settled:
+def accept(golden_dir: GoldenDir, looked: Looked, reasons: Mapping[str, str]) -> Settled:
     """Accept differences of a golden.
 
     While one is left open the golden stays what it is, and the decisions are kept in it. With the last one, today's run
     becomes the one that it answers from. The incident stays.
 
     Args:
-        shelf: Where it lies.
+        golden_dir: Where it lies.
         looked: What was found.
         reasons: Why, by the place of each difference that is accepted now.
 
@@ -197,15 +197,15 @@ def accept(shelf: Shelf, looked: Looked, reasons: Mapping[str, str]) -> Settled:
         return Settled(replace(outcome, status="failed", message=message), left, len(reasons))
     assert looked.today is not None
     golden = concluded(golden, at, looked.revision, opened.answering.id, looked.today.run.id)
-    _replace(shelf, opened, golden, looked.today)
+    _replace(golden_dir, opened, golden, looked.today)
     return Settled(outcome, (), len(reasons), replaced=True)
 
 
-def _replace(shelf: Shelf, opened: OpenGolden, golden: Golden, today: PackedRun) -> None:
+def _replace(golden_dir: GoldenDir, opened: OpenGolden, golden: Golden, today: PackedRun) -> None:
     """Let a golden answer from today's run, once today's code has passed on that."""
     runs = _with(opened.store.bundle.runs, today)
     with Folder() as scratch:
-        aside = Shelf(shelf.root, Path(scratch).absolute())
+        aside = GoldenDir(golden_dir.root, Path(scratch).absolute())
         draft = aside.path(golden.name)
         draft.parent.mkdir(parents=True, exist_ok=True)
         with_runs(draft, runs, golden)

@@ -21,6 +21,7 @@ from reenact.replaying.starting import Starter, Starting, Unreported
 from reenact.seams.boot.folders import Folder, fleeting
 from reenact.seams.boot.parent import run_program
 from reenact.testing.expectations.verdict import Verdict
+from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.handing import SCHEME, recording_of
 from reenact.testing.goldens.here import run_here
 from reenact.testing.goldens.imports import answered_by, require_recorded
@@ -29,7 +30,6 @@ from reenact.testing.goldens.launch import PLACE, REFUSED, STALE, Asked, Told, l
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome, Status, judged_of
 from reenact.testing.goldens.session import Misses
-from reenact.testing.goldens.shelf import Shelf
 from reenact.timetravel.forks.plan import Opening, Plan
 from reenact.timetravel.forks.report import ForkReport
 
@@ -104,7 +104,7 @@ class Manner:
 
 
 def run_golden(
-    shelf: Shelf,
+    golden_dir: GoldenDir,
     name: str,
     *,
     misses: Misses | None = None,
@@ -115,7 +115,7 @@ def run_golden(
     """Run one golden in a process of its own. Never raises for what is wrong with the golden: that is its outcome.
 
     Args:
-        shelf: Where it lies.
+        golden_dir: Where it lies.
         name: Its name.
         misses: What becomes of a call that nobody has an answer for; by default what the golden says.
         live: What is asked anew although there is an answer: ``model``, or nothing.
@@ -125,23 +125,23 @@ def run_golden(
     Cost: an interpreter and the agent's own imports and CPU.
     """
     manner = Manner(replace(QUIET, rev=rev), misses, live, rev=rev, start_it=start_it)
-    with running(shelf, name, manner) as ran:
+    with running(golden_dir, name, manner) as ran:
         return ran.outcome
 
 
 @contextmanager
-def running(shelf: Shelf, name: str, manner: Manner = Manner()) -> Iterator[Ran]:
+def running(golden_dir: GoldenDir, name: str, manner: Manner = Manner()) -> Iterator[Ran]:
     """Run one golden, and keep today's run for the length of the block. Raises as little as ``run_golden``."""
     started_us = CLOCK.mono_us()
-    path = shelf.path(name)
+    path = golden_dir.path(name)
     with ExitStack() as stack:
         try:
             opened = manner.opens(path)
             manner = manner.of(opened)
-            ran = served(stack, shelf, opened, manner)
+            ran = served(stack, golden_dir, opened, manner)
         except ReenactError as error:
-            told = _gone(error, shelf.shown(path)) if isinstance(error, ProgramGone) else error
-            ran = Ran(Outcome(name, shelf.shown(path), status_of(error), message=str(told)))
+            told = _gone(error, golden_dir.shown(path)) if isinstance(error, ProgramGone) else error
+            ran = Ran(Outcome(name, golden_dir.shown(path), status_of(error), message=str(told)))
         yield replace(ran, outcome=replace(ran.outcome, name=name, duration_us=CLOCK.mono_us() - started_us))
 
 
@@ -154,21 +154,23 @@ def _gone(error: ProgramGone, file: str) -> UnreplayableRun:
     )
 
 
-def served(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner, court: GoldenCourt | None = None) -> Ran:
+def served(
+    stack: ExitStack, golden_dir: GoldenDir, opened: OpenGolden, manner: Manner, court: GoldenCourt | None = None
+) -> Ran:
     """A golden on exactly what it serves: by its expectations, or as *same*. ``court``: by the opinions of whom.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
     """
     if opened.golden.starts:
-        return on_import(stack, shelf, opened, manner, court)
+        return on_import(stack, golden_dir, opened, manner, court)
     if opened.golden.judged:
-        return judged_on(stack, shelf, opened, manner, court)
-    return re_enacted(shelf, opened, manner)
+        return judged_on(stack, golden_dir, opened, manner, court)
+    return re_enacted(golden_dir, opened, manner)
 
 
 def judged_on(
-    stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner, court: GoldenCourt | None = None
+    stack: ExitStack, golden_dir: GoldenDir, opened: OpenGolden, manner: Manner, court: GoldenCourt | None = None
 ) -> Ran:
     """A golden's expectations over what today's code does: on the log of the fork that fixed it, where there is one.
 
@@ -177,10 +179,10 @@ def judged_on(
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
     """
-    found = today_on(stack, shelf, opened, opened.answering, manner, court)
+    found = today_on(stack, golden_dir, opened, opened.answering, manner, court)
     if opened.fixed is None or found.outcome.status != "stale" or found.outcome.opinions.get("missing"):
         return found
-    before = today_on(stack, shelf, opened, opened.recorded, replace(manner, misses=None, live="none"), court)
+    before = today_on(stack, golden_dir, opened, opened.recorded, replace(manner, misses=None, live="none"), court)
     if before.outcome.status != "failed":
         return replace(found, replays=2)
     message = f"today's code re-enacts the incident\n{before.outcome.message}"
@@ -188,7 +190,7 @@ def judged_on(
 
 
 def on_import(
-    stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner, court: GoldenCourt | None = None
+    stack: ExitStack, golden_dir: GoldenDir, opened: OpenGolden, manner: Manner, court: GoldenCourt | None = None
 ) -> Ran:
     """What today's code does where an imported run answers it, judged on the trace.
 
@@ -200,12 +202,12 @@ def on_import(
     if manner.live != "none":
         require_recorded(golden, "--live model")
     court = court or opened.court(manner.asks)
-    found = answered_by(stack, opened.path, golden, shelf.root, replace(manner.options, rev=manner.rev))
-    judged = judgement(opened.expectations, found.today, court, shelf.project) if golden.judged else None
+    found = answered_by(stack, opened.path, golden, golden_dir.root, replace(manner.options, rev=manner.rev))
+    judged = judgement(opened.expectations, found.today, court, golden_dir.project) if golden.judged else None
     status, message = found.concluded(judged)
     outcome = Outcome(
         golden.name,
-        shelf.shown(opened.path),
+        golden_dir.shown(opened.path),
         status,
         judged=tuple(map(judged_of, judged.verdicts)) if judged is not None else (),
         message=_lines(message, found.given) if message else "",
@@ -219,7 +221,7 @@ def on_import(
 
 
 def on_run(
-    shelf: Shelf,
+    golden_dir: GoldenDir,
     opened: OpenGolden,
     run: Run,
     options: Options = QUIET,
@@ -234,13 +236,18 @@ def on_run(
     """
     manner = Manner(options, hash_seed=hash_seed)
     if not opened.golden.judged:
-        return re_enacted(shelf, opened, manner).outcome
+        return re_enacted(golden_dir, opened, manner).outcome
     with ExitStack() as stack:
-        return today_on(stack, shelf, opened, run, manner, court).outcome
+        return today_on(stack, golden_dir, opened, run, manner, court).outcome
 
 
 def today_on(
-    stack: ExitStack, shelf: Shelf, opened: OpenGolden, run: Run, manner: Manner, court: GoldenCourt | None = None
+    stack: ExitStack,
+    golden_dir: GoldenDir,
+    opened: OpenGolden,
+    run: Run,
+    manner: Manner,
+    court: GoldenCourt | None = None,
 ) -> Ran:
     """Today's code on one run of a golden, judged by its expectations, if it has any; what it left is there until the
     stack is closed. ``court``: by the opinions of whom.
@@ -252,9 +259,9 @@ def today_on(
     court = court or opened.court(manner.asks)
     misses = manner.misses or ("reads" if golden.on_miss == "live-read" else "stale")
     if manner.here and not manner.evidence and misses == "stale" and manner.live == "none" and not manner.rev:
-        found = run_here(opened, run, str(shelf.root))
+        found = run_here(opened, run, str(golden_dir.root))
         if found is not None:
-            ran = Ran(outcome_of(shelf, opened, *found, court), run, found[1], found[0].report)
+            ran = Ran(outcome_of(golden_dir, opened, *found, court), run, found[1], found[0].report)
             if ran.outcome.status == "passed":  # anything else is for a process of its own to say
                 return ran
     plan = Plan(at=0, live=manner.live, rev=manner.rev)
@@ -264,13 +271,13 @@ def today_on(
 
     scratch = stack.enter_context(Folder(within=fleeting()))
     into = f"{SCHEME}{Path(scratch).absolute() / 'today.json'}"
-    told = launch(asked, manner.options, into=into, project=str(shelf.root), start_it=manner.start_it)
+    told = launch(asked, manner.options, into=into, project=str(golden_dir.root), start_it=manner.start_it)
     today = recording_of(into, told.run, told.exit_status)
-    return Ran(outcome_of(shelf, opened, told, today, court), run, today, told.report, told.stale_call)
+    return Ran(outcome_of(golden_dir, opened, told, today, court), run, today, told.report, told.stale_call)
 
 
 def outcome_of(
-    shelf: Shelf, opened: OpenGolden, told: Told, today: Recording, court: GoldenCourt | None = None
+    golden_dir: GoldenDir, opened: OpenGolden, told: Told, today: Recording, court: GoldenCourt | None = None
 ) -> Outcome:
     """What a golden came to, from what its process told and from today's run.
 
@@ -279,13 +286,13 @@ def outcome_of(
     court = court or opened.court()
     if told.stopped:
         court.asks = "never"
-    found = judgement(opened.expectations, today, court, shelf.project)
+    found = judgement(opened.expectations, today, court, golden_dir.project)
     status, message = concluded(told, found.verdicts, found.stale)
     if status == "failed" and today.run.error and not told.report.raised:
         message = _lines(message, f"today's code ended as it did then: {today.run.error}")
     return Outcome(
         opened.golden.name,
-        shelf.shown(opened.path),
+        golden_dir.shown(opened.path),
         status,
         judged=tuple(map(judged_of, found.verdicts)),
         message=message,
@@ -336,7 +343,7 @@ def _lines(*texts: str) -> str:
     return "\n".join(filter(None, texts))
 
 
-def re_enacted(shelf: Shelf, opened: OpenGolden, manner: Manner, run: Run | None = None) -> Ran:
+def re_enacted(golden_dir: GoldenDir, opened: OpenGolden, manner: Manner, run: Run | None = None) -> Ran:
     """Whether a run of a golden re-enacts without a difference; by default the one that it answers from.
 
     Raises:
@@ -346,7 +353,7 @@ def re_enacted(shelf: Shelf, opened: OpenGolden, manner: Manner, run: Run | None
     silent = manner.options.divert_output
     with Folder(within=fleeting()) as scratch:
         starting = Starting(manner.start_it, manner.hash_seed, silent, Path(scratch) / PLACE)
-        report = replay_run(str(opened.path), run.id, manner.options, project=str(shelf.root), starting=starting)
+        report = replay_run(str(opened.path), run.id, manner.options, project=str(golden_dir.root), starting=starting)
     status = _BY_CODE.get(report.exit_code, "failed") if report.exit_code else "passed"
     crossed = report.matched + report.reordered + report.moved
     message = "" if status == "passed" else _lines(raised_by(report), report.last_line)
@@ -354,7 +361,7 @@ def re_enacted(shelf: Shelf, opened: OpenGolden, manner: Manner, run: Run | None
         status, message = "failed", UNTESTED
     outcome = Outcome(
         opened.golden.name,
-        shelf.shown(opened.path),
+        golden_dir.shown(opened.path),
         status,
         message=message,
         boundaries=crossed,

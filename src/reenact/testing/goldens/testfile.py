@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from reenact.testing.goldens.shelf import Shelf
+from reenact.testing.goldens.golden_dir import GoldenDir
 
 FILE: Final = "test_goldens.py"
 _HEAD = '''"""Incidents that must not come back. Each test runs today's code on a recorded run, and judges it."""
@@ -20,9 +20,9 @@ def {function}(replayed):
 '''
 
 
-def add_test(shelf: Shelf, name: str) -> str:
+def add_test(golden_dir: GoldenDir, name: str) -> str:
     """Add the test of a golden, unless there is one; gives its node id. Everything else in the file stays as it is."""
-    path = shelf.folder.parent / FILE
+    path = golden_dir.folder.parent / FILE
     function = "test_" + re.sub(r"[^0-9a-z]+", "_", name.lower()).strip("_")
     text = path.read_text(encoding="utf-8") if path.exists() else _HEAD
     if f'reenact("{name}")' not in text:
@@ -31,30 +31,30 @@ def add_test(shelf: Shelf, name: str) -> str:
         path.write_text(text, encoding="utf-8")
     else:
         function = _its_function(name, text) or function
-    return f"{shelf.shown(path)}::{function}"
+    return f"{golden_dir.shown(path)}::{function}"
 
 
-def remove_test(shelf: Shelf, name: str) -> tuple[str, bool]:
+def remove_test(golden_dir: GoldenDir, name: str) -> tuple[str, bool]:
     """Remove the test of a golden, if it is still as ``add_test`` wrote it.
 
     Args:
-        shelf: Where the golden was.
+        golden_dir: Where the golden was.
         name: Of the golden.
 
     Returns:
         Its node id, empty where there is none; and whether it was removed. One that has been changed stays.
     """
-    path = shelf.folder.parent / FILE
+    path = golden_dir.folder.parent / FILE
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     found = _its_function(name, text)
     if not found:
         return "", False
     written = _TEST.format(name=name, function=found)
     if f"{text.rstrip()}\n\n".find(written.rstrip() + "\n\n") < 0:
-        return f"{shelf.shown(path)}::{found}", False
+        return f"{golden_dir.shown(path)}::{found}", False
     left = re.sub(r"\n{4,}", "\n\n\n", text.replace(written.rstrip(), "", 1))
     path.write_text(left.rstrip() + "\n", encoding="utf-8")
-    return f"{shelf.shown(path)}::{found}", True
+    return f"{golden_dir.shown(path)}::{found}", True
 
 
 def _its_function(name: str, text: str) -> str:

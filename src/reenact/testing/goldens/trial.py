@@ -14,6 +14,7 @@ from reenact.replaying.options import Options
 from reenact.store.bundles import is_sealed
 from reenact.testing.goldens.beside import beside_all
 from reenact.testing.goldens.deciding import NOTHING, Reasons
+from reenact.testing.goldens.golden_dir import WILD, GoldenDir
 from reenact.testing.goldens.modes import FROZEN, RERECORD, REVIEW, record_missing
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome
@@ -21,7 +22,6 @@ from reenact.testing.goldens.replayed import Replayed, mismatch
 from reenact.testing.goldens.reports import facts
 from reenact.testing.goldens.reviewing import look, settle
 from reenact.testing.goldens.running import Manner, Ran, running
-from reenact.testing.goldens.shelf import WILD, Shelf
 
 SHOWN = Options(as_is=True)
 """What the agent prints belongs to the test, which captures it."""
@@ -61,7 +61,7 @@ class Trial:
     """One marked test and its golden.
 
     Args:
-        shelf: Where goldens lie.
+        golden_dir: Where goldens lie.
         names: The golden that the test is about: one name, or what its marker says where that is none.
         mode: ``frozen``, ``missing``, ``rerecord`` or ``review``.
         opens: Gives the golden of a file.
@@ -74,13 +74,13 @@ class Trial:
 
     def __init__(
         self,
-        shelf: Shelf,
+        golden_dir: GoldenDir,
         names: Sequence[object],
         mode: str,
         opens: Callable[[Path], OpenGolden] = open_golden,
         reasons: Reasons = NOTHING,
     ) -> None:
-        self._shelf = shelf
+        self._golden_dir = golden_dir
         self._names = names
         self._mode = mode
         self._opens = opens
@@ -168,16 +168,16 @@ class Trial:
             outcome = self._reviewed(name)
             if outcome.status != "passed":
                 return Ran(outcome)
-        elif self._mode != FROZEN and self._opens(self._shelf.path(name)).golden.judged:
-            recorded = record_missing(self._shelf, name, anew=self._mode == RERECORD)
+        elif self._mode != FROZEN and self._opens(self._golden_dir.path(name)).golden.judged:
+            recorded = record_missing(self._golden_dir, name, anew=self._mode == RERECORD)
             if recorded.outcome.status not in ("passed", "failed"):
                 return Ran(recorded.outcome)
-        return self._stack.enter_context(running(self._shelf, name, Manner(SHOWN, here=True, opens=self._opens)))
+        return self._stack.enter_context(running(self._golden_dir, name, Manner(SHOWN, here=True, opens=self._opens)))
 
     def _reviewed(self, name: str) -> Outcome:
         """What a review comes to: passed where every difference is accepted."""
-        looked = look(self._shelf, name)
-        settled = settle(self._shelf, looked, self._reasons)
+        looked = look(self._golden_dir, name)
+        settled = settle(self._golden_dir, looked, self._reasons)
         outcome = settled.outcome
         if not settled.left or looked.outcome.status != "passed":
             return outcome
@@ -189,7 +189,7 @@ class Trial:
         """The name of the golden, which is there."""
         names: Sequence[object] = self._names
         if len(names) == 1 and isinstance(names[0], str) and not self._is_there(names[0]):
-            names = self._shelf.matching([names[0]])  # says which there are, where it means none
+            names = self._golden_dir.matching([names[0]])  # says which there are, where it means none
         if len(names) == 1 and isinstance(names[0], str):
             return names[0]
         raise UsageError(
@@ -199,7 +199,7 @@ class Trial:
         )
 
     def _is_there(self, name: str) -> bool:
-        return not WILD & set(name) and self._shelf.path(name).exists()
+        return not WILD & set(name) and self._golden_dir.path(name).exists()
 
     def _refused(self, words: str) -> GoldenMismatch:
         outcome = self.run().outcome

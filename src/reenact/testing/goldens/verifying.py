@@ -9,10 +9,10 @@ from reenact.errors import UsageError
 from reenact.facts.ids import tail
 from reenact.facts.marks import Mark
 from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.history import Change
 from reenact.testing.goldens.opened import open_golden
 from reenact.testing.goldens.outcome import Outcome
-from reenact.testing.goldens.shelf import Shelf
 from reenact.testing.goldens.writing import stamp, with_golden
 
 VERIFIED = "verified"
@@ -33,12 +33,12 @@ def revision_of(mark: Mark) -> str:
     return mark.revision
 
 
-def keep_verified(shelf: Shelf, outcomes: Iterable[Outcome], mark: Mark, clock: Clock) -> list[str]:
+def keep_verified(golden_dir: GoldenDir, outcomes: Iterable[Outcome], mark: Mark, clock: Clock) -> list[str]:
     """Keep in each golden that passed that it did so on the code of a mark; what is kept there already is not kept
     twice.
 
     Args:
-        shelf: Where the goldens lie.
+        golden_dir: Where the goldens lie.
         outcomes: What they came to on the code of the mark's revision.
         mark: It.
         clock: When that was.
@@ -53,7 +53,7 @@ def keep_verified(shelf: Shelf, outcomes: Iterable[Outcome], mark: Mark, clock: 
     for outcome in outcomes:
         if outcome.status != "passed":
             continue
-        path = shelf.path(outcome.name)
+        path = golden_dir.path(outcome.name)
         golden = open_golden(path).golden
         change = Change(stamp(clock), VERIFIED, reason=mark.text, revision=revision_of(mark))
         last = verified(golden)

@@ -33,7 +33,7 @@ from reenact.testing.experiments.running import Place
 from reenact.testing.experiments.table import row_lines, rows_of, total_lines
 from reenact.testing.experiments.tally import Tally, tallies
 from reenact.testing.experiments.threshold import ThresholdScope, explained, threshold
-from reenact.testing.goldens.shelf import open_shelf
+from reenact.testing.goldens.golden_dir import open_golden_dir
 from reenact.timetravel.narrowing import Narrowing
 from reenact.timetravel.vocabulary import STORED_WORDS
 
@@ -134,11 +134,11 @@ def _dataset(
     """Root of the project, and the rows."""
     chosen = {name: how[name] for name in _CHOOSING if how[name] is not None}
     if not chosen:
-        shelf = open_shelf()
-        found = shelf.matching(names)
+        golden_dir = open_golden_dir()
+        found = golden_dir.matching(names)
         if not found:
             raise _nothing("there are no goldens yet", "reenact golden add @failed --as NAME --expect EXPR")
-        return str(shelf.root), golden_rows(shelf, found, expectations)
+        return str(golden_dir.root), golden_rows(golden_dir, found, expectations)
     if names:
         raise UsageError(
             "goldens are named, and stored runs are asked for too",

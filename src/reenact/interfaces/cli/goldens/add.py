@@ -22,9 +22,9 @@ from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.testing.expectations.expectation import expect
 from reenact.testing.goldens.adding import Added, add_golden
 from reenact.testing.goldens.golden import ON_MISS, Golden, OnMiss, Scripted
+from reenact.testing.goldens.golden_dir import GoldenDir, open_golden_dir
 from reenact.testing.goldens.imports import JUDGED
 from reenact.testing.goldens.refusing import adding, forking
-from reenact.testing.goldens.shelf import Shelf, open_shelf
 from reenact.testing.goldens.testfile import add_test
 from reenact.timetravel.preview import safe
 
@@ -95,7 +95,7 @@ def command(
     golden = _golden(name, **{option: how[option] for option in ("about", "expected", "on_miss", "answer")})
     wanted, held = ([expect(text).to_json() for text in each] for each in (expect_, how["holds"]))
     golden = replace(golden, expect=tuple(wanted), holds=tuple(held), **program_of(how))
-    shelf = open_shelf()
+    golden_dir = open_golden_dir()
     with opened(shell, ref) as store:
         run = store.run(whole_run(ref))
         said_around(shell, store, run)
@@ -104,13 +104,13 @@ def command(
             store,
             run,
             golden,
-            shelf,
+            golden_dir,
             fixed=mended,
             replace_it=how["force"],
             say=lambda line: shell.talk(f"reenact: {line}"),
         )
-    test = None if how["no_test"] else add_test(shelf, name)
-    _tell(shell, shelf, added, test)
+    test = None if how["no_test"] else add_test(golden_dir, name)
+    _tell(shell, golden_dir, added, test)
 
 
 def _golden(name: str, about: str, expected: str, on_miss: OnMiss | None, answer: tuple[str, ...]) -> Golden:
@@ -177,13 +177,13 @@ def _refused(text: str, why: str) -> UsageError:
     return UsageError(f"--answer {text} is no answer", cause=why, next_command="reenact golden add --help")
 
 
-def _tell(shell: Shell, shelf: Shelf, added: Added, test: str | None) -> None:
+def _tell(shell: Shell, golden_dir: GoldenDir, added: Added, test: str | None) -> None:
     now = added.now
     if shell.json:
         shell.line(
             {
                 "golden": added.golden.to_json(),
-                "file": shelf.shown(added.path),
+                "file": golden_dir.shown(added.path),
                 "test": test,
                 "run": added.packed.runs[0],
                 "now": now.to_json(),
@@ -196,7 +196,7 @@ def _tell(shell: Shell, shelf: Shelf, added: Added, test: str | None) -> None:
             }
         )
         return
-    wrote = shelf.shown(added.path) + (f" and {test}" if test else "")
+    wrote = golden_dir.shown(added.path) + (f" and {test}" if test else "")
     shell.data(f"{wrote}: run {tail(added.packed.runs[0])}, {-(-added.size // 1024)} KiB")
     tell_findings(shell, added.packed)
     if now.opinions.get("judged"):

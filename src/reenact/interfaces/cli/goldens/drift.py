@@ -9,7 +9,7 @@ import click
 from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.shell import Command, current, paint
 from reenact.testing.goldens.drifting import WORST_FIRST, Drift, Standing, drifts
-from reenact.testing.goldens.shelf import open_shelf
+from reenact.testing.goldens.golden_dir import open_golden_dir
 from reenact.timetravel.preview import clip, safe
 
 _WIDTH = 160
@@ -40,10 +40,10 @@ def command(ctx: click.Context, names: tuple[str, ...], workers: int | None) -> 
     the highest counts. Nothing is recorded, and nothing is written.
     """
     shell = current(ctx)
-    shelf = open_shelf()
-    every = shelf.matching(names)
+    golden_dir = open_golden_dir()
+    every = golden_dir.matching(names)
     progress = Progress(len(every), "not fresh")
-    found = drifts(shelf, every, workers or 0, done=lambda each: progress.one(bad=each.exit_code != 0))
+    found = drifts(golden_dir, every, workers or 0, done=lambda each: progress.one(bad=each.exit_code != 0))
     progress.end()
     for each in found:
         if shell.json:

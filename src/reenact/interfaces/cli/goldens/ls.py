@@ -11,9 +11,9 @@ from reenact.facts.ids import tail
 from reenact.facts.marks import SHORT
 from reenact.interfaces.cli.goldens.history import history_lines
 from reenact.interfaces.cli.shell import Command, current
+from reenact.testing.goldens.golden_dir import open_golden_dir
 from reenact.testing.goldens.imports import JUDGED
 from reenact.testing.goldens.opened import OpenGolden, open_golden
-from reenact.testing.goldens.shelf import open_shelf
 from reenact.testing.goldens.verifying import verified
 from reenact.timetravel.preview import safe
 
@@ -27,18 +27,18 @@ from reenact.timetravel.preview import safe
 def command(ctx: click.Context, names: tuple[str, ...], history: bool) -> None:
     """List the goldens of this project, or those of NAMES (which may be patterns: checkout/*)."""
     shell = current(ctx)
-    shelf = open_shelf()
-    found = shelf.matching(names)
+    golden_dir = open_golden_dir()
+    found = golden_dir.matching(names)
     for name in found:
         try:
-            golden = open_golden(shelf.path(name))
+            golden = open_golden(golden_dir.path(name))
         except ReenactError as error:
             shell.line({"name": name, "error": error.message}) if shell.json else shell.data(
                 f"{name}  cannot be read: {safe(error.message)}"
             )
             continue
         if shell.json:
-            shell.line(golden.golden.to_json() | {"run": golden.recorded.id, "file": shelf.shown(golden.path)})
+            shell.line(golden.golden.to_json() | {"run": golden.recorded.id, "file": golden_dir.shown(golden.path)})
         else:
             shell.data(_line(golden))
             for line in history_lines(golden.golden) if history else ():

@@ -14,10 +14,10 @@ from reenact.interfaces.cli.shell import Shell, paint
 from reenact.testing.goldens.beside import beside, drawn
 from reenact.testing.goldens.deciding import Reasons
 from reenact.testing.goldens.differing import Category, Differing
+from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.reviewing import Looked, Settled, accept, look, settle, summary
 from reenact.testing.goldens.running import status_of
-from reenact.testing.goldens.shelf import Shelf
 from reenact.timetravel.preview import safe
 
 _COLOURS: Mapping[Category, str] = {
@@ -33,7 +33,7 @@ class _Quit(Exception):
     """The person has had enough: what was accepted before is kept."""
 
 
-def review_all(shell: Shell, shelf: Shelf, names: Sequence[str], reasons: Reasons) -> int:
+def review_all(shell: Shell, golden_dir: GoldenDir, names: Sequence[str], reasons: Reasons) -> int:
     """Review goldens, one after the other; gives the exit code.
 
     A person at a terminal is asked about each difference, unless it was said before what is accepted.
@@ -44,11 +44,13 @@ def review_all(shell: Shell, shelf: Shelf, names: Sequence[str], reasons: Reason
     for name in names:
         go_on = True
         try:
-            settled, go_on = _settled(shell, shelf, look(shelf, name), reasons, asks=asks)
+            settled, go_on = _settled(shell, golden_dir, look(golden_dir, name), reasons, asks=asks)
         except UsageError:
             raise
         except ReenactError as error:
-            settled = Settled(Outcome(name, shelf.shown(shelf.path(name)), status_of(error), message=str(error)))
+            settled = Settled(
+                Outcome(name, golden_dir.shown(golden_dir.path(name)), status_of(error), message=str(error))
+            )
         _tell(shell, settled)
         code = max(code, settled.outcome.exit_code)
         first = first or _next(settled)
@@ -58,16 +60,18 @@ def review_all(shell: Shell, shelf: Shelf, names: Sequence[str], reasons: Reason
     return code
 
 
-def _settled(shell: Shell, shelf: Shelf, looked: Looked, reasons: Reasons, *, asks: bool) -> tuple[Settled, bool]:
+def _settled(
+    shell: Shell, golden_dir: GoldenDir, looked: Looked, reasons: Reasons, *, asks: bool
+) -> tuple[Settled, bool]:
     """What becomes of one golden, and whether to go on with the next."""
     asks = asks and looked.outcome.status == "passed" and bool(looked.left)
     go_on = True
     _show(shell, looked, asks=asks)
     if asks:
         chosen, go_on = _asked(shell, looked)
-        settled = accept(shelf, looked, chosen)
+        settled = accept(golden_dir, looked, chosen)
     else:
-        settled = settle(shelf, looked, reasons)
+        settled = settle(golden_dir, looked, reasons)
     if settled.replaced and looked.findings is not None:
         tell_findings(shell, looked.findings)
     return settled, go_on

@@ -10,7 +10,7 @@ from reenact.errors import ReenactError
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, current
 from reenact.testing.goldens.adding import let_runs_go, rm_golden
-from reenact.testing.goldens.shelf import open_shelf
+from reenact.testing.goldens.golden_dir import open_golden_dir
 from reenact.testing.goldens.testfile import remove_test
 
 
@@ -20,15 +20,15 @@ from reenact.testing.goldens.testfile import remove_test
 def command(ctx: click.Context, name: str) -> None:
     """Remove golden NAME and its test in tests/test_goldens.py; a test that was changed since stays, and is named."""
     shell = current(ctx)
-    shelf = open_shelf()
-    path = rm_golden(shelf, name)
+    golden_dir = open_golden_dir()
+    path = rm_golden(golden_dir, name)
     with suppress(ReenactError), opened(shell) as store:  # where there is no store, nothing is kept for it
         let_runs_go(store, name)
-    test, gone = remove_test(shelf, name)
+    test, gone = remove_test(golden_dir, name)
     if shell.json:
-        shell.line({"removed": shelf.shown(path), "test": test or None, "test_removed": gone})
+        shell.line({"removed": golden_dir.shown(path), "test": test or None, "test_removed": gone})
     else:
-        shell.data(f"removed {shelf.shown(path)}" + (f" and {test}" if gone else ""))
+        shell.data(f"removed {golden_dir.shown(path)}" + (f" and {test}" if gone else ""))
         if test and not gone:
             shell.talk(f"reenact: {test} has been changed since it was written and stays: without its golden it fails")
     shell.next("reenact golden ls")

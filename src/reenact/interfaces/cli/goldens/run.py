@@ -19,10 +19,10 @@ from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.testing.goldens.batch import How, run_goldens
 from reenact.testing.goldens.deciding import Reasons
+from reenact.testing.goldens.golden_dir import GoldenDir, open_golden_dir
 from reenact.testing.goldens.modes import FROZEN, MODES, REVIEW, Recorded, record_missing
 from reenact.testing.goldens.outcome import Outcome, exit_code
 from reenact.testing.goldens.reports import write_reports
-from reenact.testing.goldens.shelf import Shelf, open_shelf
 from reenact.testing.goldens.verifying import keep_verified, revision_of
 from reenact.timetravel.preview import safe
 
@@ -87,24 +87,24 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     run from then on, and its history keeps why; until then it stays as it is, and what was accepted is not asked again.
     """
     shell = current(ctx)
-    shelf = open_shelf()
-    found = shelf.matching(names)
+    golden_dir = open_golden_dir()
+    found = golden_dir.matching(names)
     if not found:
         raise UsageError(
-            f"there is no golden in {shelf.shown(shelf.folder)}",
+            f"there is no golden in {golden_dir.shown(golden_dir.folder)}",
             cause="none has been added, or this is another project's folder",
             next_command="reenact golden add @failed --as NAME --expect EXPR",
         )
     _require_frozen(mode, report, how)
     reasons = _reasons(mode, how.pop("accept"), how.pop("accept_all"), found)
     if mode == REVIEW:
-        ctx.exit(review_all(shell, shelf, found, reasons))
+        ctx.exit(review_all(shell, golden_dir, found, reasons))
     if mode != FROZEN:
-        ctx.exit(_record(shell, shelf, found, mode))
+        ctx.exit(_record(shell, golden_dir, found, mode))
     mark = _mark(shell, how.pop("mark"), how)
     asked = _how(**how)
     progress = Progress(len(found), "not passed")
-    outcomes = run_goldens(shelf, found, asked, done=lambda outcome: progress.one(bad=outcome.exit_code != 0))
+    outcomes = run_goldens(golden_dir, found, asked, done=lambda outcome: progress.one(bad=outcome.exit_code != 0))
     progress.end()
     if report is not None:
         for path in write_reports(Path(report), outcomes):
@@ -112,7 +112,7 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     code = exit_code(outcomes)
     _tell(shell, outcomes)
     if mark is not None:
-        written = keep_verified(shelf, outcomes, mark, CLOCK)
+        written = keep_verified(golden_dir, outcomes, mark, CLOCK)
         shell.talk(f"reenact: verified against {safe(mark.name)}: {counted(len(written), 'golden')} written")
     ctx.exit(code)
 
@@ -203,11 +203,11 @@ def _how(live: str | None, rev: str, repeat: int, at_least: int | None, workers:
     )
 
 
-def _record(shell: Shell, shelf: Shelf, names: list[str], mode: str) -> int:
+def _record(shell: Shell, golden_dir: GoldenDir, names: list[str], mode: str) -> int:
     """The modes that change a golden."""
     code, led_on = 0, False
     for name in names:
-        recorded: Recorded = record_missing(shelf, name, anew=mode == "rerecord")
+        recorded: Recorded = record_missing(golden_dir, name, anew=mode == "rerecord")
         code = max(code, recorded.outcome.exit_code)
         if shell.json:
             shell.line(recorded.outcome.to_json() | {"recorded_now": recorded.kept, "opinions_now": recorded.opinions})

@@ -19,7 +19,7 @@ WILD: Final = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class GoldenDir:
     """The goldens of one project.
 
     Attributes:
@@ -84,11 +84,11 @@ def select(pattern: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if fnmatch.fnmatchcase(name, pattern)]
 
 
-def open_shelf(start: Path | None = None) -> Shelf:
-    """The shelf of the project around a folder, by default the working directory.
+def open_golden_dir(start: Path | None = None) -> GoldenDir:
+    """The golden_dir of the project around a folder, by default the working directory.
 
     The root is the nearest folder upwards that holds ``tests/goldens``, else the nearest one that looks like the root
     of a project, else the folder itself.
     """
     root = root_of((start or Path.cwd()).absolute())
-    return Shelf(root, root / FOLDER)
+    return GoldenDir(root, root / FOLDER)
