@@ -14,7 +14,7 @@ from reenact.facts.run import Status
 from reenact.store.bundles.lines import line_of
 from reenact.store.memory import MemoryStore
 from reenact.store.records import records_of
-from reenact.testing.goldens.handing import HandedStore, received, recording_of
+from reenact.testing.goldens.result_file import ResultStore, read_result, recording_of
 
 
 @reenact.tool(effect="read")
@@ -31,7 +31,7 @@ def raw(size: int) -> bytes:
 def handed(tmp_path: Path) -> str:
     """Where a run was left: with long texts, bytes, a step, an error and a run of its own inside."""
     into = f"handed:{tmp_path / 'today.json'}"
-    store = HandedStore(into)
+    store = ResultStore(into)
     with reenact.record(store=store, agent="outer"):
         state = {"pages": 0}
         with reenact.step("read", state):
@@ -53,14 +53,14 @@ def whole(store: MemoryStore, run: str) -> list[object]:
 
 
 def test_every_record_comes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = HandedStore(f"handed:{tmp_path / 'today.json'}")
+    store = ResultStore(f"handed:{tmp_path / 'today.json'}")
     with reenact.record(store=store, agent="outer") as run:
         fetch(1)
         raw(4)
         with reenact.record(agent="inner"):
             fetch(2)
     store.hand_over()
-    there = received(store.url, run.id)
+    there = read_result(store.url, run.id)
     assert whole(there, run.id) == whole(store, run.id)
     assert [each.agent for each in there.runs()] == [each.agent for each in store.runs()] == ["inner", "outer"]
     assert not list(tmp_path.glob("*.part"))
@@ -93,9 +93,9 @@ def test_what_is_no_run_of_today_is_refused(handed: str, spoil: object) -> None:
     assert callable(spoil) and spoil(text) != text
     path.write_text(spoil(text))
     with pytest.raises(StoreError, match="the run of today cannot be read"):
-        received(handed, run)
+        read_result(handed, run)
 
 
 def test_a_process_that_left_nothing_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="the run of today cannot be read"):
-        received(f"handed:{tmp_path / 'nothing.json'}", "01m7zr677ebsam50ep")
+        read_result(f"handed:{tmp_path / 'nothing.json'}", "01m7zr677ebsam50ep")

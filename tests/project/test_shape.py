@@ -54,7 +54,7 @@ DEEP_CLASSES: frozenset[str] = frozenset(
         "reenact.store.bundles.opening.BundleStore",
         "reenact.testing.experiments.process.CellProcess",
         "reenact.testing.experiments.session.CellSession",
-        "reenact.testing.goldens.handing.HandedStore",
+        "reenact.testing.goldens.result_file.ResultStore",
         "reenact.testing.goldens.session.GoldenSession",
         "reenact.timetravel.forks.alarms.AlarmGate",
         "reenact.timetravel.forks.gate.ForkGate",

@@ -20,7 +20,7 @@ from reenact.replaying.revision import without_revision
 from reenact.replaying.starting import Process, Starter, run_process
 from reenact.seams.boot.parent import run_program
 from reenact.testing.goldens.golden import Golden
-from reenact.testing.goldens.handing import is_handed, path_of
+from reenact.testing.goldens.result_file import in_result_file, path_of
 from reenact.testing.goldens.session import Misses
 from reenact.timetravel.forks.code import code_of
 from reenact.timetravel.forks.launch import keep_status
@@ -144,7 +144,7 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
         }
         # Of the run as it was recorded: where its paths were moved to is for the code, and data of the environment.
         process = Process(asked.mode, asked.bundle, run, code.start, code.tree, options, more, live=not asked.closed)
-        handed = is_handed(into)
+        handed = in_result_file(into)
         process = replace(
             process,
             hash_seed=asked.hash_seed,
@@ -159,7 +159,7 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
     text = left.report(f"golden {golden.name}", next_command=f"reenact golden run {golden.name}")
     data = json.loads(text)
     told = data.pop(_TOLD)
-    if not is_handed(into):
+    if not in_result_file(into):
         keep_status(into, child, left.status)
     return Told(
         report=ForkReport.from_json(data),

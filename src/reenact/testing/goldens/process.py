@@ -24,7 +24,7 @@ from reenact.store.memory import MemoryStore
 from reenact.store.records import records_of
 from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.golden import Scripted
-from reenact.testing.goldens.handing import HandedStore, is_handed
+from reenact.testing.goldens.result_file import ResultStore, in_result_file
 from reenact.testing.goldens.session import GoldenSession, Named, boundaries
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.process import ForkingProcess
@@ -47,7 +47,7 @@ class GoldenProcess(ForkingProcess):
     session: GoldenSession
     makes: type[GoldenSession] = GoldenSession
     """The session that it runs."""
-    _handed: HandedStore | None = None
+    _handed: ResultStore | None = None
 
     def _isolate(self) -> Isolation:
         """Nothing goes out, unless answers that are missing may be recorded."""
@@ -83,7 +83,7 @@ class GoldenProcess(ForkingProcess):
 
     def _kept_in(self) -> Store:
         into = self.instructions["into"]
-        self._handed = HandedStore(into) if is_handed(into) else None
+        self._handed = ResultStore(into) if in_result_file(into) else None
         return self._handed or open_store(into)
 
     def _release(self, store: Store) -> Callable[[], object] | None:

@@ -26,7 +26,7 @@ SCHEME: Final = "handed:"
 _FAULTS: Final = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, IndexError, RecursionError)
 
 
-def is_handed(into: str) -> bool:
+def in_result_file(into: str) -> bool:
     """Whether today's run is handed over, and not kept in a store."""
     return into.startswith(SCHEME)
 
@@ -58,7 +58,7 @@ class _Log:
         self._log.close()
 
 
-class HandedStore(MemoryStore):
+class ResultStore(MemoryStore):
     """Today's run while it is being made: in memory.
 
     Args:
@@ -90,7 +90,7 @@ class HandedStore(MemoryStore):
         os.replace(draft, self._path)
 
 
-def received(into: str, run: str) -> MemoryStore:
+def read_result(into: str, run: str) -> MemoryStore:
     """The store of what was handed over.
 
     Args:
@@ -122,6 +122,6 @@ def received(into: str, run: str) -> MemoryStore:
 
 def recording_of(into: str, run: str, status: int) -> Recording:
     """Today's run as it was handed over, with the exit status of its process."""
-    store = received(into, run)
+    store = read_result(into, run)
     keep_status_in(store, run, status)
     return store.open(run)
