@@ -12,7 +12,6 @@ from reenact.errors import GoldenMismatch, ReenactError, UsageError
 from reenact.replaying.blocking import BLOCK
 from reenact.replaying.options import Options
 from reenact.store.bundles import is_sealed
-from reenact.testing.goldens.beside import beside_all
 from reenact.testing.goldens.deciding import NOTHING, Reasons
 from reenact.testing.goldens.golden_dir import WILD, GoldenDir
 from reenact.testing.goldens.modes import FROZEN, RERECORD, REVIEW, record_missing
@@ -22,6 +21,7 @@ from reenact.testing.goldens.replayed import Replayed, mismatch
 from reenact.testing.goldens.reports import facts
 from reenact.testing.goldens.reviewing import look, settle
 from reenact.testing.goldens.running import Manner, Ran, running
+from reenact.testing.goldens.side_by_side import all_side_by_side
 
 SHOWN = Options(as_is=True)
 """What the agent prints belongs to the test, which captures it."""
@@ -183,7 +183,7 @@ class Trial:
             return outcome
         place = settled.left[0].place
         next_line = f"  next: python -m pytest --reenact=review --reenact-accept={name}:{place}=REASON"
-        return replace(outcome, message="\n".join((outcome.message, *beside_all(settled.left), next_line)))
+        return replace(outcome, message="\n".join((outcome.message, *all_side_by_side(settled.left), next_line)))
 
     def _require_one(self) -> str:
         """The name of the golden, which is there."""

@@ -11,13 +11,13 @@ import click
 from reenact.errors import ReenactError, UsageError
 from reenact.interfaces.cli.commands.pack import tell_findings
 from reenact.interfaces.cli.shell import Shell, paint
-from reenact.testing.goldens.beside import beside, drawn
 from reenact.testing.goldens.deciding import Reasons
 from reenact.testing.goldens.differing import Category, Differing
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.reviewing import Looked, Settled, accept, look, settle, summary
 from reenact.testing.goldens.running import status_of
+from reenact.testing.goldens.side_by_side import drawn, side_by_side
 from reenact.timetravel.preview import safe
 
 _COLOURS: Mapping[Category, str] = {
@@ -115,7 +115,7 @@ def _asked(shell: Shell, looked: Looked) -> tuple[dict[str, str], bool]:
     try:
         while left:
             each = left.pop(0)
-            _draw(shell, each, beside(each))
+            _draw(shell, each, side_by_side(each))
             answer = _answer()
             if answer == "a":
                 reason = _reason()

@@ -21,7 +21,7 @@ _TOLD: Final = 4
 _SELDOM: Final = ("kind", "name")
 
 
-def beside(each: Differing) -> list[str]:
+def side_by_side(each: Differing) -> list[str]:
     """One difference: a line that names it, and a row for each part of it that is not the same."""
     head = f"{each.category.value:<6}  {_numbers(each):<12}  {safe(each.call)}  {each.how}"
     lines = [clip(head, _WIDTH), "    " + f"{'golden':<{_COLUMN}} | today"]
@@ -40,11 +40,11 @@ def drawn(found: Iterable[Differing]) -> Iterator[tuple[Differing, list[str]]]:
         several = list(group)
         folded = len(several) > _ROW and category in (Category.CREATE, Category.TRIM)
         for number, each in enumerate(several):
-            lines = beside(each)
+            lines = side_by_side(each)
             yield each, lines[:1] if folded and number >= _TOLD else lines
 
 
-def beside_all(found: Iterable[Differing]) -> Iterator[str]:
+def all_side_by_side(found: Iterable[Differing]) -> Iterator[str]:
     """Several, one below the other; see ``drawn``."""
     for _, lines in drawn(found):
         yield from lines
