@@ -15,7 +15,7 @@ import pytest
 import reenact
 from reenact import Run
 from reenact.testing import ProviderProcess
-from reenact.timetravel.forks.places import inside
+from reenact.timetravel.forks.fork_points import inside
 from tests.forks import trajectories
 from tests.forks.beside import differs_in_nothing
 from tests.forks.walking import Walk, first_unlike, scenes

@@ -19,7 +19,7 @@ import reenact
 from reenact import Change, Divergence, Event
 from reenact.errors import ForkError
 from reenact.facts.keys import Rules
-from reenact.timetravel.forks.places import inside
+from reenact.timetravel.forks.fork_points import inside
 from tests.forks.conftest import Forks
 from tests.forks.walking import Walk
 from tests.mutations.programs import CORPUS

@@ -11,7 +11,7 @@ from typing import Any
 import reenact
 from reenact.abc.store import Recording
 from reenact.facts.insides import ANSWERED
-from reenact.timetravel.forks.places import inside
+from reenact.timetravel.forks.fork_points import inside
 from tests.forks.beside import differs_in_nothing, parts_behind
 
 PATIENT = reenact.Policy(hold_ms=2000)

@@ -19,9 +19,9 @@ from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import require_code_here
 from reenact.timetravel.forks.dry import DryRun
 from reenact.timetravel.forks.dry import dry_run as planned
+from reenact.timetravel.forks.fork_points import require_fork_point
 from reenact.timetravel.forks.here import fork_here
 from reenact.timetravel.forks.launch import fork_run, require_ended
-from reenact.timetravel.forks.places import require_place
 from reenact.timetravel.forks.plan import OPENINGS, Plan, Settling
 from reenact.timetravel.forks.report import ForkReport
 
@@ -129,7 +129,7 @@ def fork(
         if callable(entry):
             recording = target.open(parent)
             require_ended(parent)
-            require_place(recording, plan.at)
+            require_fork_point(recording, plan.at)
             check(recording, plan, entry.__name__)
             require_known(target, parent, plan)
             require_code_here(parent, plan)

@@ -15,8 +15,8 @@ from reenact.facts.serving import arrives
 from reenact.facts.values import encode, jsonable
 from reenact.seams.restating import restated
 from reenact.timetravel.forks.flags import check_flags
+from reenact.timetravel.forks.fork_points import inside
 from reenact.timetravel.forks.input import check_input
-from reenact.timetravel.forks.places import inside
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.responses import asked_with, made_up
 from reenact.timetravel.forks.shapes import shaped

@@ -25,11 +25,11 @@ from reenact.store.nesting import holder_of
 from reenact.timetravel.forks.allowing import require_known, with_settings
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import require_code
+from reenact.timetravel.forks.fork_points import inside, require_fork_point
 from reenact.timetravel.forks.keys import Destination, address_of, keys_named_in, keys_of, said_by
 from reenact.timetravel.forks.launch import require_ended
 from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.permits import only_kept
-from reenact.timetravel.forks.places import inside, require_place
 from reenact.timetravel.forks.plan import Plan, may_write, opens
 from reenact.timetravel.forks.report import first_line
 from reenact.timetravel.forks.rewriting import is_rewritten, unspoken
@@ -100,7 +100,7 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
     """
     recording = store.open(run if options.entry else holder_of(store, store.run(run)))
     require_ended(recording.run)
-    require_place(recording, plan.at)
+    require_fork_point(recording, plan.at)
     check(recording, plan, options.entry)
     require_known(store, recording.run, plan)
     plan = with_settings(plan)

@@ -14,8 +14,8 @@ from reenact.facts.ids import tail
 from reenact.facts.order import Delivery
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.run import Run, Status
+from reenact.timetravel.forks.fork_points import inside
 from reenact.timetravel.forks.ledger import taken_back_at_the_end
-from reenact.timetravel.forks.places import inside
 
 _ERROR = 400
 """HTTP statuses from here on say that a request failed."""

@@ -26,8 +26,8 @@ from reenact.timetravel.comparing import Comparison
 from reenact.timetravel.forks.allowing import require_known, with_settings
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import Code, code_of
+from reenact.timetravel.forks.fork_points import require_fork_point
 from reenact.timetravel.forks.input import asks_people
-from reenact.timetravel.forks.places import require_place
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.report import ForkReport, first_line, last_line
 from reenact.timetravel.phrasing import event_text
@@ -64,7 +64,7 @@ def fork_run(
         recording = store.open(run)
         require_ended(run)
         if not (plan.resume and plan.at >= recording.count()):
-            require_place(recording, plan.at, resume=plan.resume)
+            require_fork_point(recording, plan.at, resume=plan.resume)
         check(recording, plan, options.entry)
         require_known(store, run, plan)
         url = store.url

@@ -45,6 +45,7 @@ from reenact.timetravel.forks.cancelled_calls import CancelledCalls
 from reenact.timetravel.forks.changes import Changed, changed_outcome
 from reenact.timetravel.forks.counterparts import Counterparts, session_found
 from reenact.timetravel.forks.flags import flag_answer
+from reenact.timetravel.forks.fork_points import fork_point_at, prefix_is_behind
 from reenact.timetravel.forks.gate import ForkGate
 from reenact.timetravel.forks.giving import GivenCall
 from reenact.timetravel.forks.handing import Handing
@@ -55,7 +56,6 @@ from reenact.timetravel.forks.ledger import Standing
 from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.permits import meant, only_kept
-from reenact.timetravel.forks.places import place_at, prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal, said_of
 from reenact.timetravel.forks.resources import Resources, began_by, gone
 from reenact.timetravel.forks.rewriting import as_sent, is_rewritten, redirects, said, sent, unmoved, unwritable
@@ -86,7 +86,7 @@ class ForkSession(StoppingSession):
     """Gives a call the place in the code that its parent would have, where its code lies in a scratch folder."""
 
     def __init__(self, recording: Recording, redactor: Redactor, rules: Rules, options: Options, plan: Plan) -> None:
-        plan = replace(plan, at=place_at(recording, plan.at))
+        plan = replace(plan, at=fork_point_at(recording, plan.at))
         super().__init__(recording, redactor, rules, options, plan)
         self.arguments = arguments(plan.input) if plan.input is not None else None
         self._ladder = Ladder(self.tape, rules)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from reenact.abc.store import Recording
 from reenact.facts.spoken import BELOW, NOTE, Piece
 from reenact.recording.speech import Spoken
-from reenact.timetravel.forks.places import inside
+from reenact.timetravel.forks.fork_points import inside
 
 if TYPE_CHECKING:
     from reenact.seams.speech import Go

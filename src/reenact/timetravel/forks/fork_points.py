@@ -37,7 +37,7 @@ def prefix_is_behind(recording: Recording, tape: Tape, path: str, at: int) -> bo
     return not any(event.number < at and inside(recording, event) is None for event in tape.unused())
 
 
-def require_place(recording: Recording, number: int, *, resume: bool = False) -> Event:
+def require_fork_point(recording: Recording, number: int, *, resume: bool = False) -> Event:
     """The branching event of a fork, or that from which a resumption goes on.
 
     Raises:
@@ -55,7 +55,7 @@ def require_place(recording: Recording, number: int, *, resume: bool = False) ->
             next_command=f"reenact show {run}",
         ) from None
     if is_plumbing(event.call):
-        event = recording.event(place_at(recording, number))
+        event = recording.event(fork_point_at(recording, number))
     around = inside(recording, event)
     if around is None:
         return event
@@ -69,7 +69,7 @@ def require_place(recording: Recording, number: int, *, resume: bool = False) ->
     )
 
 
-def place_at(recording: Recording, number: int) -> int:
+def fork_point_at(recording: Recording, number: int) -> int:
     """The number of the event that a fork at ``number`` branches at: itself, or the first one behind telemetry, for no
     replay waits for that, and nothing depends on it."""
     behind = (event.number for event in recording.events(after=number - 1) if not is_plumbing(event.call))
