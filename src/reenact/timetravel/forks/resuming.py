@@ -19,9 +19,9 @@ from reenact.facts.ids import tail
 from reenact.facts.run import Run, Status
 from reenact.facts.serving import preamble_of
 from reenact.store.nesting import holder_of
-from reenact.timetravel.forks.heads import Head, head_of, require_broken, stopped_in_doubt
 from reenact.timetravel.forks.plan import Plan, Settling, by_number, is_number
 from reenact.timetravel.forks.report import ForkReport, last_line
+from reenact.timetravel.forks.resume_points import ResumePoint, require_broken, resume_point_of, stopped_in_doubt
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def resumption(
     if not (again and run.status is Status.OK):
         require_broken(run)
     base = run if again else _furthest(store, run)
-    head = Head(again[0]) if again and run.status is Status.OK else head_of(store.open(base))
+    head = ResumePoint(again[0]) if again and run.status is Status.OK else resume_point_of(store.open(base))
     at = min((head.at, *again))
     doubts = tuple(event for event in head.doubts if event.number not in results)
     moved = str((base.environment.get("fork") or {}).get("at_time") or "")

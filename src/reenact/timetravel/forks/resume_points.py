@@ -22,7 +22,7 @@ _ERROR = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ResumePoint:
     """Where a run goes on.
 
     Attributes:
@@ -38,7 +38,7 @@ class Head:
     until: int | None = None
 
 
-def head_of(recording: Recording) -> Head:
+def resume_point_of(recording: Recording) -> ResumePoint:
     """Where an interrupted or failed run goes on: where Ctrl-C was typed, or at the first call that nobody saw the end
     of; else at the call it failed with; else behind its last event. In any case not behind a write that its database
     has taken back.
@@ -51,7 +51,7 @@ def head_of(recording: Recording) -> Head:
     return _with_taken_back(recording, _before(recording, typed) if typed is not None else _broken_off(recording))
 
 
-def _with_taken_back(recording: Recording, head: Head) -> Head:
+def _with_taken_back(recording: Recording, head: ResumePoint) -> ResumePoint:
     """What a database has taken back when the process ended is made again, with the transaction it was part of; where
     a tool made it, that has done more, and needs a word."""
     lost = taken_back_at_the_end(recording)
@@ -67,17 +67,17 @@ def _with_taken_back(recording: Recording, head: Head) -> Head:
     )
 
 
-def _broken_off(recording: Recording) -> Head:
+def _broken_off(recording: Recording) -> ResumePoint:
     """Where a run goes on that no Ctrl-C has ended."""
     unfinished = [event for event in _outermost(recording) if event.is_open]
     if unfinished:
         doubts = (e for e in unfinished if acts(e.call) and not recording.notes(e.number).get(UNMADE))
-        return Head(unfinished[0].number, (), tuple(doubts))
+        return ResumePoint(unfinished[0].number, (), tuple(doubts))
     broke_off = recording.run.status is Status.INTERRUPTED or stopped_in_doubt(recording.run)
     failing = None if broke_off else _failing(recording)
     if failing is None:
-        return Head(recording.count())
-    return Head(failing.number, (failing.number,), (failing,) if acts(failing.call) else ())
+        return ResumePoint(recording.count())
+    return ResumePoint(failing.number, (failing.number,), (failing,) if acts(failing.call) else ())
 
 
 def _ctrl_c(recording: Recording) -> Delivery | None:
@@ -88,7 +88,7 @@ def _ctrl_c(recording: Recording) -> Delivery | None:
     return came[-1] if came else None
 
 
-def _before(recording: Recording, typed: Delivery) -> Head:
+def _before(recording: Recording, typed: Delivery) -> ResumePoint:
     """Where a run stood when Ctrl-C was typed: the calls that were under way then are made again."""
     calls = _outermost(recording)
     cut_short = [
@@ -100,9 +100,9 @@ def _before(recording: Recording, typed: Delivery) -> Head:
     if cut_short:
         anew = tuple(event.number for event in cut_short if not event.is_open)
         doubts = tuple(event for event in cut_short if acts(event.call))
-        return Head(cut_short[0].number, anew, doubts, typed.number)
+        return ResumePoint(cut_short[0].number, anew, doubts, typed.number)
     later = (event.number for event in calls if event.issued_us > typed.at_us)
-    return Head(min(later, default=recording.count()), until=typed.number)
+    return ResumePoint(min(later, default=recording.count()), until=typed.number)
 
 
 def stopped_in_doubt(run: Run) -> bool:
