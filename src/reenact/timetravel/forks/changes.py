@@ -19,7 +19,7 @@ from reenact.timetravel.forks.fork_points import inside
 from reenact.timetravel.forks.input import check_input
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.responses import asked_with, made_up
-from reenact.timetravel.forks.shapes import shaped
+from reenact.timetravel.forks.result_coercion import coerced
 from reenact.timetravel.forks.words import answered_with, said_text
 
 
@@ -46,7 +46,7 @@ def changed_outcome(recording: Recording, event: Event, plan: Plan) -> Changed:
     if event.call.kind is Kind.HTTP:
         spoken = answered_with(recording, event, value)
         return _response(event, value, 200) if spoken is None else _streamed(*spoken)
-    return Changed(Value(b"", head={}), shaped(recording, event, value))
+    return Changed(Value(b"", head={}), coerced(recording, event, value))
 
 
 def check(recording: Recording, plan: Plan, entry: str = "") -> None:

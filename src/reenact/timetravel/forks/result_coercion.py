@@ -19,7 +19,7 @@ _WRITTEN: Final = ("~decimal", "~uuid", "~date", "~datetime")
 """Types that are written as a text."""
 
 
-def shaped(recording: Recording, event: Event, value: Json) -> bytes:
+def coerced(recording: Recording, event: Event, value: Json) -> bytes:
     """A result in place of the recorded one, as whoever waits for it reads it.
 
     Raises:
