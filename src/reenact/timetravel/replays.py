@@ -19,7 +19,7 @@ from reenact.timetravel.forking import concluded
 from reenact.timetravel.forks.code import require_code_here
 from reenact.timetravel.forks.here import fork_here
 from reenact.timetravel.forks.launch import fork_run, require_ended
-from reenact.timetravel.forks.opened import opened
+from reenact.timetravel.forks.partial_replay import partial_replay
 from reenact.timetravel.forks.report import ForkReport
 
 
@@ -86,7 +86,7 @@ def _opened(
 ) -> Replay:
     """A replay with something opened to the world, which is a fork without writes."""
     require_ended(run)
-    plan = opened(store.open(run), names)
+    plan = partial_replay(store.open(run), names)
     if entry is not None:
         require_code_here(run, plan)
         report = fork_here(store, run, plan, entry, options)

@@ -9,7 +9,7 @@ from reenact.interfaces.cli.shell import Shell
 from reenact.interfaces.cli.telling import tell_fork
 from reenact.replaying.options import Options
 from reenact.timetravel.forks.launch import fork_run
-from reenact.timetravel.forks.opened import opened
+from reenact.timetravel.forks.partial_replay import partial_replay
 from reenact.timetravel.forks.plan import Plan
 
 
@@ -19,7 +19,7 @@ def plan_of(recording: Recording, options: Options) -> Plan:
     Raises:
         UsageError: A name is neither a kind nor one that the run has called.
     """
-    return opened(recording, options.live, options.rev)
+    return partial_replay(recording, options.live, options.rev)
 
 
 def run(shell: Shell, url: str, run_id: str, plan: Plan, options: Options) -> int:

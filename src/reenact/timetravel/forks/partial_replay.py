@@ -33,7 +33,7 @@ KINDS: Final = (
 """Kinds that can be opened; ``model`` is every model, marked or asked over HTTP."""
 
 
-def opened(recording: Recording, live: Sequence[str], rev: str = "") -> Plan:
+def partial_replay(recording: Recording, live: Sequence[str], rev: str = "") -> Plan:
     """The plan of a replay that opens ``live``, kinds or names.
 
     Raises:
