@@ -12,8 +12,8 @@ from reenact.testing.experiments.cell import UNANSWERED_MODEL
 from reenact.testing.goldens.answers import Answers
 from reenact.testing.goldens.session import GoldenSession
 from reenact.timetravel.forks.ladder import Found
+from reenact.timetravel.forks.refusals import recorded_calls
 from reenact.timetravel.forks.rewriting import as_sent, is_rewritten, unwritable
-from reenact.timetravel.forks.stopping import recorded_calls
 
 
 class CellSession(GoldenSession):

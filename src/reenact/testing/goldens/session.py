@@ -24,8 +24,8 @@ from reenact.testing.goldens.answers import Answers
 from reenact.timetravel.forks.ladder import Found
 from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.plan import Plan, opens
+from reenact.timetravel.forks.refusals import recorded_calls
 from reenact.timetravel.forks.session import ForkSession
-from reenact.timetravel.forks.stopping import recorded_calls
 
 Misses = Literal["stale", "models", "reads"]
 """What becomes of a call that nobody has an answer for: the golden is stale; models are asked; whatever reads is."""

@@ -18,8 +18,8 @@ from reenact.facts.values import encode
 from reenact.timetravel.forks.handing import Handing
 from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.plan import Settling, said_of
+from reenact.timetravel.forks.refusals import given_up, unanswered
 from reenact.timetravel.forks.rewriting import unwritable
-from reenact.timetravel.forks.stopping import given_up, unanswered
 
 if TYPE_CHECKING:
     from reenact.timetravel.forks.session import ForkSession

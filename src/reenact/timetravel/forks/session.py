@@ -57,9 +57,9 @@ from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.permits import meant, only_kept
 from reenact.timetravel.forks.plan import Plan, opens, refusal, said_of
+from reenact.timetravel.forks.refusals import unwritten
 from reenact.timetravel.forks.resources import Resources, began_by, gone
 from reenact.timetravel.forks.rewriting import as_sent, is_rewritten, redirects, said, sent, unmoved, unwritable
-from reenact.timetravel.forks.stopping import unwritten
 from reenact.timetravel.forks.stops import StoppingSession
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
 

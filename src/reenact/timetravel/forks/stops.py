@@ -15,7 +15,7 @@ from reenact.timetravel.forks.keeping import KeepingSession
 from reenact.timetravel.forks.ladder import Found
 from reenact.timetravel.forks.ledger import Doubt, in_doubt
 from reenact.timetravel.forks.plan import may_write
-from reenact.timetravel.forks.stopping import nothing_comes, refused_call
+from reenact.timetravel.forks.refusals import nothing_comes, refused_call
 
 if TYPE_CHECKING:
     from reenact.timetravel.forks.cancelled_calls import CancelledCalls
