@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 
 from reenact.facts.order import Delivery, Interruption, Tag, call_around, interruption
-from reenact.replaying.unseen import Unseen
+from reenact.replaying.blocked_strands import BlockedStrands
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane, steps_of
 from reenact.seams.waits import Waiter
@@ -91,7 +91,7 @@ class ReplayGate(Gate):
         """The turn that is waited for in place of one that no strand awaits, by a strand of another name."""
         self.under_way: set[int] = set()
         """Calls that the world has yet to answer, in a replay that may ask it: until then no timer fires."""
-        self.unseen: Unseen | None = None
+        self.blocked_strands: BlockedStrands | None = None
         """Who is waited for while a strand blocks where no hook sees it; None: nobody."""
         self.cut_short = False
         """The recorded program died: behind its last delivery nothing has happened, and no timer fires."""
@@ -261,13 +261,13 @@ class ReplayGate(Gate):
 
     def _may_come(self, head: Delivery) -> bool:
         """Whether a strand that blocks where no hook sees it may yet come to this delivery."""
-        unseen, waited_us = self.unseen, self.unseen_us
-        return unseen is not None and waited_us >= 0 and unseen.may_come(head, self.waiting, waited_us, self._now_us)
+        blocked, waited_us = self.blocked_strands, self.blocked_us
+        return blocked is not None and waited_us >= 0 and blocked.may_come(head, self.waiting, waited_us, self._now_us)
 
     def _is_too_early(self, head: Delivery) -> bool:
         """Whether such a strand has yet to ask what it had asked by then."""
-        unseen, waited_us = self.unseen, self.unseen_us
-        return unseen is not None and waited_us >= 0 and unseen.is_late(head, self.waiting, waited_us)
+        blocked, waited_us = self.blocked_strands, self.blocked_us
+        return blocked is not None and waited_us >= 0 and blocked.is_late(head, self.waiting, waited_us)
 
     def _out_of_place(self) -> Waiter | None:
         """The first waiter for an answer that the matcher found out of its place, or that is plumbing."""

@@ -40,6 +40,7 @@ from reenact.facts.states import GROWS
 from reenact.facts.stopped import stops_at, was_stopped
 from reenact.replaying import divergence as words
 from reenact.replaying.ambient import Ambient
+from reenact.replaying.blocked_strands import BlockedStrands
 from reenact.replaying.callers import nobody_calls, waiting_place
 from reenact.replaying.calls import FrozenCall, RerunCall, Unanswered, UnrecordedCall
 from reenact.replaying.chains import Chains
@@ -61,7 +62,6 @@ from reenact.replaying.saying import Saying
 from reenact.replaying.tally import Tally
 from reenact.replaying.tape import Tape
 from reenact.replaying.unmade import count_inside, unmade
-from reenact.replaying.unseen import Unseen
 from reenact.seams import lanes
 from reenact.seams.accepting import ACCEPTED
 from reenact.seams.ambient import EFFECT
@@ -189,7 +189,7 @@ class ReplaySession:
         gate.keeping = self.options.save
         gate.cut_short = self.run.interrupted_at is not None or self._end is not None
         if not is_imported(self.run):
-            gate.unseen = Unseen(partial(lane_of, self.recording), self._met.gone, self._met.due)
+            gate.blocked_strands = BlockedStrands(partial(lane_of, self.recording), self._met.gone, self._met.due)
             gate.stand_in = self.renaming.stand_in
         gate.attend = WATCH.attend
 
@@ -454,7 +454,7 @@ class ReplaySession:
 
     def _diverged(self, divergence: Divergence) -> Halt:
         """Keep it and stop the agent; when observing, keep it and go on."""
-        place = waiting_place() if self.gate.unseen_us >= 0 else None
+        place = waiting_place() if self.gate.blocked_us >= 0 else None
         unseen = [f"the program waits at {place} for what no seam records"] if place else []
         unproven = self.unproven_order()
         others = [*self.changed_inputs(), *unseen, *self.tally.suspects()]
@@ -532,7 +532,7 @@ class ReplaySession:
     def _waits_for_a_caller(self) -> bool:
         """Whether what nothing comes for any more is a connection of somebody outside: then the replay stops here."""
         places = [place for what, place, _ in self.recording.gaps() if what == ACCEPTED]
-        if self.gate.unseen_us < 0 or not places:
+        if self.gate.blocked_us < 0 or not places:
             return False
         self.unreplayable.append(nobody_calls(self.run, waiting_place() or places[0]))
         self._stop(Halt("nothing connects in a replay"))

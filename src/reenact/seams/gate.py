@@ -68,7 +68,7 @@ class Gate(ABC):
         handled: How many signals have reached a handler in no call that is answered as a whole.
         handling: The turn of the last signal, as the recording has it.
         raising: Handlers of signals that were counted and have raised, in a wait that has yet to hear of it.
-        unseen_us: How long a strand has blocked where no hook sees it, while a delivery is looked for because of that;
+        blocked_us: How long a strand has blocked where no hook sees it, while a delivery is looked for because of that;
             -1 at any other time.
     """
 
@@ -91,7 +91,7 @@ class Gate(ABC):
         self.handling: Tag | None = None
         self.contained: bool | None = None
         self.held: tuple[Tag, ...] = ()
-        self.unseen_us = -1
+        self.blocked_us = -1
         self.parting = 0
         self._held_for = UNSEEN
         self.halted: Halt | None = None
@@ -116,7 +116,7 @@ class Gate(ABC):
         """The waiter whose turn it is; None when nothing may be released. Locked.
 
         ``settled``: nothing can run, so what is not waiting by now will not come, unless a strand blocks where no hook
-        sees it (``unseen_us``). False when the watch asks although something runs."""
+        sees it (``blocked_us``). False when the watch asks although something runs."""
 
     @abstractmethod
     def now_us(self) -> int:
@@ -252,9 +252,9 @@ class Gate(ABC):
                 self.stalled(waited_us)
             elif still or self.overdue(waited_us, clock.worked_us):
                 running, self.running = self.running, 0
-                self.unseen_us = waited_us if still else -1
+                self.blocked_us = waited_us if still else -1
                 released = self.pump(settled=still, once=True)
-                self.unseen_us = -1
+                self.blocked_us = -1
                 self.running += running
                 if still and not released:
                     self.silent(waited_us)

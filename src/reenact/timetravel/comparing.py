@@ -17,8 +17,8 @@ from reenact.timetravel.aligning import Match, Sort
 from reenact.timetravel.authorship import equal
 from reenact.timetravel.faces import Side, beginnings, compared, side_of
 from reenact.timetravel.figures import figures
+from reenact.timetravel.hidden_calls import hidden_calls
 from reenact.timetravel.laying import Laid
-from reenact.timetravel.unseen import unseen
 
 _MOST = 100_000
 _NEAR = 64
@@ -129,7 +129,7 @@ class Comparison:
         answered as a whole counts for both."""
         sides = {
             name: figures(side.recording, _calls(side), more)
-            for name, side, more in zip(_SIDES, self._laid.sides, unseen(self._laid), strict=True)
+            for name, side, more in zip(_SIDES, self._laid.sides, hidden_calls(self._laid), strict=True)
         }
         counts: dict[str, int] = {}
         for pair in self.differences:

@@ -12,13 +12,13 @@ from reenact.facts.ids import tail
 from reenact.facts.insides import summed
 from reenact.facts.run import Totals
 from reenact.timetravel.cost import prices, run_cost
-from reenact.timetravel.unseen import Unseen
+from reenact.timetravel.hidden_calls import HiddenCalls
 from reenact.timetravel.vocabulary import RunScope, money
 
 _ASKED = ("status", "answer", "events", "models", "tools", "tokens", "tokens_in", "tokens_out", "cost", "duration")
 
 
-def figures(recording: Recording, calls: Iterable[str], more: Unseen) -> dict[str, Json]:
+def figures(recording: Recording, calls: Iterable[str], more: HiddenCalls) -> dict[str, Json]:
     """The figures of a run.
 
     Args:

@@ -85,7 +85,7 @@ def select(pattern: str, names: Iterable[str]) -> list[str]:
 
 
 def open_golden_dir(start: Path | None = None) -> GoldenDir:
-    """The golden_dir of the project around a folder, by default the working directory.
+    """The golden folder of the project around a folder, by default the working directory.
 
     The root is the nearest folder upwards that holds ``tests/goldens``, else the nearest one that looks like the root
     of a project, else the folder itself.

@@ -265,12 +265,12 @@ class AlarmGate(TimedGate):
 
     def _jump(self, timers: list[Waiter]) -> Waiter | None:
         """As any gate does it; a strand that blocks where no hook sees it has the world's time pass for an alarm."""
-        if self.unseen_us >= 0:
+        if self.blocked_us >= 0:
             timers = [each for each in timers if each is not self._waits or not self._is_ahead(each)]
         return super()._jump(timers)
 
     def _is_ahead(self, waiter: Waiter) -> bool:
-        return not self.ticking and (waiter.deadline_us or 0) - self._now_us > self.unseen_us
+        return not self.ticking and (waiter.deadline_us or 0) - self._now_us > self.blocked_us
 
     def _rings_in_vain(self) -> bool:
         """Whether no alarm is pending that anything may come of."""

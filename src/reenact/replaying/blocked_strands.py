@@ -17,7 +17,7 @@ REST_US = 20_000
 """The same for what is no answer, beside twice the time since the delivery before."""
 
 
-class Unseen:
+class BlockedStrands:
     """Knows which strands may yet come.
 
     Args:

@@ -11,7 +11,7 @@ from reenact.timetravel.laying import Laid
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class HiddenCalls:
     """What belongs to the answers of a run, and has no event in it.
 
     Attributes:
@@ -25,17 +25,17 @@ class Unseen:
     around: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
 
-def unseen(laid: Laid) -> tuple[Unseen, Unseen]:
+def hidden_calls(laid: Laid) -> tuple[HiddenCalls, HiddenCalls]:
     """What the left run has not seen, as the right one has it, and the other way round."""
     return _unseen(laid, 1), _unseen(laid, 0)
 
 
-def _unseen(laid: Laid, side: int) -> Unseen:
+def _unseen(laid: Laid, side: int) -> HiddenCalls:
     seen = laid.sides[side]
     numbers = [(match.left, match.right) for match in laid.matches]
     alone = {each[side] for each, match in zip(numbers, laid.matches, strict=True) if None in each and not match.change}
     if not alone:
-        return Unseen(seen.recording)
+        return HiddenCalls(seen.recording)
     counterpart = {each[side]: each[1 - side] for each in numbers}
     parents = {face.number: face.parent for face in seen.faces}
     events = tuple(seen.event(face.number) for face in seen.faces if face.number in alone)
@@ -45,7 +45,7 @@ def _unseen(laid: Laid, side: int) -> Unseen:
         )
         for event in events
     }
-    return Unseen(seen.recording, events, around)
+    return HiddenCalls(seen.recording, events, around)
 
 
 def _above(number: int, parents: Mapping[int, int | None]) -> Iterator[int]:
