@@ -25,7 +25,7 @@ from reenact.facts.values import describe_error, encode, restore_error
 from reenact.seams import lanes
 from reenact.seams.functions import MEDIA, SeamCall, throw
 from reenact.seams.lanes import Lane
-from reenact.seams.resting import Resting
+from reenact.seams.suspension import Suspension
 from reenact.seams.turns import NOW, closed, closed_again, rejoin, rejoin_cancelled
 
 T = TypeVar("T")
@@ -273,7 +273,7 @@ async def taped_async(tape: Taping, body: AsyncGenerator[Any, Any]) -> AsyncGene
         try:
             sent = yield item
         except GeneratorExit:
-            closing = Resting(body.aclose())
+            closing = Suspension(body.aclose())
             with tape.scope.resumed():
                 await closing
             tape.dropped(EndKind.CLOSED)

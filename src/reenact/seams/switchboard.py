@@ -14,7 +14,7 @@ from reenact.errors import ReplayError
 from reenact.facts.call import Call, End, EndKind, Failure, Value
 from reenact.seams.carriers import cancelled
 from reenact.seams.lanes import Lane, listening
-from reenact.seams.resting import Resting
+from reenact.seams.suspension import Suspension
 from reenact.seams.turns import rejoin_cancelled
 
 T = TypeVar("T")
@@ -137,12 +137,12 @@ async def answered(
         crossing = told
     if crossing.mode == "live":
         await crossing.ready()
-    body: Resting | None = None
+    body: Suspension | None = None
     try:
         with crossing.enter():
             made = perform()
             if own:
-                made = body = Resting(made)
+                made = body = Suspension(made)
             result: T = await made
     except BaseException as error:
         if isinstance(error, (GeneratorExit, *cancelled())):
@@ -162,7 +162,7 @@ async def _handed(
     seal: Callable[[T | None, BaseException | None], Value | Failure],
     result: T | None,
     error: BaseException | None,
-    body: Resting | None,
+    body: Suspension | None,
 ) -> None:
     """Note what a coroutine came to. One that has not waited for anything has let nobody else run, and must not do so
     now: what it came to is at hand."""

@@ -14,7 +14,7 @@ from reenact.seams import lanes
 from reenact.seams.ambient import answer
 from reenact.seams.carriers import cancelled
 from reenact.seams.gate import Gate
-from reenact.seams.resting import Resting
+from reenact.seams.suspension import Suspension
 
 RESTED = "flags/rested"
 """The source of how a coroutine rested while something of the world was closed: how many turns of its loop it passed
@@ -108,7 +108,7 @@ async def rejoin_cancelled(error: BaseException) -> None:
         pass
 
 
-async def closed(closing: Resting, cancelled_by: BaseException | None = None) -> None:
+async def closed(closing: Suspension, cancelled_by: BaseException | None = None) -> None:
     """Come back to the agent's code when something of the world has been closed, or its closing was cancelled.
 
     Closing rarely waits for the world: it passes over some turns of the loop and no more. How many is noted, so that a

@@ -21,7 +21,7 @@ from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF
 from reenact.seams.http.outgoing import going_out
 from reenact.seams.lanes import Lane, inside, listening
-from reenact.seams.resting import Resting
+from reenact.seams.suspension import Suspension
 from reenact.seams.turns import closed, closed_again, rejoin_cancelled
 
 
@@ -57,7 +57,7 @@ def _closing_async(original: Any) -> Any:
         lane = listening()
         if lane is None:
             return await original(self, *failure)
-        closing = Resting(original(self, *failure))
+        closing = Suspension(original(self, *failure))
         try:
             with inside(lane.beneath()):
                 result = await closing
@@ -446,7 +446,7 @@ class _RecordedAsync:
         await self._close(self._inner)
 
     async def _close(self, what: Any) -> None:
-        closing = Resting(_closing_of(what))
+        closing = Suspension(_closing_of(what))
         try:
             with self._crossing.enter():
                 await closing

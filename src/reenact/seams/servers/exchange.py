@@ -18,9 +18,9 @@ from reenact.facts.values import describe_error
 from reenact.seams import lanes
 from reenact.seams.gate import Gate, near
 from reenact.seams.lanes import Lane, listening
-from reenact.seams.resting import Resting
 from reenact.seams.servers.hosting import Application, Receive, Scope, Send
 from reenact.seams.strands import loops, uvloop_hooks
+from reenact.seams.suspension import Suspension
 from reenact.seams.switchboard import across, begin
 from reenact.seams.turns import rejoin, rejoin_cancelled
 
@@ -191,7 +191,7 @@ class Exchange:
                 raise
         try:
             with lanes.inside(None):
-                sending = Resting(self._send(message))
+                sending = Suspension(self._send(message))
                 await sending
         except asyncio.CancelledError as error:
             await rejoin_cancelled(error)

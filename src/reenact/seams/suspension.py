@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 
-class Resting:
+class Suspension:
     """Awaits another awaitable, and notes whether anything was waited for on the way.
 
     Args:
@@ -34,10 +34,10 @@ class Resting:
         self.waited = self.waited or waited_for is not None
         return waited_for
 
-    def __await__(self) -> Resting:
+    def __await__(self) -> Suspension:
         return self
 
-    def __iter__(self) -> Resting:
+    def __iter__(self) -> Suspension:
         return self
 
     def __next__(self) -> Any:
