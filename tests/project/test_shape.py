@@ -67,7 +67,7 @@ DEEP_CLASSES: frozenset[str] = frozenset(
 CYCLES: frozenset[tuple[str, ...]] = frozenset(
     {
         (
-            "reenact.seams.carriers",
+            "reenact.seams.async_backends",
             "reenact.seams.counted_loops",
             "reenact.seams.gate",
             "reenact.seams.lanes",

@@ -27,7 +27,7 @@ from reenact.recording.opening import Opened, Who, evidence_of, interpreter, new
 from reenact.recording.policies import configured_policy
 from reenact.recording.writer import Receipt
 from reenact.seams import background, lanes, stdout, wiring
-from reenact.seams.carriers import cancelled
+from reenact.seams.async_backends import cancelled
 from reenact.seams.files import file_digests
 from reenact.seams.given import undeclared_of
 from reenact.store import borrow_store, give_back

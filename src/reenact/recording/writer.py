@@ -107,9 +107,9 @@ class Receipt:
             self.wait(IN_PLACE_S)
             if self.done:
                 return
-        carrier = lanes.carrier()
-        if carrier is not None:
-            yield from carrier.rest(self._listen)
+        backend = lanes.backend()
+        if backend is not None:
+            yield from backend.rest(self._listen)
             return
         loop = asyncio.get_running_loop()
         future = loop.create_future()

@@ -12,7 +12,7 @@ from reenact.facts.event import Event
 from reenact.facts.making import maker
 from reenact.facts.order import event_tag
 from reenact.seams import lanes
-from reenact.seams.carriers import cancelled
+from reenact.seams.async_backends import cancelled
 from reenact.seams.lanes import Lane
 from reenact.seams.turns import NOW, GateTurn, rejoin_cancelled
 

@@ -23,7 +23,7 @@ from typing import Any
 from reenact.errors import Halt
 from reenact.facts.order import Interruption, Tag, interruption, signal_tag
 from reenact.seams import lanes
-from reenact.seams.carriers import Carrier
+from reenact.seams.async_backends import AsyncBackend
 from reenact.seams.counted_loops import CountedLoops
 from reenact.seams.lanes import Lane
 from reenact.seams.posting import post, stop_tasks
@@ -379,8 +379,8 @@ class Gate(ABC):
         """``take`` for a coroutine: ``yield from`` it inside ``__await__``."""
         loop = _get_running_loop()
         if loop is None or asyncio.current_task(loop) is None:
-            carrier = lanes.carrier() if loop is None else None
-            return self.take(tag) if carrier is None else (yield from carrier.take(self, tag))
+            backend = lanes.backend() if loop is None else None
+            return self.take(tag) if backend is None else (yield from backend.take(self, tag))
         ready = getattr(loop, "_ready", None)
         with self.lock:
             rests = ready is not None and not self.has_ready(ready)
@@ -495,7 +495,7 @@ class Gate(ABC):
                 self.running += 1
                 wake()
             for loop in self.loops:
-                stop = loop.stop if isinstance(loop, Carrier) else functools.partial(stop_tasks, loop)
+                stop = loop.stop if isinstance(loop, AsyncBackend) else functools.partial(stop_tasks, loop)
                 post(loop, functools.partial(stop, self), here=False)
 
     def close(self) -> None:

@@ -23,7 +23,7 @@ from reenact.facts.order import Tag
 
 if TYPE_CHECKING:
     from reenact.abc.session import Session
-    from reenact.seams.carriers import Carrier
+    from reenact.seams.async_backends import AsyncBackend
 
 UNOWNED = "~unowned"
 _get_running_loop = asyncio._get_running_loop
@@ -215,11 +215,11 @@ def _plain(name: str) -> str:
 class Cell:
     """Where an executing unit keeps its current lane, and what carries the unit if that is no loop of asyncio."""
 
-    __slots__ = ("carrier", "lane")
+    __slots__ = ("backend", "lane")
 
-    def __init__(self, lane: Lane | None, carrier: Carrier | None = None) -> None:
+    def __init__(self, lane: Lane | None, backend: AsyncBackend | None = None) -> None:
         self.lane = lane
-        self.carrier = carrier
+        self.backend = backend
 
 
 class _Thread(threading.local):
@@ -320,15 +320,15 @@ def restore_thread(before: Cell | None) -> None:
     _thread.cell = before
 
 
-def carrier() -> Carrier | None:
+def backend() -> AsyncBackend | None:
     """What carries the unit that is executing; None for threads and for tasks of asyncio."""
     cell = _thread.cell
-    return None if cell is None else cell.carrier
+    return None if cell is None else cell.backend
 
 
 def is_carried() -> bool:
     """Whether the unit that is executing is a coroutine, or is called by one: others go on where it waits."""
-    return _get_running_loop() is not None or carrier() is not None
+    return _get_running_loop() is not None or backend() is not None
 
 
 class Inside:

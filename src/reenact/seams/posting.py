@@ -10,7 +10,7 @@ import asyncio.base_events
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from reenact.seams.carriers import Carrier
+from reenact.seams.async_backends import AsyncBackend
 
 if TYPE_CHECKING:
     from reenact.seams.gate import Gate
@@ -55,7 +55,7 @@ def stop_tasks(loop: Any, gate: Gate, since: float | None = None) -> None:
 def post(loop: Any, callback: Callable[[], Any], *, here: bool) -> None:
     """The loop's own ``call_soon`` (``here``: from its thread) or ``call_soon_threadsafe``, below every hook."""
     try:
-        if isinstance(loop, Carrier):
+        if isinstance(loop, AsyncBackend):
             loop.post(callback)
         elif isinstance(loop, asyncio.base_events.BaseEventLoop):
             (_base_call_soon if here else _base_call_soon_threadsafe)(loop, callback)

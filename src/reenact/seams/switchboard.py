@@ -12,7 +12,7 @@ from typing import TypeVar
 from reenact.abc.session import Crossing, Live, Rerun
 from reenact.errors import ReplayError
 from reenact.facts.call import Call, End, EndKind, Failure, Value
-from reenact.seams.carriers import cancelled
+from reenact.seams.async_backends import cancelled
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.suspension import Suspension
 from reenact.seams.turns import rejoin_cancelled

@@ -12,7 +12,7 @@ from reenact.facts import texts
 from reenact.facts.order import Tag
 from reenact.seams import lanes
 from reenact.seams.ambient import answer
-from reenact.seams.carriers import cancelled
+from reenact.seams.async_backends import cancelled
 from reenact.seams.gate import Gate
 from reenact.seams.suspension import Suspension
 
@@ -188,9 +188,9 @@ class _Taking:
 
 
 def _shielded() -> Any:
-    """A cancelled scope of anyio cancels whatever is awaited in it, again and again. Turns of other carriers are
+    """A cancelled scope of anyio cancels whatever is awaited in it, again and again. Turns of other backends are
     shielded by themselves."""
-    anyio = sys.modules.get("anyio") if lanes.carrier() is None else None
+    anyio = sys.modules.get("anyio") if lanes.backend() is None else None
     return anyio.CancelScope(shield=True) if anyio is not None else nullcontext()
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call, EndKind, Json, Stream
 from reenact.seams import patching
-from reenact.seams.carriers import cancelled
+from reenact.seams.async_backends import cancelled
 from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF
 from reenact.seams.http.outgoing import going_out

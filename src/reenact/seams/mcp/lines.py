@@ -16,9 +16,9 @@ from typing import Any
 from reenact.abc.session import Crossing, Frozen, Live
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Call, Failure, Value
-from reenact.seams.carriers import refuse
+from reenact.seams.async_backends import refuse
 from reenact.seams.http import errors
-from reenact.seams.lanes import Lane, carrier, listening
+from reenact.seams.lanes import Lane, backend, listening
 from reenact.seams.mcp import messages
 from reenact.seams.switchboard import answered, begin, telling
 from reenact.seams.turns import rejoin
@@ -42,7 +42,7 @@ async def connected(
         load: Makes what a live transport makes first, so that the classes of its exceptions are loaded in a replay.
     """
     lane = listening()
-    if lane is not None and carrier() is not None:
+    if lane is not None and backend() is not None:
         refuse(lane, "MCP sessions are not recorded under trio", "this version follows them under asyncio")
         lane = None
     crossing = begin(lane, describe) if lane is not None else None

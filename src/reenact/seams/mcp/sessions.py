@@ -16,7 +16,7 @@ from reenact.abc.session import Crossing, Session
 from reenact.errors import ForkError, UnreplayableRun
 from reenact.facts.call import Call, Failure, Value
 from reenact.facts.ids import tail
-from reenact.seams.lanes import Lane, carrier, listening
+from reenact.seams.lanes import Lane, backend, listening
 from reenact.seams.mcp import lines, messages
 from reenact.seams.mcp.going_live import Closed, GoingLive
 from reenact.seams.mcp.handshakes import Handshake
@@ -40,7 +40,7 @@ def patch(module: ModuleType) -> None:
     def dispatcher(self: Any) -> Dispatching:
         held = self.__dict__
         known = held.get("_reenact_dispatcher")
-        if known is None and carrier() is not None:  # the line was refused: what is said on it is not recorded
+        if known is None and backend() is not None:  # the line was refused: what is said on it is not recorded
             known = held["_reenact_dispatcher"] = held["_dispatcher"]
         if known is None:
             known = held["_reenact_dispatcher"] = Dispatching(self, held["_dispatcher"], names)

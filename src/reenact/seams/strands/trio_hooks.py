@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from reenact.seams import lanes
-from reenact.seams.carriers import cancels_by, refuse
+from reenact.seams.async_backends import cancels_by, refuse
 from reenact.seams.lanes import Cell
 from reenact.seams.patching import replace
 from reenact.seams.strands import trio_threads, trio_timers

@@ -16,7 +16,7 @@ from typing import Any
 
 from reenact.facts.order import Tag
 from reenact.seams import lanes
-from reenact.seams.carriers import Carrier
+from reenact.seams.async_backends import AsyncBackend
 from reenact.seams.clock import REAL
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Cell, Lane
@@ -38,7 +38,7 @@ entries: dict[int, Run] = {}
 """The runs under way, by the identity of their entry queue, which other threads hold."""
 
 
-class Run(Carrier):
+class Run(AsyncBackend):
     """One ``trio.run`` while it is under way.
 
     Attributes:
@@ -129,7 +129,7 @@ class Run(Carrier):
         for gate in self.gates:
             gate.loops.leave(self)
 
-    # --- as a carrier ------------------------------------------------------------------------------------------
+    # --- as an async backend ------------------------------------------------------------------------------------------
 
     def take(self, gate: Gate, tag: Tag) -> Generator[Any, Any, int]:
         """A turn, which cannot be cancelled unless it never comes."""

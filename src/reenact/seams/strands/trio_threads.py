@@ -44,7 +44,7 @@ def _job_name(function: Any) -> str:
 def _starting(original: Callable[..., Any]) -> Callable[..., Any]:
     def start_thread_soon(self: Any, fn: Any, deliver: Any, name: Any = None) -> Any:
         lane = lanes.counted()
-        if lane is None or lanes.carrier() is None:
+        if lane is None or lanes.backend() is None:
             return original(self, fn, deliver, name)
         job = _Job(lane.child(_job_name(fn)), lane.gate)
         job.gate.started()

@@ -15,7 +15,7 @@ from reenact.facts.order import Tag, event_tag
 from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrived, StreamEnded
 from reenact.recording.calls import LiveCall
 from reenact.replaying.calls import FrozenCall, Serving, Sudden
-from reenact.seams.carriers import cancelled
+from reenact.seams.async_backends import cancelled
 from reenact.seams.lanes import Lane
 from reenact.seams.turns import NOW, rejoin_cancelled
 from reenact.seams.waits import RECALLED, never_tag

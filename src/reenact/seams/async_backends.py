@@ -1,7 +1,7 @@
 """Carriers: what runs coroutines and is no loop of asyncio.
 
 A loop of asyncio is found by asking asyncio for it. Any other library says, at each step of a task of its own, that it
-carries the calling strand (``lanes.Cell.carrier``); then turns are awaited, and wake-ups posted, its way.
+carries the calling strand (``lanes.Cell.backend``); then turns are awaited, and wake-ups posted, its way.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reenact.seams.lanes import Lane
 
 
-class Carrier(ABC):
+class AsyncBackend(ABC):
     """One run of a library that carries coroutines; a gate counts it as it counts a loop."""
 
     @abstractmethod
@@ -40,11 +40,11 @@ class Carrier(ABC):
 
     @abstractmethod
     def post(self, go: Callable[[], Any]) -> None:
-        """Run ``go`` in the carrier's own thread, soon; from any thread. Nothing happens once it has ended."""
+        """Run ``go`` in the backend's own thread, soon; from any thread. Nothing happens once it has ended."""
 
     @abstractmethod
     def stop(self, gate: Gate) -> None:
-        """Raise the halt of ``gate`` in each of its tasks that wait; in the carrier's own thread."""
+        """Raise the halt of ``gate`` in each of its tasks that wait; in the backend's own thread."""
 
     @abstractmethod
     def unwatch(self, gate: Gate) -> None:
