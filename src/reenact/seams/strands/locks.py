@@ -24,7 +24,7 @@ from reenact.seams import lanes
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
-from reenact.seams.strands.bells import Bell, await_bell
+from reenact.seams.strands.waiters import StrandWaiter, wait_in_turn
 
 _NativeLock = _thread.LockType
 _NativeRLock = _thread.RLock
@@ -69,8 +69,8 @@ class _Stand(type):
         return super().__instancecheck__(item) or ("native" in cls.__dict__ and isinstance(item, cls.native_type))
 
 
-class _Ringing(Bell):
-    """The bell of one who waits for a lock, and will hold it once it is rung."""
+class _Ringing(StrandWaiter):
+    """The waiter of one who waits for a lock, and will hold it once it is rung."""
 
     __slots__ = ("lane",)
 
@@ -120,34 +120,34 @@ class Lock(metaclass=_Stand):
                     return False
                 self._holder = lane or _SOMEBODY
                 return True
-            bell = _Ringing(lane, lane.tag("t") if timeout > 0 else None)
+            waiter = _Ringing(lane, lane.tag("t") if timeout > 0 else None)
             with _queueing:
                 if self._inner.acquire(False):
                     self._holder = lane
                     return True
-                self._waiters.append(bell)
+                self._waiters.append(waiter)
                 if self._holder is holder:
                     break
-                self._waiters.remove(bell)  # it has changed hands meanwhile: look again at whose they are
-        return self._wait(lane.gate, bell, None if timeout < 0 else timeout)
+                self._waiters.remove(waiter)  # it has changed hands meanwhile: look again at whose they are
+        return self._wait(lane.gate, waiter, None if timeout < 0 else timeout)
 
-    def _wait(self, gate: Gate, bell: _Ringing, timeout: float | None) -> bool:
+    def _wait(self, gate: Gate, waiter: _Ringing, timeout: float | None) -> bool:
         """Wait to be handed the lock; whoever fails to take what was handed over hands it on."""
         try:
-            if await_bell(gate, bell, timeout):
+            if wait_in_turn(gate, waiter, timeout):
                 return True
         except BaseException:
-            self._forget(bell)
-            if bell.rung:
+            self._forget(waiter)
+            if waiter.rung:
                 self._pass_on()
             raise
-        self._forget(bell)
+        self._forget(waiter)
         return False
 
-    def _forget(self, bell: _Ringing) -> None:
+    def _forget(self, waiter: _Ringing) -> None:
         with _queueing:
             try:
-                self._waiters.remove(bell)
+                self._waiters.remove(waiter)
             except ValueError:
                 pass
 
@@ -179,9 +179,9 @@ class Lock(metaclass=_Stand):
             with _queueing:
                 if not self._waiters:
                     return False
-                bell = self._waiters.popleft()
-            self._holder = bell.lane
-            if bell.release():
+                waiter = self._waiters.popleft()
+            self._holder = waiter.lane
+            if waiter.release():
                 return True
 
     def locked(self) -> bool:

@@ -58,7 +58,7 @@ _WAITS = frozenset({rest.__code__, outside.__code__})
 _LOCKING = frozenset(
     {"__enter__", "__exit__", "_acquire_restore", "_release_save", "_is_owned", "notify", "notify_all"}
 )
-"""Functions of ``threading`` that call locks and bells of ours, or are called by us, and never wait by themselves."""
+"""Functions of ``threading`` that call locks and waiters of ours, or are called by us, and never wait by themselves."""
 _SEAMS = ("background", "gate", "lanes", "strands.", "switchboard", "turns", "watch")
 _COUNTING = (
     *(f"reenact.{room}." for room in ("recording", "privacy", "store", "facts")),

@@ -20,8 +20,8 @@ from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
 from reenact.seams.strands import ending
-from reenact.seams.strands.bells import Bell, await_bell
 from reenact.seams.strands.loops import name_of
+from reenact.seams.strands.waiters import StrandWaiter, wait_in_turn
 from reenact.seams.waits import Rest, rest
 
 
@@ -137,18 +137,18 @@ def _waiting(original: Callable[..., Any]) -> Callable[..., Any]:
             raise RuntimeError("cannot wait on un-acquired lock")
         gate: Gate = lane.gate
         timer = lane.tag("t") if timeout is not None else None
-        bell = Bell(gate, lane.tag("w"), timer)
-        self._waiters.append(bell)
+        waiter = StrandWaiter(gate, lane.tag("w"), timer)
+        self._waiters.append(waiter)
         saved = self._release_save()
         notified = False
         try:
-            notified = await_bell(gate, bell, timeout)
+            notified = wait_in_turn(gate, waiter, timeout)
             return notified
         finally:
             self._acquire_restore(saved)
             if not notified:
                 try:
-                    self._waiters.remove(bell)
+                    self._waiters.remove(waiter)
                 except ValueError:
                     pass
 

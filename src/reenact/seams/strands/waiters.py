@@ -11,7 +11,7 @@ from reenact.seams.gate import Gate
 from reenact.seams.waits import Rest, rest
 
 
-class Bell:
+class StrandWaiter:
     """What one waiting strand is woken by: whoever rings it makes the strand runnable in its turn at the gate.
 
     It stands in a condition's list of waiters where the standard library keeps a lock, so ringing it is ``release``.
@@ -62,26 +62,26 @@ class Bell:
                 self.gate.offer(self.timer, self.expire, alive=lambda: not self.noticed)
 
 
-class Awaiting(Rest):
-    """The wait for a bell."""
+class WaiterRest(Rest):
+    """The wait for a waiter."""
 
-    __slots__ = ("bell",)
+    __slots__ = ("waiter",)
 
-    def __init__(self, bell: Bell) -> None:
-        super().__init__(bell.gate.waiting, bell.wake, *([bell.timer] if bell.timer is not None else []))
-        self.bell = bell
+    def __init__(self, waiter: StrandWaiter) -> None:
+        super().__init__(waiter.gate.waiting, waiter.wake, *([waiter.timer] if waiter.timer is not None else []))
+        self.waiter = waiter
 
     def counted(self) -> bool:
         """Whether it has been rung, or its time is up, and its turn has come. Gate locked."""
-        return self.bell.timed_out or (self.bell.noticed and super().counted())
+        return self.waiter.timed_out or (self.waiter.noticed and super().counted())
 
 
-def await_bell(gate: Gate, bell: Bell, timeout: float | None) -> bool:
-    """Block the calling, counted strand until the bell is rung, or its time is up, and its turn has come.
+def wait_in_turn(gate: Gate, waiter: StrandWaiter, timeout: float | None) -> bool:
+    """Block the calling, counted strand until the waiter is rung, or its time is up, and its turn has come.
 
     Args:
         gate: The strand's gate.
-        bell: Known already to whoever will ring it.
+        waiter: Known already to whoever will ring it.
         timeout: Seconds; None waits for ever.
 
     Returns:
@@ -90,30 +90,30 @@ def await_bell(gate: Gate, bell: Bell, timeout: float | None) -> bool:
     Raises:
         Halt: The replay stopped while waiting.
     """
-    if timeout is not None and gate.virtual and bell.timer is not None:
+    if timeout is not None and gate.virtual and waiter.timer is not None:
         deadline_us = gate.now_us() + math.ceil(min(timeout, 1e9) * 1e6) + 1  # whoever reckons what is left finds none
-        gate.offer(bell.timer, bell.expire, deadline_us=deadline_us, alive=lambda: not bell.noticed)
-    elif timeout is not None and bell.timer is not None:
-        gate.timer_set(bell.timer, int(min(timeout, 1e9) * 1e6))
+        gate.offer(waiter.timer, waiter.expire, deadline_us=deadline_us, alive=lambda: not waiter.noticed)
+    elif timeout is not None and waiter.timer is not None:
+        gate.timer_set(waiter.timer, int(min(timeout, 1e9) * 1e6))
     if gate.virtual:
-        gate.sleeping(id(bell), bell.open)
-    out = Awaiting(bell)
+        gate.sleeping(id(waiter), waiter.open)
+    out = WaiterRest(waiter)
     gate.blocked()
     try:
         if timeout is None or gate.virtual:
-            rest(out, bell.door.acquire)
-        elif not rest(out, bell.door.acquire, True, min(timeout, threading.TIMEOUT_MAX)):
-            bell.expired()
-            rest(out, bell.door.acquire)
+            rest(out, waiter.door.acquire)
+        elif not rest(out, waiter.door.acquire, True, min(timeout, threading.TIMEOUT_MAX)):
+            waiter.expired()
+            rest(out, waiter.door.acquire)
     except BaseException:  # an interrupt: we run again, counted once, whether or not a turn had come
         with gate.lock:
-            taken_back = gate.withdraw(bell.wake) or (bell.timer is not None and gate.withdraw(bell.timer))
-            gate.goes_on(uncounted=taken_back or not (bell.noticed or bell.timed_out))
-            bell.noticed = True
+            taken_back = gate.withdraw(waiter.wake) or (waiter.timer is not None and gate.withdraw(waiter.timer))
+            gate.goes_on(uncounted=taken_back or not (waiter.noticed or waiter.timed_out))
+            waiter.noticed = True
         raise
     finally:
         if gate.virtual:
-            gate.sleeping(id(bell), None)
+            gate.sleeping(id(waiter), None)
     if gate.halted is not None:
         raise gate.halted
-    return not bell.timed_out
+    return not waiter.timed_out
