@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reenact.seams.lanes import Lane
-from reenact.seams.strands.owning import Owners, interrupted, is_within
+from reenact.seams.strands.handler_scope import HandlerOwners, interrupted, is_within
 
 from .desk import Desk
 
@@ -218,7 +218,7 @@ def test_where_the_body_of_the_tool_runs_it_is_interrupted_there(tmp_path: Path,
 
 
 def test_a_handler_is_whose_it_was_when_it_is_put_back() -> None:
-    owners = Owners()
+    owners = HandlerOwners()
     assert owners.of(15, print, "root") == "root"
     assert owners.of(15, repr, "root>look#1") == "root>look#1"
     assert owners.of(15, print, "root>look#1") == "root"
@@ -231,7 +231,7 @@ def test_a_handler_is_whose_it_was_when_it_is_put_back() -> None:
 
 
 def test_a_handler_that_is_put_back_again_and_again_is_not_forgotten() -> None:
-    owners = Owners()
+    owners = HandlerOwners()
     assert owners.of(14, "mine", "root") == "root"
     for attempt in range(40):
         assert owners.of(14, f"attempt {attempt}", "root>fetch#1") == "root>fetch#1"

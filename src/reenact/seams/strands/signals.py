@@ -39,7 +39,7 @@ from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
 from reenact.seams.process_signals import Alarms, ProcessSignals, timeless
 from reenact.seams.strands.handler_lanes import UNKNOWN, agents_lane, exchange, own_lane, place_in
-from reenact.seams.strands.owning import Owners, interrupted, run_in
+from reenact.seams.strands.handler_scope import HandlerOwners, interrupted, run_in
 from reenact.seams.waits import outside, rest
 
 _gate: Gate | None = None
@@ -299,7 +299,7 @@ class Sender:
 
 
 _SENDER = Sender()
-_OWNERS = Owners()
+_OWNERS = HandlerOwners()
 
 
 def _path() -> str:

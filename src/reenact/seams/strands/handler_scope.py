@@ -19,7 +19,7 @@ _MOST = 8
 """Handlers of one signal whose owners are remembered."""
 
 
-class Interrupted(NamedTuple):
+class InterruptedCall(NamedTuple):
     """A call that a handler has interrupted which is not its own.
 
     Attributes:
@@ -31,7 +31,7 @@ class Interrupted(NamedTuple):
     event: int
 
 
-class Owners:
+class HandlerOwners:
     """Where handlers were set, by the path of the lane. One that is set again, as after a call that had its own for a
     while, is whose it was."""
 
@@ -56,7 +56,7 @@ class Owners:
         return path
 
 
-def interrupted(lane: Lane | None, owner: str) -> Interrupted | None:
+def interrupted(lane: Lane | None, owner: str) -> InterruptedCall | None:
     """The outermost call around a lane that is answered as a whole, and that the owner of a handler is not inside of;
     None where there is none.
 
@@ -70,7 +70,7 @@ def interrupted(lane: Lane | None, owner: str) -> Interrupted | None:
         if around is None or is_within(owner, lane.path):
             break
         if not lane.below and lane.quiet and lane.parent is not None and lane.parent != around.parent:
-            found = Interrupted(around, lane.parent)
+            found = InterruptedCall(around, lane.parent)
         lane = around
     return found
 
