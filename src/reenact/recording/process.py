@@ -24,7 +24,7 @@ from reenact.recording.speech import Spoken
 from reenact.seams import escapes, lanes, logs, speech, stdio, wiring
 from reenact.seams.boot.parent import Boot, choose_hash_seed, is_python
 from reenact.seams.files import file_digests
-from reenact.seams.processes import heirs
+from reenact.seams.processes import child_runs
 from reenact.seams.servers import hosting
 from reenact.seams.strands import signals
 from reenact.seams.uncaught import watch_uncaught
@@ -69,7 +69,7 @@ class RecordedProcess:
             session.gap("standard stream", gap)
         speech.listen(self._spoken)
         watch_uncaught(self._ended_by)
-        heirs.appoint(self._heir)
+        child_runs.appoint(self._heir)
         self._requests = self._host()
         hosting.appoint(self._requests)
         atexit.register(self.finish)
@@ -112,7 +112,7 @@ class RecordedProcess:
             self._opened.session.fault(error)
 
     def _finish(self) -> None:
-        heirs.appoint(None)
+        child_runs.appoint(None)
         hosting.appoint(None)
         escapes.before_exec(None)
         self._spoken.end()

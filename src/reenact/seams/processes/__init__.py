@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from reenact.seams import descriptors
 from reenact.seams.patching import when_imported
-from reenact.seams.processes import channels, coroutines, heirs, popen, system
+from reenact.seams.processes import channels, child_runs, coroutines, popen, system
 
 
 def install() -> None:
@@ -20,5 +20,5 @@ def install() -> None:
     descriptors.install()
     when_imported("subprocess", popen.patch)
     when_imported("asyncio.subprocess", coroutines.patch)
-    when_imported("multiprocessing.process", heirs.patch_processes, answers=False)
-    when_imported("multiprocessing.util", heirs.patch_spawning, answers=False)
+    when_imported("multiprocessing.process", child_runs.patch_processes, answers=False)
+    when_imported("multiprocessing.util", child_runs.patch_spawning, answers=False)

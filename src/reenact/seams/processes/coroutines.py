@@ -20,7 +20,7 @@ from reenact.facts.values import decode, encode
 from reenact.seams.http.exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
-from reenact.seams.processes import asking, heirs
+from reenact.seams.processes import asking, child_runs
 from reenact.seams.processes.asking import ask, further, revealed, sealed
 from reenact.seams.processes.later import Later, later_coroutine
 from reenact.seams.processes.pipes import READ_AT_ONCE
@@ -59,7 +59,7 @@ def _creating(original: Any, *, shell: bool) -> Any:
             return process
         heir = None
         if not shell and options.get("executable") is None:
-            heir = heirs.environment_for(lane, args, options.get("env"))
+            heir = child_runs.environment_for(lane, args, options.get("env"))
         given = options if heir is None else {**options, "env": heir}
         process = await _start(crossing, lambda: original(*args, **given))
         guarded(lane, lambda: _attach(process, call.name, crossing.event, limit))

@@ -16,7 +16,7 @@ from typing import Any, Final
 from reenact.errors import UnreplayableRun
 from reenact.seams import descriptors
 from reenact.seams.lanes import Lane
-from reenact.seams.processes import heirs
+from reenact.seams.processes import child_runs
 from reenact.seams.unbegun import unbegun
 
 STREAMS: Final = ("stdin", "stdout", "stderr")
@@ -84,7 +84,7 @@ def starter(
     rest["cwd"] = os.getcwd() if given.get("cwd") is None else os.path.abspath(given["cwd"])
 
     def start() -> Any:
-        heir = None if shell else heirs.environment_for(lane, rest["args"], rest["env"])
+        heir = None if shell else child_runs.environment_for(lane, rest["args"], rest["env"])
         real = module.Popen.__new__(module.Popen)
         try:
             original(real, bufsize=0, **(rest if heir is None else {**rest, "env": heir}))
@@ -146,7 +146,7 @@ def later_coroutine(
     named = shell or options.get("executable") is not None
 
     async def start() -> Any:
-        heir = None if named else heirs.environment_for(lane, args, rest["env"])
+        heir = None if named else child_runs.environment_for(lane, args, rest["env"])
         try:
             return await original(*args, **(rest if heir is None else {**rest, "env": heir}))
         except Exception as error:

@@ -20,7 +20,7 @@ from reenact.facts.values import decode, encode
 from reenact.seams.http.exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
-from reenact.seams.processes import asking, heirs
+from reenact.seams.processes import asking, child_runs
 from reenact.seams.processes.asking import ask, further
 from reenact.seams.processes.later import STREAMS, Process, starter
 from reenact.seams.processes.pipes import PipeInput, PipeOutput, rewrapped
@@ -68,7 +68,7 @@ def _starting(module: Any, original: Any) -> Any:
         process = Process(asked.call.name, crossing.event, crossing.mode == "frozen")
         if crossing.mode == "live":
             start = functools.partial(original, self, *args, **options)
-            heir = None if asked.shell else heirs.environment_for(lane, asked.args, asked.environment)
+            heir = None if asked.shell else child_runs.environment_for(lane, asked.args, asked.environment)
             if heir is not None:
                 given = signature.bind(self, *args, **options)
                 given.arguments["env"] = heir
