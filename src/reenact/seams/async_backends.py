@@ -1,7 +1,7 @@
-"""Carriers: what runs coroutines and is no loop of asyncio.
+"""Async backends: what runs coroutines and is no loop of asyncio.
 
 A loop of asyncio is found by asking asyncio for it. Any other library says, at each step of a task of its own, that it
-carries the calling strand (``lanes.Cell.backend``); then turns are awaited, and wake-ups posted, its way.
+runs the calling strand (``lanes.Cell.backend``); then turns are awaited, and wake-ups posted, its way.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Unseen: what happened inside calls that one of two runs answered as a whole, as the other one has it."""
+"""Hidden calls: what happened inside calls that one of two runs answered as a whole, as the other one has it."""
 
 from __future__ import annotations
 

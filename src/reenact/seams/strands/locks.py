@@ -69,8 +69,8 @@ class _Stand(type):
         return super().__instancecheck__(item) or ("native" in cls.__dict__ and isinstance(item, cls.native_type))
 
 
-class _Ringing(StrandWaiter):
-    """The waiter of one who waits for a lock, and will hold it once it is rung."""
+class _LockWaiter(StrandWaiter):
+    """The waiter of one that waits for a lock, and holds it once it is woken."""
 
     __slots__ = ("lane",)
 
@@ -89,7 +89,7 @@ class Lock(metaclass=_Stand):
     def __init__(self) -> None:
         self._inner = _thread.allocate_lock()
         self._holder: Any = None  # a lane, somebody, or nobody
-        self._waiters: deque[_Ringing] = deque()
+        self._waiters: deque[_LockWaiter] = deque()
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """As the interpreter's own; about 0.3 µs where the lock is free.
@@ -120,7 +120,7 @@ class Lock(metaclass=_Stand):
                     return False
                 self._holder = lane or _SOMEBODY
                 return True
-            waiter = _Ringing(lane, lane.tag("t") if timeout > 0 else None)
+            waiter = _LockWaiter(lane, lane.tag("t") if timeout > 0 else None)
             with _queueing:
                 if self._inner.acquire(False):
                     self._holder = lane
@@ -131,20 +131,20 @@ class Lock(metaclass=_Stand):
                 self._waiters.remove(waiter)  # it has changed hands meanwhile: look again at whose they are
         return self._wait(lane.gate, waiter, None if timeout < 0 else timeout)
 
-    def _wait(self, gate: Gate, waiter: _Ringing, timeout: float | None) -> bool:
+    def _wait(self, gate: Gate, waiter: _LockWaiter, timeout: float | None) -> bool:
         """Wait to be handed the lock; whoever fails to take what was handed over hands it on."""
         try:
             if wait_in_turn(gate, waiter, timeout):
                 return True
         except BaseException:
             self._forget(waiter)
-            if waiter.rung:
+            if waiter.woken:
                 self._pass_on()
             raise
         self._forget(waiter)
         return False
 
-    def _forget(self, waiter: _Ringing) -> None:
+    def _forget(self, waiter: _LockWaiter) -> None:
         with _queueing:
             try:
                 self._waiters.remove(waiter)

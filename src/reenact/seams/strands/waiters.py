@@ -1,4 +1,4 @@
-"""Bells: how a strand that waits for another strand is woken in its turn, or times out in its turn."""
+"""Waiters: how a strand that waits for another strand is woken in its turn, or times out in its turn."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from reenact.seams.waits import Rest, rest
 
 
 class StrandWaiter:
-    """What one waiting strand is woken by: whoever rings it makes the strand runnable in its turn at the gate.
+    """What one waiting strand is woken by: to release it makes the strand runnable in its turn at the gate.
 
-    It stands in a condition's list of waiters where the standard library keeps a lock, so ringing it is ``release``.
+    It stands in a condition's list of waiters where the standard library keeps a lock, so it is woken by ``release``.
 
     Args:
         gate: Who gives the turn.
@@ -22,31 +22,31 @@ class StrandWaiter:
         timer: Identity of the time-out; None for a wait without one.
     """
 
-    __slots__ = ("door", "gate", "noticed", "rung", "timed_out", "timer", "wake")
+    __slots__ = ("door", "gate", "noticed", "woken", "timed_out", "timer", "wake")
 
     def __init__(self, gate: Gate, wake: Tag, timer: Tag | None) -> None:
         self.gate = gate
         self.wake = wake
         self.timer = timer
         self.noticed = False
-        self.rung = False
+        self.woken = False
         self.timed_out = False
         self.door = _thread.allocate_lock()
         self.door.acquire()
 
     def release(self) -> bool:
-        """Ring it; False when nobody waits any more (timed out, or interrupted)."""
+        """Wake it; False when nobody waits any more (timed out, or interrupted)."""
         with self.gate.lock:
             if self.noticed or self.timed_out:
                 return False
-            self.noticed = self.rung = True
+            self.noticed = self.woken = True
             if self.timer is not None:
                 self.gate.withdraw(self.timer)
             self.gate.offer(self.wake, self.open)
             return True
 
     def open(self) -> None:
-        """Let the waiter go on (gate locked). A halt may find it twice: as a timer, and as a sleeper."""
+        """Let the strand go on (gate locked). A halt may find it twice: as a timer, and as a sleeper."""
         if self.door.locked():
             self.door.release()
 
@@ -63,7 +63,7 @@ class StrandWaiter:
 
 
 class WaiterRest(Rest):
-    """The wait for a waiter."""
+    """The rest of a strand until its waiter is woken."""
 
     __slots__ = ("waiter",)
 
@@ -72,20 +72,20 @@ class WaiterRest(Rest):
         self.waiter = waiter
 
     def counted(self) -> bool:
-        """Whether it has been rung, or its time is up, and its turn has come. Gate locked."""
+        """Whether it was woken, or its time is up, and its turn has come. Gate locked."""
         return self.waiter.timed_out or (self.waiter.noticed and super().counted())
 
 
 def wait_in_turn(gate: Gate, waiter: StrandWaiter, timeout: float | None) -> bool:
-    """Block the calling, counted strand until the waiter is rung, or its time is up, and its turn has come.
+    """Block the calling, counted strand until the waiter is woken, or its time is up, and its turn has come.
 
     Args:
         gate: The strand's gate.
-        waiter: Known already to whoever will ring it.
+        waiter: Known already to what will wake it.
         timeout: Seconds; None waits for ever.
 
     Returns:
-        True when it was rung, False when the time was up.
+        True when it was woken, False when the time was up.
 
     Raises:
         Halt: The replay stopped while waiting.
