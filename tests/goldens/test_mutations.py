@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.abc.store import Recording
-from reenact.seams.boot.warmth import Warmth
+from reenact.seams.boot.fork_server_client import ForkServerClient
 from reenact.store import open_store
 from reenact.store.bundles import PackedRun, read_bundle, write_bundle
 from reenact.testing import ProviderProcess
@@ -143,13 +143,13 @@ class Suite:
     Args:
         yard: Where they lie.
         name: The example.
-        warmth: Starts their processes.
+        fork_server: Starts their processes.
     """
 
-    def __init__(self, yard: Yard, name: str, warmth: Warmth) -> None:
+    def __init__(self, yard: Yard, name: str, fork_server: ForkServerClient) -> None:
         self._yard = yard
         self._name = name
-        self._warmth = warmth
+        self._fork_server = fork_server
         self.packed = plain(read_bundle(yard.golden_dir.path(name)).main)
         self.expectations = [expect(text) for text in CORPUS[name].expect]
 
@@ -161,7 +161,7 @@ class Suite:
             did = behaviour(today)
             turned = tuple(each.text for each in self.expectations if expect(f"not ({each.text})").judge(today).holds)
         self._write("altered", packed, ())
-        same = run_golden(self._yard.golden_dir, "altered", start_it=self._warmth)
+        same = run_golden(self._yard.golden_dir, "altered", start_it=self._fork_server)
         return Seen(did, red if same.status == "passed" else (*red, f"{self._name}-same"), turned)
 
     @contextmanager
@@ -171,7 +171,7 @@ class Suite:
         opened = open_golden(golden_dir.path("altered"))
         asked = Asked(str(opened.path), opened.recorded, opened.golden, hash_seed=WARM_SEED)
         into = f"sqlite:///{self._yard.folder / 'today.db'}"
-        told = launch(asked, QUIET, into=into, project=str(golden_dir.root), start_it=self._warmth)
+        told = launch(asked, QUIET, into=into, project=str(golden_dir.root), start_it=self._fork_server)
         with open_store(into) as store:
             today = store.open(told.run)
             yield outcome_of(golden_dir, opened, told, today).status, today
@@ -192,8 +192,8 @@ def behaviour(today: Recording) -> tuple[Any, ...]:
 @pytest.mark.timeout(3600)  # with REENACT_SWEEP=1 some hundred runs
 @pytest.mark.parametrize("name", sorted(CORPUS))
 def test_whatever_changes_what_the_agent_does_turns_a_golden_red(yard: Yard, name: str, sweep: bool) -> None:
-    with Warmth(1) as warmth:
-        suite = Suite(yard, name, warmth)
+    with ForkServerClient(1) as fork_server:
+        suite = Suite(yard, name, fork_server)
         untouched = suite.seen(None)
         assert untouched.red == (), "nothing is altered, and nothing is red"
         assert untouched.turned == (), "every expectation turned round is red"

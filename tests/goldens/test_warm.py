@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from reenact.errors import UsageError
-from reenact.seams.boot.warmth import Warmth, head_of
+from reenact.seams.boot.fork_server_client import ForkServerClient, head_of
 from reenact.testing.goldens.batch import How, run_goldens
 from reenact.testing.goldens.opened import open_golden
 from reenact.testing.goldens.outcome import Outcome
@@ -176,7 +176,7 @@ def test_a_warm_run_comes_to_what_a_cold_one_does(yard: Yard, changed: bool) -> 
     seeds = [open_golden(yard.golden_dir.path(name)).golden.any_seed for name in NAMES]
     assert seeds == [True] * len(NAMES)
     cold = [told(run_golden(yard.golden_dir, name)) for name in NAMES]
-    with Warmth(1) as warmth:
+    with ForkServerClient(1) as warmth:
         warm = [told(run_golden(yard.golden_dir, name, start_it=warmth)) for name in NAMES]
     assert warm == cold
     assert (warmth.started, warmth.served) == (1, len(NAMES))
@@ -186,7 +186,7 @@ def test_a_warm_run_comes_to_what_a_cold_one_does(yard: Yard, changed: bool) -> 
 
 @pytest.mark.usefixtures("here")
 def test_nothing_is_left_for_the_next(yard: Yard) -> None:
-    with Warmth(1) as warmth:
+    with ForkServerClient(1) as warmth:
         every = [told(run_golden(yard.golden_dir, "leaves", start_it=warmth)) for _ in range(3)]
     assert warmth.started == 1
     assert every[0].status == "failed" and every[0].boundaries == 7
@@ -218,11 +218,11 @@ def test_a_program_that_looks_below_its_own_frames_is_judged_by_itself(yard: Yar
     yard.keep("asks", ())
     yard.keep("judged", ("calls(look) == 2",))
     names = ("prints", "asks", "judged")
-    with Warmth(1) as warmth:
+    with ForkServerClient(1) as warmth:
         assert [run_golden(yard.golden_dir, name, start_it=warmth).status for name in names] == ["passed"] * 3
     assert warmth.served == 3
     yard.write("deep.py", DEEP.replace("it", "another"))
-    with Warmth(1) as warmth:
+    with ForkServerClient(1) as warmth:
         failed = run_golden(yard.golden_dir, "prints", start_it=warmth)
     assert failed.status == "failed" and "program.py" not in "".join(failed.differences)
 
@@ -230,7 +230,7 @@ def test_a_program_that_looks_below_its_own_frames_is_judged_by_itself(yard: Yar
 @pytest.mark.usefixtures("here")
 def test_a_killed_program_breaks_its_golden_only(yard: Yard) -> None:
     (yard.project / "armed").touch()
-    with Warmth(1) as warmth:
+    with ForkServerClient(1) as warmth:
         killed = run_golden(yard.golden_dir, "killed", start_it=warmth)
         after = run_golden(yard.golden_dir, "often", start_it=warmth)
     assert (killed.status, killed.exit_code) == ("broken", 4)
@@ -243,7 +243,7 @@ def test_a_killed_program_breaks_its_golden_only(yard: Yard) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="a parent is found in /proc")
 def test_a_killed_interpreter_breaks_the_golden_in_it_only(yard: Yard) -> None:
     (yard.project / "armed").touch()
-    with Warmth(1) as warmth:
+    with ForkServerClient(1) as warmth:
         killed = run_golden(yard.golden_dir, "kills", start_it=warmth)
         after = run_golden(yard.golden_dir, "often", start_it=warmth)
     assert killed.status == "broken"
@@ -267,7 +267,7 @@ def test_many_at_a_time(yard: Yard) -> None:
 @pytest.mark.usefixtures("here")
 def test_programs_that_run_at_a_time_share_one_start(yard: Yard) -> None:
     names = [*NAMES, *NAMES]
-    with Warmth(3) as warmth, ThreadPoolExecutor(3) as pool:
+    with ForkServerClient(3) as warmth, ThreadPoolExecutor(3) as pool:
         found = list(pool.map(lambda name: told(run_golden(yard.golden_dir, name, start_it=warmth)), names))
     assert (warmth.started, warmth.served) == (1, len(names))
     assert found[: len(NAMES)] == found[len(NAMES) :]
@@ -278,7 +278,7 @@ def test_programs_that_run_at_a_time_share_one_start(yard: Yard) -> None:
 def test_a_killed_twin_is_known_by_its_status_while_another_goes_on(yard: Yard) -> None:
     (yard.project / "armed").touch()
     names = ["often", "kills", "often", "often"]
-    with Warmth(2) as warmth, ThreadPoolExecutor(2) as pool:
+    with ForkServerClient(2) as warmth, ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda name: run_golden(yard.golden_dir, name, start_it=warmth), names))
     assert [each.status for each in found] == ["failed", "broken", "failed", "failed"]
     assert "ended by SIGKILL" in found[1].message
@@ -303,18 +303,18 @@ def test_how_much_of_a_command_is_the_program(argv: list[str], head: int) -> Non
 
 
 def test_a_program_of_another_kind_is_started_by_itself(tmp_path: Path) -> None:
-    with Warmth(1) as warmth:
+    with ForkServerClient(1) as warmth:
         status = warmth(["/bin/sh", "-c", "exit 3"], os.environ, cwd=str(tmp_path), stdin=None)
     assert (status, warmth.started) == (3, 0)
 
 
 def test_a_program_that_is_not_there_is_refused_as_ever(tmp_path: Path) -> None:
-    with Warmth(1) as warmth, pytest.raises(UsageError, match="cannot be started"):
+    with ForkServerClient(1) as warmth, pytest.raises(UsageError, match="cannot be started"):
         warmth([str(tmp_path / "python"), "agent.py"], os.environ, cwd=str(tmp_path))
 
 
 def test_an_interpreter_that_cannot_boot_costs_nothing_but_its_start(tmp_path: Path) -> None:
-    with Warmth(1) as warmth:
+    with ForkServerClient(1) as warmth:
         status = warmth(
             [sys.executable, "-c", "raise SystemExit(5)"], {"PATH": "", "REENACT_BOOT": ""}, cwd=str(tmp_path)
         )

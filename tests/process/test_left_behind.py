@@ -17,8 +17,8 @@ import pytest
 
 from reenact.seams.boot import folders, locked
 from reenact.seams.boot.folders import Folder
+from reenact.seams.boot.fork_server_client import ForkServerClient
 from reenact.seams.boot.parent import Boot
-from reenact.seams.boot.warmth import Warmth
 from reenact.testing.goldens.running import run_golden
 from tests.goldens.yard import Yard
 
@@ -138,14 +138,15 @@ def test_an_interpreter_outlives_the_thread_that_started_it(yard: Yard, monkeypa
     yard.enter(monkeypatch)
     golden_dir = open_golden_dir()
     found: list[str] = []
-    with Warmth(1) as warmth:
+    with ForkServerClient(1) as fork_server:
         for _ in range(3):
             one = threading.Thread(
-                target=lambda: found.append(run_golden(golden_dir, "one", start_it=warmth).status), name="of a pool"
+                target=lambda: found.append(run_golden(golden_dir, "one", start_it=fork_server).status),
+                name="of a pool",
             )
             one.start()
             one.join()
-        assert (warmth.started, warmth.served) == (1, 3)
+        assert (fork_server.started, fork_server.served) == (1, 3)
     assert found == ["passed"] * 3
 
 

@@ -73,7 +73,7 @@ def activate(place: str, onpath: str) -> None:
         return
     if instructions["mode"] == WARM:  # it stops here; what goes on is a child, with a boot of its own
         try:
-            place = import_module("reenact.seams.boot.warm").serve(instructions, _BEGINNERS["golden"])
+            place = import_module("reenact.seams.boot.fork_server").serve(instructions, _BEGINNERS["golden"])
         except Exception as error:
             _failed(place, WARM, error)
         activate(place, onpath)

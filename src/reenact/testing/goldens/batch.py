@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from reenact.seams.boot import bound
-from reenact.seams.boot.warmth import Warmth
+from reenact.seams.boot.fork_server_client import ForkServerClient
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import run_golden
@@ -57,8 +57,10 @@ def run_goldens(
         What came of each, in the order of ``names``.
     """
 
-    def run(name: str, warmth: Warmth) -> Outcome:
-        each = partial(run_golden, golden_dir, name, misses=how.misses, live=how.live, rev=how.rev, start_it=warmth)
+    def run(name: str, fork_server: ForkServerClient) -> Outcome:
+        each = partial(
+            run_golden, golden_dir, name, misses=how.misses, live=how.live, rev=how.rev, start_it=fork_server
+        )
         every = [each() for _ in range(how.repeat)]
         return every[0] if how.repeat == 1 else sampled(every, how.at_least)
 
@@ -67,7 +69,7 @@ def run_goldens(
 
 def several(
     names: Sequence[str],
-    run: Callable[[str, Warmth], T],
+    run: Callable[[str, ForkServerClient], T],
     workers: int = 0,
     *,
     done: Callable[[T], object] = lambda found: None,
@@ -85,8 +87,8 @@ def several(
     """
     found: dict[str, T] = {}
     workers = workers or os.cpu_count() or 1
-    with Warmth(workers) as warmth, ThreadPoolExecutor(workers) as pool:
-        waiting = {pool.submit(run, name, warmth): name for name in names}
+    with ForkServerClient(workers) as fork_server, ThreadPoolExecutor(workers) as pool:
+        waiting = {pool.submit(run, name, fork_server): name for name in names}
         try:
             for future in as_completed(waiting):
                 one = found[waiting[future]] = future.result()

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from reenact.seams.boot.child import MODE, VARIABLE, WARM
+from reenact.seams.boot.fork_server import CHANNEL, receive, send
 from reenact.seams.boot.parent import Boot, run_program
-from reenact.seams.boot.warm import CHANNEL, receive, send
 
-__all__ = ["Warmth", "head_of"]
+__all__ = ["ForkServerClient", "head_of"]
 
 _PYTHON: Final = re.compile(r"(python|pypy)[0-9.]*")
 _TAKES_NONE: Final = re.compile(r"-[bBdiOPqRsuvx]+")
@@ -144,7 +144,7 @@ class _Twin:
         self.channel.close()
 
 
-class Warmth:
+class ForkServerClient:
     """Starts programs, from warm interpreters where it can. A context manager; any thread may call it.
 
     Args:
@@ -263,7 +263,7 @@ class Warmth:
         for interpreter in booted:
             interpreter.end()
 
-    def __enter__(self) -> Warmth:
+    def __enter__(self) -> ForkServerClient:
         return self
 
     def __exit__(self, *exc: object) -> None:
