@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from reenact.seams.boot.aside import set_aside
+from reenact.seams.boot.fd_relocation import relocate
 
 __all__ = ["bind", "bound_to_parent", "hold", "let_go", "let_go_of_all"]
 
@@ -96,7 +96,7 @@ def bind(place: str) -> None:
     import fcntl
 
     try:
-        pipe = set_aside(os.open(os.path.join(place, _PIPE), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+        pipe = relocate(os.open(os.path.join(place, _PIPE), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
     except OSError:
         return
     _bound = pipe

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from reenact.seams.boot.aside import set_aside
+from reenact.seams.boot.fd_relocation import relocate
 
 try:
     import fcntl
@@ -25,7 +25,7 @@ def use(path: str) -> None:
     """Use a folder that another process has made, until this one ends, which may be later."""
     held = shared(path)
     if held >= 0:
-        set_aside(held)
+        relocate(held)
 
 
 def has_lock(path: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 _BEYOND: Final = 512
 
 
-def set_aside(descriptor: int) -> int:
+def relocate(descriptor: int) -> int:
     """The same open file under a high number, not inherited by other programs; the number that it had is free again.
     Where the system has no such number, it stays what it is."""
     import fcntl
