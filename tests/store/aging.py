@@ -7,13 +7,13 @@ from contextlib import closing as closed
 from pathlib import Path
 
 from reenact.store.connection import connect_writing
+from reenact.store.full_text import plain
 from reenact.store.inheriting import Heir
 from reenact.store.payloads import compress
 from reenact.store.schema import SHIFT
 from reenact.store.slot_rows import packed_rows, put_rows, states_of
 from reenact.store.splice_rows import SPLICED, Spliced
 from reenact.store.versions import Format, write_format
-from reenact.store.words import plain
 
 
 def age(path: Path, old: int) -> None:

@@ -19,8 +19,8 @@ from reenact.facts.ids import make_run_id
 from reenact.facts.record import LaneOpened, Record, RunClosed, RunOpened
 from reenact.facts.run import Run, Status
 from reenact.store import finding, hits
+from reenact.store.full_text import occurs
 from reenact.store.sqlite import SqliteStore
-from reenact.store.words import occurs
 from reenact.store.writing import write_whole
 from tests.store.records import issued
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from reenact.facts.call import Kind
 from reenact.facts.record import Printed, Record
 from reenact.facts.run import Run
-from reenact.store import words
+from reenact.store import full_text
 from reenact.store.connection import connect_reading
+from reenact.store.full_text import TextGatherer, occurs
 from reenact.store.sqlite import SqliteStore
-from reenact.store.words import Gathering, occurs
 from tests.store.records import closing, issued, new_run, opening, settled
 
 LATER = 1_700_000_000_000_000 + 3 * 86_400_000_000
@@ -84,40 +84,40 @@ def test_words_that_are_said_again_take_nothing(path: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize("edge", range(12))
 def test_what_is_put_between_words_cuts_none(edge: int) -> None:
     before, after = b'{"m":["alpha beta"', b'],"tools":["omega"]}'
-    words = Gathering()
+    full_text = TextGatherer()
     for n, middle in enumerate(
         (b"", b',"\\u00e9tude gam\\nma"', b',"\\u00e9tude gam\\nma","\\nmade alphabet"'[: 40 - edge])
     ):
-        words.see(asked(n, before + middle + after))
-    found = words.text().split()
+        full_text.see(asked(n, before + middle + after))
+    found = full_text.text().split()
     assert set(found[:8]) == {"m", "alpha", "beta", "tools", "omega", "étude", "gam", "ma"}, "no part of a word"
     assert "nma" not in found and "nmade" not in found
 
 
 @given(st.lists(st.text('ab\\n"é ,', max_size=30), max_size=6))
 def test_what_is_gathered_from_versions_is_what_each_of_them_says(texts: list[str]) -> None:
-    words, whole = Gathering(), set[str]()
+    full_text, whole = TextGatherer(), set[str]()
     for n, text in enumerate(texts):
         body = json.dumps([text, "end"], ensure_ascii=False).encode()
-        words.see(asked(n, body))
-        alone = Gathering()
+        full_text.see(asked(n, body))
+        alone = TextGatherer()
         alone.see(asked(n, body))
         whole |= set(alone.text().split())
-    assert set(words.text().split()) == whole
+    assert set(full_text.text().split()) == whole
 
 
 def test_output_that_comes_in_pieces_is_no_piece_of_a_word() -> None:
-    words = Gathering()
+    full_text = TextGatherer()
     for data in (b"hel", b"lo wor", b"ld"):
-        words.see(Printed(1, 0, data))
-    assert words.text() == "hello world"
-    assert occurs(words.text(), "HELL world") and not occurs(words.text(), "ello")
+        full_text.see(Printed(1, 0, data))
+    assert full_text.text() == "hello world"
+    assert occurs(full_text.text(), "HELL world") and not occurs(full_text.text(), "ello")
 
 
 def test_an_image_is_no_word() -> None:
-    words = Gathering()
-    words.see(asked(0, b'["see",{"data":"' + b"aGVsbG8/" * 9000 + b'"},"there"]'))
-    assert words.text().split() == ["see", "data", "there"]
+    full_text = TextGatherer()
+    full_text.see(asked(0, b'["see",{"data":"' + b"aGVsbG8/" * 9000 + b'"},"there"]'))
+    assert full_text.text().split() == ["see", "data", "there"]
 
 
 def test_a_word_is_found_by_its_beginning_however_long(path: Path) -> None:
@@ -181,4 +181,4 @@ def test_words_are_found_without_the_index_too(path: Path, monkeypatch: pytest.M
 )
 def test_words_of_plain_text_are_those_that_the_pattern_finds(parts: list[str]) -> None:
     data = "".join(parts).encode()
-    assert words._read(data) == words._WORD.findall(words.readable(data).casefold())
+    assert full_text._read(data) == full_text._WORD.findall(full_text.readable(data).casefold())

@@ -21,9 +21,9 @@ from reenact.facts.late import late
 from reenact.store.folding import first_of, whole
 
 if TYPE_CHECKING:
-    from reenact.store.words import plain
+    from reenact.store.full_text import plain
 else:
-    plain = late("reenact.store.words", "plain")
+    plain = late("reenact.store.full_text", "plain")
 
 BUSY_MS = 10_000
 """How long to wait for another process that writes."""

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from reenact.facts.run import Run
     from reenact.store.connection import Reading
     from reenact.store.forgetting import forget
+    from reenact.store.full_text import erase_some
     from reenact.store.removing import remove_rest
     from reenact.store.tombstones import bury
-    from reenact.store.words import erase_some
 else:
     forget = late("reenact.store.forgetting", "forget")
     remove_rest = late("reenact.store.removing", "remove_rest")
     bury = late("reenact.store.tombstones", "bury")
-    erase_some = late("reenact.store.words", "erase_some")
+    erase_some = late("reenact.store.full_text", "erase_some")
 
 STEP_PAGES = 256
 """Pages given back in one transaction: writers wait no longer than that takes."""

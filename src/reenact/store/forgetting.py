@@ -7,6 +7,7 @@ import sqlite3
 from reenact.facts.run import Status, belongs_to
 from reenact.store import effects
 from reenact.store.feature_rows import forget_features
+from reenact.store.full_text import drop_text, mark_erasure
 from reenact.store.inheriting import hand_over, share_again
 from reenact.store.payloads import release
 from reenact.store.pieces import is_there
@@ -14,7 +15,6 @@ from reenact.store.runrows import remember_last, run_of
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.slot_rows import forget_states
 from reenact.store.tombstones import forget_arrival
-from reenact.store.words import drop_text, mark_erasure
 
 _BESIDE = (
     "SELECT c.log, c.body, c.amended, c.crc FROM run p JOIN run c ON c.parent = p.run_id WHERE p.log = ? AND c.log != ?"

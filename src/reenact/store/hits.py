@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from reenact.store.finding import FEW, Rows, Text
+from reenact.store.full_text import words_of
 from reenact.store.passages import own_and_forks
 from reenact.store.schema import LOW
-from reenact.store.words import words_of
 
 _AHEAD = 2000
 """Numbers below those that were asked for that are asked for with them: the next ones are most likely there."""

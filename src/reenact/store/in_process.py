@@ -38,7 +38,7 @@ NEEDED = [
     "states",
     "stream_rows",
     "tombstones",
-    "words",
+    "full_text",
     "writing",
 ]
 """Modules of the store that only its late names lead to, or what is rare."""

@@ -24,7 +24,7 @@ from reenact.facts.record import (
     SegmentArrived,
     StreamEnded,
 )
-from reenact.store.words import Gathering
+from reenact.store.full_text import TextGatherer
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class Kept:
 
     def text(self) -> str:
         """What people may look for in it. Gathered when it is asked for: of most runs in memory nobody asks."""
-        words = Gathering()
+        words = TextGatherer()
         for record in self._texts:
             words.see(record)
         return words.text()
@@ -145,7 +145,7 @@ class Kept:
 
 
 _WITH_TEXT: Final = frozenset({CallIssued, CallSettled, Noted, Printed})
-"""The records that ``store.words`` takes texts from."""
+"""The records that ``store.full_text`` takes texts from."""
 
 _TAKEN_BY: Final[Mapping[type, Callable[[Kept, Any], None]]] = {
     CallIssued: Kept._call,

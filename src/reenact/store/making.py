@@ -10,8 +10,8 @@ from pathlib import Path
 from reenact.abc.sources import Entropy
 from reenact.errors import StoreError
 from reenact.store.connection import explain
+from reenact.store.full_text import create_index
 from reenact.store.schema import create
-from reenact.store.words import create_index
 
 
 def make_file(path: Path, entropy: Entropy, *, own_directory: bool = False) -> None:

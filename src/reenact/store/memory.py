@@ -26,6 +26,7 @@ from reenact.facts.record import (
     RunOpened,
 )
 from reenact.facts.run import Run, Status, belongs_to
+from reenact.store.full_text import occurs, words_of
 from reenact.store.hashes import KeyedHash
 from reenact.store.kept import Kept
 from reenact.store.memory_reading import MemoryRecording
@@ -33,7 +34,6 @@ from reenact.store.payloads import address_of, taken_out, unknown
 from reenact.store.references import Latest, parse_run, refuse_run
 from reenact.store.runrows import amended_run
 from reenact.store.views import Views, check_filters
-from reenact.store.words import occurs, words_of
 
 _OF_RUNS = (RunOpened, RunClosed)
 _FAILED = (Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED)

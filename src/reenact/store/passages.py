@@ -10,8 +10,8 @@ import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 
+from reenact.store.full_text import drop_text, index_text, plain, put_text
 from reenact.store.schema import LOW, SHIFT
-from reenact.store.words import drop_text, index_text, plain, put_text
 
 LENGTH = 1024
 """Fewest characters of a passage that another one follows."""

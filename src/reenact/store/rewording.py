@@ -11,10 +11,10 @@ import sqlite3
 from collections.abc import Iterator
 
 from reenact.errors import StoreError
+from reenact.store.full_text import drop_text, each_once, mark_erasure, put_text
 from reenact.store.inheriting import Heir
 from reenact.store.passages import share_text, text_of
 from reenact.store.schema import LOW, SHIFT
-from reenact.store.words import drop_text, each_once, mark_erasure, put_text
 
 _READERS = "SELECT DISTINCT log FROM passage WHERE base = ? ORDER BY log DESC"
 

@@ -17,6 +17,7 @@ from reenact.store.check_sums import sum_of
 from reenact.store.codec import load, unpack_call, unpack_end, unpack_run, unpack_settled
 from reenact.store.faults import Fault, Place
 from reenact.store.folding import first_of, whole
+from reenact.store.full_text import plain
 from reenact.store.marks import mark_of
 from reenact.store.payloads import decompress
 from reenact.store.pieces import Part
@@ -25,7 +26,6 @@ from reenact.store.removing import MARK
 from reenact.store.runrows import amended_run
 from reenact.store.schema import LOW, MENTIONED, SHIFT
 from reenact.store.slot_rows import PACKED
-from reenact.store.words import plain
 
 UNREADABLE = "cannot be read"
 

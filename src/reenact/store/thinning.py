@@ -15,13 +15,13 @@ from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump, load
 from reenact.store.feature_rows import forget_features
 from reenact.store.forgetting import unneeded
+from reenact.store.full_text import drop_text, mark_erasure
 from reenact.store.payloads import WITHHELD
 from reenact.store.resplicing import respliced
 from reenact.store.runrows import run_of, update_run
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.slot_rows import take_out
 from reenact.store.splice_rows import SPLICED
-from reenact.store.words import drop_text, mark_erasure
 
 _OWN = (
     "SELECT id FROM payload WHERE owner = :log AND codec != :withheld "

@@ -9,11 +9,11 @@ from contextlib import closing
 
 from reenact.errors import StoreError
 from reenact.store.folding import FOLDED, Folding
+from reenact.store.full_text import each_once, plain
 from reenact.store.payloads import LEAST_SPLICED, MOST_SPLICED, decompress
 from reenact.store.schema import LOW, SHIFT, create
 from reenact.store.splice_rows import SPLICED
 from reenact.store.splicing import Splicing
-from reenact.store.words import each_once, plain
 
 WHOLE_BODIES = f"codec < {SPLICED} AND size BETWEEN {LEAST_SPLICED} AND {MOST_SPLICED}"
 """Rows of ``payload`` that hold all of a body that today is kept as a change."""

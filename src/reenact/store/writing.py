@@ -40,6 +40,7 @@ from reenact.store.codec import dump
 from reenact.store.connection import Writing, lose, lost
 from reenact.store.feature_rows import put
 from reenact.store.folding import Folding, first_of, whole
+from reenact.store.full_text import TextGatherer, put_text
 from reenact.store.hashes import KeyedHash
 from reenact.store.inheriting import Heir, last_serial, stretches
 from reenact.store.liveness import LiveLock
@@ -66,7 +67,6 @@ from reenact.store.slot_rows import (
 from reenact.store.spoken import Spoken
 from reenact.store.streams import OpenStream
 from reenact.store.versions import has_folded, has_packed
-from reenact.store.words import Gathering, put_text
 
 NOTE_INLINE = 512
 """Longest evidence, in characters, that lies in its own row; longer ones are payloads."""
@@ -214,7 +214,7 @@ class _State:
         self.shares = bool(bases)
         self.spoken: dict[int, int] = {}
         self.bases_spoken = Spoken()
-        self.words = Gathering()
+        self.words = TextGatherer()
         self.noticing = Noticing()
         self.returned: int | None = None
         self.result = ""

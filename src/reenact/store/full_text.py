@@ -52,7 +52,7 @@ _PAGES = 64
 """Pages of the index that a step of an erasure writes."""
 
 
-class Gathering:
+class TextGatherer:
     """The words of one run so far. Takes, beside them, the last body of each conversation."""
 
     def __init__(self) -> None:
