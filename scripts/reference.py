@@ -60,7 +60,7 @@ def main() -> int:
 def pages() -> dict[str, str]:
     """Every reference page by its name, and the table that the shell's completion reads."""
     return {
-        "../../src/reenact/interfaces/completion/words.py": completion(),
+        "../../src/reenact/interfaces/completion/command_words.py": completion(),
         "cli.md": command_line(),
         "python.md": python(),
         "testing.md": testing(),

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from reenact.interfaces.completion.words import WORDS
+from reenact.interfaces.completion.command_words import WORDS
 
 MORE = "*"
 """Behind the kind of an argument: any number of them may stand there."""

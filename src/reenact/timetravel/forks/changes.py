@@ -17,10 +17,10 @@ from reenact.seams.restating import restated
 from reenact.timetravel.forks.flags import check_flags
 from reenact.timetravel.forks.fork_points import inside
 from reenact.timetravel.forks.input import check_input
+from reenact.timetravel.forks.model_answers import answered_with, said_text
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.responses import asked_with, made_up
 from reenact.timetravel.forks.result_coercion import coerced
-from reenact.timetravel.forks.words import answered_with, said_text
 
 
 @dataclass(frozen=True, slots=True)
