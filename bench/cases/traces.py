@@ -13,8 +13,8 @@ from unittest.mock import patch
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts import spotting
 from reenact.facts.policy import Policy
-from reenact.interop.arriving import arrive
 from reenact.interop.formats import read
+from reenact.interop.importing import import_runs
 from reenact.interop.readers import Asked
 from reenact.interop.traces import Trace
 from reenact.recording.opening import Who
@@ -71,7 +71,7 @@ def _imported(size: int, *, content: bool) -> tuple[float, float]:
         begin = time.process_time_ns()
         with open_store(str(Path(folder, ".reenact"))) as store:
             found, origin = read("otlp", file, Asked())
-            arrive(store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY)
+            import_runs(store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY)
         took = time.process_time_ns() - begin
         return took / size / 1e3, took / 1e6 / (file.stat().st_size / (1 << 20))
 

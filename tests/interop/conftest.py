@@ -12,8 +12,8 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
-from reenact.interop.arriving import arrive
 from reenact.interop.formats import read
+from reenact.interop.importing import import_runs
 from reenact.interop.readers import Asked
 from reenact.recording.opening import Who
 from reenact.store import open_store
@@ -48,7 +48,7 @@ def bring(store: Store, tmp_path: Path) -> Bring:
             path.write_text(file, encoding="utf-8")
             file = path
         found, origin = read(form, file, asked or Asked())
-        arrived = arrive(store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY)
+        arrived = import_runs(store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY)
         return [each.run for each in arrived]
 
     return brought

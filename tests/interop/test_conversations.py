@@ -14,7 +14,7 @@ import pytest
 import reenact
 from reenact.abc.store import Store
 from reenact.errors import Divergence, InteropError
-from reenact.interop import arriving, conversations
+from reenact.interop import conversations, importing
 from reenact.interop.formats import write
 from reenact.interop.readers import Asked
 from reenact.replaying.told_tools import told_tools
@@ -251,6 +251,6 @@ def test_the_same_again_is_the_run_that_is_there_also_out_of_a_longer_file(bring
 
 def test_a_run_that_cannot_be_written_leaves_none_of_its_file(bring: Bring, store: Store) -> None:
     line = {"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]}
-    with patch.object(arriving, "_duration_us", side_effect=[0, OSError("the disk is full")]), pytest.raises(OSError):
+    with patch.object(importing, "_duration_us", side_effect=[0, OSError("the disk is full")]), pytest.raises(OSError):
         bring("messages", text_of(line, line))
     assert list(store.runs()) == []

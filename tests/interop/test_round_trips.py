@@ -24,10 +24,10 @@ from reenact.facts.reading import Reading
 from reenact.facts.run import Run
 from reenact.facts.traced import reading_in
 from reenact.interop import archive_writing, archives, cassette_writing, cassettes, plain, yamltext
-from reenact.interop.arriving import arrive
 from reenact.interop.assembling import DECODED, ENCODED, LENGTH, exchange
 from reenact.interop.exchanges import Exchange, decoded, header
 from reenact.interop.formats import read, write
+from reenact.interop.importing import import_runs
 from reenact.interop.readers import Asked
 from reenact.recording.opening import Who
 from reenact.store import open_store
@@ -243,7 +243,7 @@ def _arrived(store: Store, folder: Path, form: str, data: bytes) -> Run:
     path = folder / form
     path.write_bytes(data)
     found, origin = read(form, path, Asked())
-    (made,) = arrive(store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY)
+    (made,) = import_runs(store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY)
     return made.run
 
 

@@ -22,8 +22,8 @@ from reenact.facts.kit import Hold, Standing, Verdict
 from reenact.facts.policy import Policy
 from reenact.facts.run import Status
 from reenact.facts.traced import Grade, graded
-from reenact.interop.arriving import arrive
 from reenact.interop.formats import read
+from reenact.interop.importing import import_runs
 from reenact.interop.landing import EARLIER
 from reenact.interop.otlp.columns import CLOCKS, DIFFERING, MERGED, ORPHANS, REPEATED, ROOTS
 from reenact.interop.readers import Asked
@@ -326,7 +326,7 @@ def test_traces_that_are_written_within_a_millisecond_keep_their_order(store: St
     path = tmp_path / "traces.jsonl"
     path.write_text(lines(*(span(n, f"turn {n}", trace=f"{n:032x}") for n in range(1, 9))))
     found, origin = read("otlp", path, Asked())
-    arrived = arrive(store, found, origin, who=Who(), policy=Policy(), clock=Still(), entropy=ENTROPY)
+    arrived = import_runs(store, found, origin, who=Who(), policy=Policy(), clock=Still(), entropy=ENTROPY)
     ids = [each.run.id for each in arrived]
     assert ids == sorted(ids)
     assert made_us(ids[-1]) <= CLOCK.wall_us(), "no run is made in the future"
@@ -338,7 +338,7 @@ def test_how_far_an_import_is_is_told_in_spans(store: Store, tmp_path: Path) -> 
     for _ in ("once", "again"):
         said: list[tuple[int, int]] = []
         found, origin = read("otlp", path, Asked())
-        arrive(
+        import_runs(
             store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY,
             progress=lambda done, total, said=said: said.append((done, total)),
         )  # fmt: skip

@@ -14,11 +14,11 @@ from reenact.errors import InteropError, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.policy import Policy
 from reenact.interop import archive_writing, cassette_writing, plain
-from reenact.interop.arriving import Origin
 from reenact.interop.documents import contents
 from reenact.interop.evals_writing import rows
 from reenact.interop.exchanges import Found, decoded
-from reenact.interop.leaving import leaving
+from reenact.interop.exporting import export_exchanges
+from reenact.interop.importing import Origin
 from reenact.interop.originals import original
 from reenact.interop.otlp.exporting import Exported, exported
 from reenact.interop.readers import HEAD, Asked, Streaming, guessed, reader
@@ -106,7 +106,7 @@ def write(name: str, recording: Recording, *, as_json: bool = False) -> Written:
     run = recording.run
     if name == "evals":
         return _rows(recording)
-    left = leaving(recording)
+    left = export_exchanges(recording)
     lost = dict(left.lost)
     if not left.exchanges:
         raise UsageError(

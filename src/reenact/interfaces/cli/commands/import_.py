@@ -21,9 +21,9 @@ from reenact.interfaces.cli.arguments import fields, pairs
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Reading, Working
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.interop.arriving import Arrival, arrive
 from reenact.interop.exchanges import Found
 from reenact.interop.formats import read
+from reenact.interop.importing import Arrival, import_runs
 from reenact.interop.readers import Asked, readers
 from reenact.interop.traces import Trace
 from reenact.recording.opening import Who
@@ -99,7 +99,9 @@ def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Seque
         of_traces = any(isinstance(each, Trace) for each in found)
         told = partial(how_far.at, f"reenact: importing {'spans' if of_traces else 'exchanges'}")
         try:
-            arrivals = arrive(store, found, origin, who=who, policy=policy, clock=CLOCK, entropy=ENTROPY, progress=told)
+            arrivals = import_runs(
+                store, found, origin, who=who, policy=policy, clock=CLOCK, entropy=ENTROPY, progress=told
+            )
         finally:
             how_far.end()
     for arrival in arrivals:

@@ -87,7 +87,7 @@ class Arrival:
     new: bool = True
 
 
-def arrive(
+def import_runs(
     store: Store,
     found: Iterable[Found | Trace],
     origin: Origin,

@@ -20,7 +20,7 @@ _UPGRADED: Final = 101
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
+class ExchangeExport:
     """What leaves.
 
     Attributes:
@@ -32,7 +32,7 @@ class Leaving:
     lost: Mapping[str, int]
 
 
-def leaving(recording: Recording) -> Leaving:
+def export_exchanges(recording: Recording) -> ExchangeExport:
     """The exchanges of a run that other tools can hold, and what is lost without the others.
 
     Args:
@@ -58,7 +58,7 @@ def leaving(recording: Recording) -> Leaving:
         exchanges.append(exchange)
     if run.totals.deliveries:
         lost["turns, and with them the order of strands"] = run.totals.deliveries
-    return Leaving(tuple(exchanges), dict(lost))
+    return ExchangeExport(tuple(exchanges), dict(lost))
 
 
 def _unfit(event: Event) -> str:
