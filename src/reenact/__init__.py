@@ -86,14 +86,14 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{home}"), name)
-    provide_doors()
+    bind_late()
     globals()[name] = value
     return value
 
 
-def provide_doors() -> None:
+def bind_late() -> None:
     """Say what lies behind what lower floors offer, without loading it."""
-    provide = import_module(f"{__name__}.facts.doors").provide
+    provide = import_module(f"{__name__}.facts.late_binding").provide
     provide("timeline", _timeline)
     provide("spans", _spans)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
-from reenact.facts import doors
+from reenact.facts import late_binding
 from reenact.facts.call import Fidelity, Json
 
 RESEND = "resend"
@@ -172,7 +172,7 @@ class Run(Kept):
         Raises:
             RunNotFound: It is not in the store it was read from (one that was read from none: the project's).
         """
-        return doors.behind("timeline")(self, self.home)
+        return late_binding.behind("timeline")(self, self.home)
 
     def __repr__(self) -> str:
         return f"<Run {self.id} {self.agent or '-'} {self.status.value} events={self.totals.events}>"

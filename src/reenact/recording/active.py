@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from reenact.errors import StoreError, UsageError
-from reenact.facts import doors
+from reenact.facts import late_binding
 from reenact.facts.call import Json
 from reenact.facts.run import Run
 from reenact.seams import lanes, logs
@@ -70,7 +70,7 @@ class ActiveRun(Run):
         flush = None if lane is None else getattr(lane.session, "flush", None)
         if flush is not None:
             flush()
-        return doors.behind("timeline")(self, self.home)
+        return late_binding.behind("timeline")(self, self.home)
 
 
 def active(run: Run) -> ActiveRun:

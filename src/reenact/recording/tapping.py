@@ -1,6 +1,6 @@
 """What sees the records of a run that the gate has let through, while it is recorded: what makes its spans.
 
-It lies above this floor, so it is met through a door; nothing is loaded where no spans are asked for.
+It lies above this floor, so it is bound late; nothing is loaded where no spans are asked for.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol
 
-from reenact.facts import doors
+from reenact.facts import late_binding
 from reenact.facts.interruptions import let_through
 from reenact.facts.policy import Policy
 from reenact.facts.record import Record
@@ -44,8 +44,8 @@ def tap_for(run: Run, policy: Policy) -> Tap | None:
     if not (policy.otel_endpoint or policy.otel_provider):
         return None
     try:
-        import_module("reenact").provide_doors()
-        tap: Tap | None = doors.behind(DOOR)(run, policy)
+        import_module("reenact").bind_late()
+        tap: Tap | None = late_binding.behind(DOOR)(run, policy)
         return tap
     except Exception as error:
         let_through(error)

@@ -1,7 +1,7 @@
-"""Doors: what a fact offers and a floor above it does, filled in from above, so that facts import nothing.
+"""Late binding: what a fact offers and a floor above it does, filled in from above, so that facts import nothing.
 
-A run has a ``timeline()``; timelines read stores, and facts know none. The facade ``reenact`` fills the door in when
-the first public name is used, without loading what lies behind it.
+A run has a ``timeline()``; timelines read stores, and facts know none. The facade ``reenact`` binds it when
+the first public name is used, without loading what it is bound to.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _behind: dict[str, Callable[..., Any]] = {}
 
 
 def provide(name: str, opener: Callable[..., Any]) -> None:
-    """Say what lies behind a door. Again: the last one counts."""
+    """Say what a name is bound to. Again: the last one counts."""
     _behind[name] = opener
 
 
 def behind(name: str) -> Callable[..., Any]:
-    """What lies behind a door.
+    """What a name is bound to.
 
     Raises:
         UsageError: Nobody has said so: the facade was never used.
