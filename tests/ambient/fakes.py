@@ -9,7 +9,7 @@ from typing import Any
 from reenact.facts.run import Run
 from reenact.seams import ambient, clock, entropy, lanes
 from reenact.seams.ambient import Packer
-from reenact.testing.stillness import OpenGate
+from reenact.testing.frozen_time import OpenGate
 
 Address = tuple[str, int, str]
 

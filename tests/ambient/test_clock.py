@@ -25,7 +25,7 @@ import pytest
 
 from reenact.abc.sources import CLOCK
 from reenact.seams import clock, lanes
-from reenact.testing.stillness import OpenGate
+from reenact.testing.frozen_time import OpenGate
 
 from .fakes import Player, Recorder, listening, twice
 

@@ -26,7 +26,7 @@ import pytest
 
 from reenact.abc.sources import ENTROPY
 from reenact.seams import entropy, lanes
-from reenact.testing.stillness import OpenGate
+from reenact.testing.frozen_time import OpenGate
 
 from .fakes import Player, Recorder, listening, twice
 

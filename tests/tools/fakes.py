@@ -12,7 +12,7 @@ from reenact.facts.run import Run
 from reenact.seams import lanes
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
-from reenact.testing.stillness import OpenGate
+from reenact.testing.frozen_time import OpenGate
 
 
 class Given:

@@ -24,7 +24,7 @@ from reenact.facts.values import encode
 from reenact.seams.mutation import Look, compare, digest
 from reenact.seams.reapplying import reapply
 from reenact.seams.tools import tool
-from reenact.testing.stillness import OpenGate
+from reenact.testing.frozen_time import OpenGate
 from tests.tools.fakes import Tape
 from tests.values import hostile
 

@@ -17,7 +17,7 @@ from reenact.facts.values import Codec, jsonable
 from reenact.seams import lanes
 from reenact.seams.steps import note, step
 from reenact.seams.tools import tool
-from reenact.testing.stillness import OpenGate
+from reenact.testing.frozen_time import OpenGate
 from tests.tools.fakes import Tape
 from tests.values import hostile
 

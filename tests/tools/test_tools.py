@@ -20,7 +20,7 @@ from reenact.facts.values import decode, jsonable
 from reenact.seams import lanes
 from reenact.seams.models import model, retriever
 from reenact.seams.tools import tool
-from reenact.testing.stillness import OpenGate
+from reenact.testing.frozen_time import OpenGate
 from tests.tools.fakes import Tape
 from tests.values import hostile
 

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from reenact.testing.expectations.runview import RunView
     from reenact.testing.expectations.strength import Strength, strength, weak
     from reenact.testing.expectations.verdict import Verdict
+    from reenact.testing.frozen_time import frozen_clock, seeded_entropy
     from reenact.testing.goldens.replayed import GoldenCall, Replayed
     from reenact.testing.provider import ProviderProcess, ScriptedProvider
     from reenact.testing.scripted import Said, ScriptedModel, scripted_model
     from reenact.testing.sources import FrozenClock, SeededEntropy
-    from reenact.testing.stillness import frozen_clock, seeded_entropy
     from reenact.testing.stubs import RecordedTool, recorded_tool
 
 __all__ = [
@@ -66,10 +66,10 @@ _HOMES = {
     "Said": "scripted",
     "ScriptedModel": "scripted",
     "ToolUse": "provider",
-    "frozen_clock": "stillness",
+    "frozen_clock": "frozen_time",
     "recorded_tool": "stubs",
     "scripted_model": "scripted",
-    "seeded_entropy": "stillness",
+    "seeded_entropy": "frozen_time",
     "Expectation": "expectations.expectation",
     "FrozenClock": "sources",
     "ProviderProcess": "provider",

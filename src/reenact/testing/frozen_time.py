@@ -1,4 +1,4 @@
-"""Stillness: for a block of a test, time stands where it is told to, and chance comes from a seed.
+"""Frozen time: for a block of a test, time stands where it is told to, and chance comes from a seed.
 
 It uses the seams that recordings use, so it reaches what they reach: the clocks of ``time`` and ``datetime`` (the wall,
 monotonic and performance counters, however they were imported), the functions of ``random`` and unseeded ``Random()``,
@@ -77,7 +77,7 @@ def seeded_entropy(seed: int | str = 0) -> Iterator[SeededEntropy]:
         The source of what the operating system would have drawn.
 
     Raises:
-        UsageError: A recording, a replay, or a stillness of another thread listens here.
+        UsageError: A recording, a replay, or the frozen time of another thread listens here.
     """
     drawn = SeededEntropy(seed)
     with _listening() as session:
@@ -91,7 +91,7 @@ def seeded_entropy(seed: int | str = 0) -> Iterator[SeededEntropy]:
             entropy.restore(state)
 
 
-class _Stillness:
+class _FrozenTime:
     """The session that answers ambient reads and lets every call through."""
 
     run = Run("")
@@ -180,11 +180,11 @@ class OpenGate(Gate):
         return 0
 
 
-_current: _Stillness | None = None
+_current: _FrozenTime | None = None
 
 
 @contextmanager
-def _listening() -> Iterator[_Stillness]:
+def _listening() -> Iterator[_FrozenTime]:
     """The session of this block: the one around it where there is one."""
     global _current
     with _lock:
@@ -194,7 +194,7 @@ def _listening() -> Iterator[_Stillness]:
         if outer is not None and outer.thread != threading.get_ident():
             raise _busy("another thread has stopped the clock, and there is one clock in a process")
         if outer is None:
-            _current = _Stillness()
+            _current = _FrozenTime()
     if outer is not None:
         yield outer
         return
@@ -228,7 +228,7 @@ def _waits(frame: FrameType | None) -> bool:
 
 def _busy(why: str) -> UsageError:
     return UsageError(
-        "time cannot be stopped here", cause=why, next_command="python -m pydoc reenact.testing.stillness"
+        "time cannot be stopped here", cause=why, next_command="python -m pydoc reenact.testing.frozen_time"
     )
 
 
@@ -245,7 +245,7 @@ def _microseconds(at: datetime | str | float) -> int:
         raise UsageError(
             f"{at!r} is no moment: {error}",
             cause="it is a datetime, ISO 8601 text, or seconds since the epoch",
-            next_command="python -m pydoc reenact.testing.stillness",
+            next_command="python -m pydoc reenact.testing.frozen_time",
         ) from None
 
 
