@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from reenact.seams import lanes
 from reenact.seams.contacts import place_of
+from reenact.seams.fd_dup import socket_at
 from reenact.seams.lanes import Lane, listening
-from reenact.seams.looking import socket_at
 from reenact.seams.patching import replace
 
 ACCEPTED: Final = "accepted connection"
