@@ -15,7 +15,7 @@ from reenact.errors import EffectInDoubt, UsageError
 from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.effects import Claim, Identities
 from tests.resume.conftest import Scene
-from tests.resume.test_heads import WHOLE
+from tests.resume.test_resume_points import WHOLE
 
 
 def at_a_terminal(scene: Scene, typed: str, *argv: str) -> tuple[int, str, str]:

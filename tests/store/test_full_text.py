@@ -84,40 +84,40 @@ def test_words_that_are_said_again_take_nothing(path: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize("edge", range(12))
 def test_what_is_put_between_words_cuts_none(edge: int) -> None:
     before, after = b'{"m":["alpha beta"', b'],"tools":["omega"]}'
-    full_text = TextGatherer()
+    gathered = TextGatherer()
     for n, middle in enumerate(
         (b"", b',"\\u00e9tude gam\\nma"', b',"\\u00e9tude gam\\nma","\\nmade alphabet"'[: 40 - edge])
     ):
-        full_text.see(asked(n, before + middle + after))
-    found = full_text.text().split()
+        gathered.see(asked(n, before + middle + after))
+    found = gathered.text().split()
     assert set(found[:8]) == {"m", "alpha", "beta", "tools", "omega", "étude", "gam", "ma"}, "no part of a word"
     assert "nma" not in found and "nmade" not in found
 
 
 @given(st.lists(st.text('ab\\n"é ,', max_size=30), max_size=6))
 def test_what_is_gathered_from_versions_is_what_each_of_them_says(texts: list[str]) -> None:
-    full_text, whole = TextGatherer(), set[str]()
+    gathered, whole = TextGatherer(), set[str]()
     for n, text in enumerate(texts):
         body = json.dumps([text, "end"], ensure_ascii=False).encode()
-        full_text.see(asked(n, body))
+        gathered.see(asked(n, body))
         alone = TextGatherer()
         alone.see(asked(n, body))
         whole |= set(alone.text().split())
-    assert set(full_text.text().split()) == whole
+    assert set(gathered.text().split()) == whole
 
 
 def test_output_that_comes_in_pieces_is_no_piece_of_a_word() -> None:
-    full_text = TextGatherer()
+    gathered = TextGatherer()
     for data in (b"hel", b"lo wor", b"ld"):
-        full_text.see(Printed(1, 0, data))
-    assert full_text.text() == "hello world"
-    assert occurs(full_text.text(), "HELL world") and not occurs(full_text.text(), "ello")
+        gathered.see(Printed(1, 0, data))
+    assert gathered.text() == "hello world"
+    assert occurs(gathered.text(), "HELL world") and not occurs(gathered.text(), "ello")
 
 
 def test_an_image_is_no_word() -> None:
-    full_text = TextGatherer()
-    full_text.see(asked(0, b'["see",{"data":"' + b"aGVsbG8/" * 9000 + b'"},"there"]'))
-    assert full_text.text().split() == ["see", "data", "there"]
+    gathered = TextGatherer()
+    gathered.see(asked(0, b'["see",{"data":"' + b"aGVsbG8/" * 9000 + b'"},"there"]'))
+    assert gathered.text().split() == ["see", "data", "there"]
 
 
 def test_a_word_is_found_by_its_beginning_however_long(path: Path) -> None:

@@ -176,19 +176,19 @@ def test_a_warm_run_comes_to_what_a_cold_one_does(yard: Yard, changed: bool) -> 
     seeds = [open_golden(yard.golden_dir.path(name)).golden.any_seed for name in NAMES]
     assert seeds == [True] * len(NAMES)
     cold = [told(run_golden(yard.golden_dir, name)) for name in NAMES]
-    with ForkServerClient(1) as warmth:
-        warm = [told(run_golden(yard.golden_dir, name, start_it=warmth)) for name in NAMES]
+    with ForkServerClient(1) as fork_server:
+        warm = [told(run_golden(yard.golden_dir, name, start_it=fork_server)) for name in NAMES]
     assert warm == cold
-    assert (warmth.started, warmth.served) == (1, len(NAMES))
+    assert (fork_server.started, fork_server.served) == (1, len(NAMES))
     expected = ["stale"] * 3 + ["failed", "stale"] if changed else ["failed"] * 3 + ["passed", "failed"]
     assert [each.status for each in cold] == expected
 
 
 @pytest.mark.usefixtures("here")
 def test_nothing_is_left_for_the_next(yard: Yard) -> None:
-    with ForkServerClient(1) as warmth:
-        every = [told(run_golden(yard.golden_dir, "leaves", start_it=warmth)) for _ in range(3)]
-    assert warmth.started == 1
+    with ForkServerClient(1) as fork_server:
+        every = [told(run_golden(yard.golden_dir, "leaves", start_it=fork_server)) for _ in range(3)]
+    assert fork_server.started == 1
     assert every[0].status == "failed" and every[0].boundaries == 7
     assert every[1:] == every[:1] * 2
 
@@ -218,38 +218,38 @@ def test_a_program_that_looks_below_its_own_frames_is_judged_by_itself(yard: Yar
     yard.keep("asks", ())
     yard.keep("judged", ("calls(look) == 2",))
     names = ("prints", "asks", "judged")
-    with ForkServerClient(1) as warmth:
-        assert [run_golden(yard.golden_dir, name, start_it=warmth).status for name in names] == ["passed"] * 3
-    assert warmth.served == 3
+    with ForkServerClient(1) as fork_server:
+        assert [run_golden(yard.golden_dir, name, start_it=fork_server).status for name in names] == ["passed"] * 3
+    assert fork_server.served == 3
     yard.write("deep.py", DEEP.replace("it", "another"))
-    with ForkServerClient(1) as warmth:
-        failed = run_golden(yard.golden_dir, "prints", start_it=warmth)
+    with ForkServerClient(1) as fork_server:
+        failed = run_golden(yard.golden_dir, "prints", start_it=fork_server)
     assert failed.status == "failed" and "program.py" not in "".join(failed.differences)
 
 
 @pytest.mark.usefixtures("here")
 def test_a_killed_program_breaks_its_golden_only(yard: Yard) -> None:
     (yard.project / "armed").touch()
-    with ForkServerClient(1) as warmth:
-        killed = run_golden(yard.golden_dir, "killed", start_it=warmth)
-        after = run_golden(yard.golden_dir, "often", start_it=warmth)
+    with ForkServerClient(1) as fork_server:
+        killed = run_golden(yard.golden_dir, "killed", start_it=fork_server)
+        after = run_golden(yard.golden_dir, "often", start_it=fork_server)
     assert (killed.status, killed.exit_code) == ("broken", 4)
     assert "ended by SIGKILL" in killed.message
     assert after.status == "failed"
-    assert warmth.started == 1
+    assert fork_server.started == 1
 
 
 @pytest.mark.usefixtures("here", "killer")
 @pytest.mark.skipif(sys.platform != "linux", reason="a parent is found in /proc")
 def test_a_killed_interpreter_breaks_the_golden_in_it_only(yard: Yard) -> None:
     (yard.project / "armed").touch()
-    with ForkServerClient(1) as warmth:
-        killed = run_golden(yard.golden_dir, "kills", start_it=warmth)
-        after = run_golden(yard.golden_dir, "often", start_it=warmth)
+    with ForkServerClient(1) as fork_server:
+        killed = run_golden(yard.golden_dir, "kills", start_it=fork_server)
+        after = run_golden(yard.golden_dir, "often", start_it=fork_server)
     assert killed.status == "broken"
     assert "ended by SIGKILL" in killed.message
     assert after.status == "failed"
-    assert warmth.started == 2
+    assert fork_server.started == 2
 
 
 @pytest.mark.usefixtures("here", "killer")
@@ -267,9 +267,9 @@ def test_many_at_a_time(yard: Yard) -> None:
 @pytest.mark.usefixtures("here")
 def test_programs_that_run_at_a_time_share_one_start(yard: Yard) -> None:
     names = [*NAMES, *NAMES]
-    with ForkServerClient(3) as warmth, ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda name: told(run_golden(yard.golden_dir, name, start_it=warmth)), names))
-    assert (warmth.started, warmth.served) == (1, len(names))
+    with ForkServerClient(3) as fork_server, ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda name: told(run_golden(yard.golden_dir, name, start_it=fork_server)), names))
+    assert (fork_server.started, fork_server.served) == (1, len(names))
     assert found[: len(NAMES)] == found[len(NAMES) :]
 
 
@@ -278,8 +278,8 @@ def test_programs_that_run_at_a_time_share_one_start(yard: Yard) -> None:
 def test_a_killed_twin_is_known_by_its_status_while_another_goes_on(yard: Yard) -> None:
     (yard.project / "armed").touch()
     names = ["often", "kills", "often", "often"]
-    with ForkServerClient(2) as warmth, ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda name: run_golden(yard.golden_dir, name, start_it=warmth), names))
+    with ForkServerClient(2) as fork_server, ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda name: run_golden(yard.golden_dir, name, start_it=fork_server), names))
     assert [each.status for each in found] == ["failed", "broken", "failed", "failed"]
     assert "ended by SIGKILL" in found[1].message
 
@@ -303,19 +303,19 @@ def test_how_much_of_a_command_is_the_program(argv: list[str], head: int) -> Non
 
 
 def test_a_program_of_another_kind_is_started_by_itself(tmp_path: Path) -> None:
-    with ForkServerClient(1) as warmth:
-        status = warmth(["/bin/sh", "-c", "exit 3"], os.environ, cwd=str(tmp_path), stdin=None)
-    assert (status, warmth.started) == (3, 0)
+    with ForkServerClient(1) as fork_server:
+        status = fork_server(["/bin/sh", "-c", "exit 3"], os.environ, cwd=str(tmp_path), stdin=None)
+    assert (status, fork_server.started) == (3, 0)
 
 
 def test_a_program_that_is_not_there_is_refused_as_ever(tmp_path: Path) -> None:
-    with ForkServerClient(1) as warmth, pytest.raises(UsageError, match="cannot be started"):
-        warmth([str(tmp_path / "python"), "agent.py"], os.environ, cwd=str(tmp_path))
+    with ForkServerClient(1) as fork_server, pytest.raises(UsageError, match="cannot be started"):
+        fork_server([str(tmp_path / "python"), "agent.py"], os.environ, cwd=str(tmp_path))
 
 
 def test_an_interpreter_that_cannot_boot_costs_nothing_but_its_start(tmp_path: Path) -> None:
-    with ForkServerClient(1) as warmth:
-        status = warmth(
+    with ForkServerClient(1) as fork_server:
+        status = fork_server(
             [sys.executable, "-c", "raise SystemExit(5)"], {"PATH": "", "REENACT_BOOT": ""}, cwd=str(tmp_path)
         )
-    assert (status, warmth.started, warmth.served) == (5, 1, 0)
+    assert (status, fork_server.started, fork_server.served) == (5, 1, 0)
