@@ -22,7 +22,7 @@ class StrandWaiter:
         timer: Identity of the time-out; None for a wait without one.
     """
 
-    __slots__ = ("door", "gate", "noticed", "woken", "timed_out", "timer", "wake")
+    __slots__ = ("door", "gate", "noticed", "timed_out", "timer", "wake", "woken")
 
     def __init__(self, gate: Gate, wake: Tag, timer: Tag | None) -> None:
         self.gate = gate
