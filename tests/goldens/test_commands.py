@@ -18,7 +18,7 @@ from reenact import open_store
 from reenact.facts.typed import typed
 from reenact.testing.expectations.verdict import Verdict
 from reenact.testing.goldens.golden import Golden
-from reenact.testing.goldens.launch import Told
+from reenact.testing.goldens.launch import ProcessResult
 from reenact.testing.goldens.running import concluded
 from reenact.timetravel.forks.report import ForkReport
 
@@ -340,5 +340,5 @@ def test_a_golden_whose_program_is_gone_leads_on_without_a_store(incident: Proje
 def test_what_kept_a_live_call_from_being_made_is_said_whatever_the_run_had_done_by_then() -> None:
     why = "OPENAI_API_KEY is not set, and this fork goes live"
     report = ForkReport("run", "parent", 0, "failed", "", exit_code=3, message=why)
-    told = Told(report, used={}, boundaries=4, stale_at="", enforcement=(), run="run")
+    told = ProcessResult(report, used={}, boundaries=4, stale_at="", enforcement=(), run="run")
     assert concluded(told, (Verdict(False, "calls(search) == 1"),)) == ("stale", why)

@@ -26,7 +26,7 @@ from reenact.testing.experiments.differences import asks_a_model, changed_calls,
 from reenact.testing.experiments.opinions import CellCourt
 from reenact.testing.goldens.imports import JUDGED, answered_by
 from reenact.testing.goldens.judges import Asks, Judgement, judgement
-from reenact.testing.goldens.launch import Asked, Told, launch
+from reenact.testing.goldens.launch import Asked, ProcessResult, launch
 from reenact.testing.goldens.outcome import judged_of
 from reenact.testing.goldens.running import concluded
 from reenact.timetravel.bundling.packing import pack
@@ -175,7 +175,9 @@ def _expected(row: Row) -> list[Expectation]:
     return [Expectation.from_json(each) for each in row.golden.judged_by]
 
 
-def _judged(row: Row, candidate: Candidate, repeat: int, told: Told, found: Judgement, comparison: Comparison) -> Cell:
+def _judged(
+    row: Row, candidate: Candidate, repeat: int, told: ProcessResult, found: Judgement, comparison: Comparison
+) -> Cell:
     """What a run has come to."""
     _, now = comparison.recordings
     first = first_difference(comparison)
@@ -212,7 +214,7 @@ def _judged(row: Row, candidate: Candidate, repeat: int, told: Told, found: Judg
     )
 
 
-def _unasked(told: Told, recording: Recording) -> str:
+def _unasked(told: ProcessResult, recording: Recording) -> str:
     """Why a model could not be asked, the last time one could not; empty where none was in vain."""
     live = {answer["event"] for answer in told.report.answers if answer["how"] == "live"}
     why = ""

@@ -23,7 +23,7 @@ from reenact.testing.goldens.differing import differing
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import EXIT, Outcome
-from reenact.testing.goldens.running import Manner, Ran, judged_on, on_import, re_enacted, status_of, today_on
+from reenact.testing.goldens.running import GoldenRun, RunOptions, judged_on, on_import, re_enacted, status_of, today_on
 from reenact.testing.goldens.today import comparable
 from reenact.testing.goldens.writing import packed_today
 from reenact.triage.scene import Scene, scene_of
@@ -124,9 +124,9 @@ def in_order(found: Iterable[Drift]) -> list[Drift]:
 def _drift(stack: ExitStack, golden_dir: GoldenDir, name: str, opened: OpenGolden, start_it: Starter) -> Drift:
     if opened.golden.starts:
         return _of_import(stack, golden_dir, name, opened)
-    manner = Manner(start_it=start_it, evidence=True).of(opened)
-    same = None if opened.golden.judged else re_enacted(golden_dir, opened, manner).outcome
-    ran = (judged_on if same is None else _on_answering)(stack, golden_dir, opened, manner)
+    run_options = RunOptions(start_it=start_it, evidence=True).of(opened)
+    same = None if opened.golden.judged else re_enacted(golden_dir, opened, run_options).outcome
+    ran = (judged_on if same is None else _on_answering)(stack, golden_dir, opened, run_options)
     outcome = ran.outcome if same is None or ran.outcome.status == "stale" else same
     if ran.today is None or ran.run is None:
         return Drift(name, golden_dir.shown(opened.path), _standing(outcome.status), message=outcome.message)
@@ -146,7 +146,7 @@ def _drift(stack: ExitStack, golden_dir: GoldenDir, name: str, opened: OpenGolde
 
 def _of_import(stack: ExitStack, golden_dir: GoldenDir, name: str, opened: OpenGolden) -> Drift:
     """One that is judged on the trace: what it ran on then is not known, so today's code passes there or does not."""
-    outcome = on_import(stack, golden_dir, opened, Manner()).outcome
+    outcome = on_import(stack, golden_dir, opened, RunOptions()).outcome
     standing = _standing(outcome.status)
     if standing == "failed" and opened.golden.judged and _is_as_it_was(opened, outcome):
         standing = "unfixed"
@@ -160,11 +160,13 @@ def _is_as_it_was(opened: OpenGolden, outcome: Outcome) -> bool:
     return opened.fixed is None and not any(known[:must_fail]) and all(known[must_fail:])
 
 
-def _on_answering(stack: ExitStack, golden_dir: GoldenDir, opened: OpenGolden, manner: Manner) -> Ran:
-    return today_on(stack, golden_dir, opened, opened.answering, manner)
+def _on_answering(stack: ExitStack, golden_dir: GoldenDir, opened: OpenGolden, run_options: RunOptions) -> GoldenRun:
+    return today_on(stack, golden_dir, opened, opened.answering, run_options)
 
 
-def _why(golden_dir: GoldenDir, ran: Ran, there: Recording, scenes: tuple[Scene, Scene]) -> tuple[list[Cause], str]:
+def _why(
+    golden_dir: GoldenDir, ran: GoldenRun, there: Recording, scenes: tuple[Scene, Scene]
+) -> tuple[list[Cause], str]:
     """What today's code asks otherwise, and the call that has no answer."""
     call = ran.stale_call
     if call:

@@ -36,7 +36,7 @@ from reenact.seams import lanes, wiring
 from reenact.seams.setting import folder_now, variables_now, variables_set
 from reenact.store.memory import MemoryStore
 from reenact.testing.goldens.answers import Answers, Overlay
-from reenact.testing.goldens.launch import Told
+from reenact.testing.goldens.launch import ProcessResult
 from reenact.testing.goldens.opened import OpenGolden
 from reenact.testing.goldens.session import GoldenSession, Named, boundaries
 from reenact.timetravel.forks.ledger import Ledger
@@ -49,7 +49,7 @@ _OUTSIDE: Final = ("TZ", "PYTHONHASHSEED", "LANG", "LC_ALL", "PATH", "HOME", "PW
 """Variables that an interpreter or a library has read by now: set anew, they would not have their effect."""
 
 
-def run_here(opened: OpenGolden, run: Run, project: str) -> tuple[Told, Recording] | None:
+def run_here(opened: OpenGolden, run: Run, project: str) -> tuple[ProcessResult, Recording] | None:
     """Run today's code on one run of a golden in this process.
 
     Args:
@@ -159,7 +159,7 @@ def _session(opened: OpenGolden, recording: Recording, tree: Tree | None) -> Gol
 
 def _called(
     session: GoldenSession, entry: Callable[..., Any], environment: Mapping[str, str]
-) -> tuple[Told, Recording] | None:
+) -> tuple[ProcessResult, Recording] | None:
     """Call the entry point with the recorded arguments, under guard."""
     store = MemoryStore()
     kept = open_child(session, store, gathers=False)
@@ -187,7 +187,7 @@ def _called(
         run = kept.close(status, CLOCK.wall_us(), error=line, environment={**kept.run.environment, **session.kept()})
     if changes:
         return None
-    told = Told(
+    told = ProcessResult(
         report=conclude(session, run, contacts),
         used=dict(session.used),
         boundaries=boundaries(session),

@@ -38,7 +38,7 @@ PLACE: Final = "boot"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ProcessResult:
     """What the process of a golden has left.
 
     Attributes:
@@ -109,7 +109,9 @@ class Asked:
         return self.misses == "stale" and self.planned.live == "none"
 
 
-def launch(asked: Asked, options: Options, *, into: str, project: str, start_it: Starter = run_program) -> Told:
+def launch(
+    asked: Asked, options: Options, *, into: str, project: str, start_it: Starter = run_program
+) -> ProcessResult:
     """Run today's code on a golden.
 
     Args:
@@ -161,7 +163,7 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
     told = data.pop(_TOLD)
     if not in_result_file(into):
         keep_status(into, child, left.status)
-    return Told(
+    return ProcessResult(
         report=ForkReport.from_json(data),
         used=told["used"],
         boundaries=told["boundaries"],

@@ -28,7 +28,7 @@ from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Judged, Outcome
 from reenact.testing.goldens.re_enacting import first_line, parting
 from reenact.testing.goldens.refusing import no_test, not_held, not_re_enacted, not_the_same
-from reenact.testing.goldens.running import QUIET, Manner, re_enacted, served
+from reenact.testing.goldens.running import QUIET, RunOptions, re_enacted, served
 from reenact.testing.goldens.seeds import alike, any_seed, under_another
 from reenact.timetravel.preview import safe
 
@@ -112,10 +112,10 @@ class _Tries:
 
     def _on(self, code: IncidentCode, *, compared: bool) -> _Tried:
         self._say("replaying it on " + (f"the recorded code, {code}" if code.rev else "today's code"))
-        manner = _manner(code)
+        run_options = _run_options(code)
         try:
             with ExitStack() as stack:
-                ran = served(stack, self._golden_dir, self._opened, manner, self._court)
+                ran = served(stack, self._golden_dir, self._opened, run_options, self._court)
                 parts = parting(self._opened, ran, str(self._golden_dir.root)) if compared else ""
                 raised = ran.report.raised if ran.report is not None and ran.outcome.status == "failed" else ""
                 return _Tried(ran.outcome, ran.run, replays=ran.replays, parts=parts, raised=raised)
@@ -127,7 +127,7 @@ class _Tries:
         self._say("replaying the recorded run alone, in its recorded order")
         self._left -= 1
         try:
-            outcome = re_enacted(self._golden_dir, self._opened, _manner(code), self._opened.recorded).outcome
+            outcome = re_enacted(self._golden_dir, self._opened, _run_options(code), self._opened.recorded).outcome
         except ReenactError as error:
             return error.message
         return "" if outcome.status == "passed" else first_line(outcome)
@@ -144,8 +144,8 @@ class _Tries:
         return any_seed(self._golden_dir, self._opened, now.run, now.outcome, self._court)
 
 
-def _manner(code: IncidentCode) -> Manner:
-    return Manner(replace(QUIET, rev=code.rev, patch=code.patch), rev=code.rev)
+def _run_options(code: IncidentCode) -> RunOptions:
+    return RunOptions(replace(QUIET, rev=code.rev, patch=code.patch), rev=code.rev)
 
 
 def prove(golden_dir: GoldenDir, draft: str, golden: Golden, court: GoldenCourt, say: Say) -> Proof:
@@ -198,7 +198,7 @@ def _of_import(golden_dir: GoldenDir, opened: OpenGolden, golden: Golden, court:
     say(f"{JUDGED}: no commit is known that could make the run again")
     say("running today's code, answered by the import")
     with ExitStack() as stack:
-        ran = served(stack, golden_dir, opened, Manner(QUIET), court)
+        ran = served(stack, golden_dir, opened, RunOptions(QUIET), court)
         outcome, report = ran.outcome, ran.report
     for remark in report.remarks if report is not None else ():
         say(remark)

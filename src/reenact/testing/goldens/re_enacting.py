@@ -15,7 +15,7 @@ from reenact.store.bundles import PackedRun
 from reenact.testing.goldens.differing import Differing, differing
 from reenact.testing.goldens.opened import OpenGolden
 from reenact.testing.goldens.outcome import Outcome
-from reenact.testing.goldens.running import Ran
+from reenact.testing.goldens.running import GoldenRun
 from reenact.testing.goldens.today import comparable
 from reenact.testing.goldens.writing import cleaned_today
 from reenact.timetravel.preview import brief, safe
@@ -23,7 +23,7 @@ from reenact.timetravel.preview import brief, safe
 _WIDTH = 60
 
 
-def parting(opened: OpenGolden, ran: Ran, project: str) -> str:
+def parting(opened: OpenGolden, ran: GoldenRun, project: str) -> str:
     """Where a run of the recorded code is no longer the recorded run.
 
     Args:

@@ -15,7 +15,7 @@ from reenact.replaying.report import Report
 from reenact.replaying.telling import to_divergence
 from reenact.testing.expectations.runview import RunView
 from reenact.testing.goldens.outcome import Outcome
-from reenact.testing.goldens.running import Ran
+from reenact.testing.goldens.running import GoldenRun
 from reenact.timetravel.forks.report import ForkReport
 from reenact.timetravel.steps import Step
 from reenact.timetravel.vocabulary import RunScope
@@ -51,9 +51,9 @@ class Replayed:
         run: Gives the golden, run; called once, when something is first asked.
     """
 
-    def __init__(self, run: Callable[[], Ran]) -> None:
+    def __init__(self, run: Callable[[], GoldenRun]) -> None:
         self._run = run
-        self._found: Ran | None = None
+        self._found: GoldenRun | None = None
         self._seen: RunView | None = None
 
     def __repr__(self) -> str:
@@ -182,7 +182,7 @@ class Replayed:
     # -------------------------------------------------------------------------------------------------------------
 
     @property
-    def _ran(self) -> Ran:
+    def _ran(self) -> GoldenRun:
         if self._found is None:
             self._found = self._run()
         return self._found

@@ -28,13 +28,13 @@ from reenact.testing.goldens.imports import require_recorded
 from reenact.testing.goldens.judges import judgement
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome
-from reenact.testing.goldens.running import Manner, judged_on, on_run, re_enacted, today_on
+from reenact.testing.goldens.running import RunOptions, judged_on, on_run, re_enacted, today_on
 from reenact.testing.goldens.seeds import any_seed
 from reenact.testing.goldens.today import comparable
 from reenact.testing.goldens.writing import cleaned_today, require_unchanged, stamp, with_golden, with_runs
 from reenact.timetravel.bundling.packing import Packed
 
-_WHOLE = Manner(evidence=True)
+_WHOLE = RunOptions(evidence=True)
 """Today's run may be kept: it tells what it ran on."""
 
 
@@ -111,7 +111,7 @@ def look(golden_dir: GoldenDir, name: str) -> Looked:
 def _looked(stack: ExitStack, golden_dir: GoldenDir, opened: OpenGolden) -> Looked:
     same = None
     if not opened.golden.judged:
-        same = re_enacted(golden_dir, opened, Manner()).outcome
+        same = re_enacted(golden_dir, opened, RunOptions()).outcome
         if same.status in ("passed", "broken", "refused"):
             return Looked(opened, same)
         ran = today_on(stack, golden_dir, opened, opened.answering, _WHOLE)

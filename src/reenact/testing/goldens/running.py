@@ -25,7 +25,7 @@ from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.here import run_here
 from reenact.testing.goldens.imports import answered_by, require_recorded
 from reenact.testing.goldens.judges import Asks, GoldenCourt, judgement
-from reenact.testing.goldens.launch import PLACE, REFUSED, STALE, Asked, Told, launch
+from reenact.testing.goldens.launch import PLACE, REFUSED, STALE, Asked, ProcessResult, launch
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome, Status, judged_of
 from reenact.testing.goldens.result_file import SCHEME, recording_of
@@ -45,7 +45,7 @@ _BY_CODE: Final[Mapping[int, Status]] = {3: "stale", 4: "broken", 5: "refused"}
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class GoldenRun:
     """A golden that was run, for as long as what it left is kept.
 
     Attributes:
@@ -66,7 +66,7 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class RunOptions:
     """How one golden is run.
 
     Attributes:
@@ -96,7 +96,7 @@ class Manner:
         """When a model that judges is asked: where models are asked anew, it is one of them."""
         return "never" if self.live == "none" else "anew"
 
-    def of(self, opened: OpenGolden) -> Manner:
+    def of(self, opened: OpenGolden) -> RunOptions:
         """How this golden is run: where its process comes from, and so which hash seed it has."""
         if self.start_it is run_program or self.hash_seed or self.rev or not opened.golden.any_seed:
             return replace(self, start_it=run_program)
@@ -120,28 +120,28 @@ def run_golden(
         misses: What becomes of a call that nobody has an answer for; by default what the golden says.
         live: What is asked anew although there is an answer: ``model``, or nothing.
         rev: Revision whose code runs; empty takes the files as they are.
-        start_it: See ``Manner``.
+        start_it: See ``RunOptions``.
 
     Cost: an interpreter and the agent's own imports and CPU.
     """
-    manner = Manner(replace(QUIET, rev=rev), misses, live, rev=rev, start_it=start_it)
-    with running(golden_dir, name, manner) as ran:
+    run_options = RunOptions(replace(QUIET, rev=rev), misses, live, rev=rev, start_it=start_it)
+    with running(golden_dir, name, run_options) as ran:
         return ran.outcome
 
 
 @contextmanager
-def running(golden_dir: GoldenDir, name: str, manner: Manner = Manner()) -> Iterator[Ran]:
+def running(golden_dir: GoldenDir, name: str, run_options: RunOptions = RunOptions()) -> Iterator[GoldenRun]:
     """Run one golden, and keep today's run for the length of the block. Raises as little as ``run_golden``."""
     started_us = CLOCK.mono_us()
     path = golden_dir.path(name)
     with ExitStack() as stack:
         try:
-            opened = manner.opens(path)
-            manner = manner.of(opened)
-            ran = served(stack, golden_dir, opened, manner)
+            opened = run_options.opens(path)
+            run_options = run_options.of(opened)
+            ran = served(stack, golden_dir, opened, run_options)
         except ReenactError as error:
             told = _gone(error, golden_dir.shown(path)) if isinstance(error, ProgramGone) else error
-            ran = Ran(Outcome(name, golden_dir.shown(path), status_of(error), message=str(told)))
+            ran = GoldenRun(Outcome(name, golden_dir.shown(path), status_of(error), message=str(told)))
         yield replace(ran, outcome=replace(ran.outcome, name=name, duration_us=CLOCK.mono_us() - started_us))
 
 
@@ -155,23 +155,31 @@ def _gone(error: ProgramGone, file: str) -> UnreplayableRun:
 
 
 def served(
-    stack: ExitStack, golden_dir: GoldenDir, opened: OpenGolden, manner: Manner, court: GoldenCourt | None = None
-) -> Ran:
+    stack: ExitStack,
+    golden_dir: GoldenDir,
+    opened: OpenGolden,
+    run_options: RunOptions,
+    court: GoldenCourt | None = None,
+) -> GoldenRun:
     """A golden on exactly what it serves: by its expectations, or as *same*. ``court``: by the opinions of whom.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
     """
     if opened.golden.starts:
-        return on_import(stack, golden_dir, opened, manner, court)
+        return on_import(stack, golden_dir, opened, run_options, court)
     if opened.golden.judged:
-        return judged_on(stack, golden_dir, opened, manner, court)
-    return re_enacted(golden_dir, opened, manner)
+        return judged_on(stack, golden_dir, opened, run_options, court)
+    return re_enacted(golden_dir, opened, run_options)
 
 
 def judged_on(
-    stack: ExitStack, golden_dir: GoldenDir, opened: OpenGolden, manner: Manner, court: GoldenCourt | None = None
-) -> Ran:
+    stack: ExitStack,
+    golden_dir: GoldenDir,
+    opened: OpenGolden,
+    run_options: RunOptions,
+    court: GoldenCourt | None = None,
+) -> GoldenRun:
     """A golden's expectations over what today's code does: on the log of the fork that fixed it, where there is one.
 
     Code that asks what only the incident has answers for has not been fixed: it is then judged on that.
@@ -179,10 +187,10 @@ def judged_on(
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
     """
-    found = today_on(stack, golden_dir, opened, opened.answering, manner, court)
+    found = today_on(stack, golden_dir, opened, opened.answering, run_options, court)
     if opened.fixed is None or found.outcome.status != "stale" or found.outcome.opinions.get("missing"):
         return found
-    before = today_on(stack, golden_dir, opened, opened.recorded, replace(manner, misses=None, live="none"), court)
+    before = today_on(stack, golden_dir, opened, opened.recorded, replace(run_options, misses=None, live="none"), court)
     if before.outcome.status != "failed":
         return replace(found, replays=2)
     message = f"today's code re-enacts the incident\n{before.outcome.message}"
@@ -190,8 +198,12 @@ def judged_on(
 
 
 def on_import(
-    stack: ExitStack, golden_dir: GoldenDir, opened: OpenGolden, manner: Manner, court: GoldenCourt | None = None
-) -> Ran:
+    stack: ExitStack,
+    golden_dir: GoldenDir,
+    opened: OpenGolden,
+    run_options: RunOptions,
+    court: GoldenCourt | None = None,
+) -> GoldenRun:
     """What today's code does where an imported run answers it, judged on the trace.
 
     Raises:
@@ -199,10 +211,10 @@ def on_import(
         UsageError: A model is to be asked.
     """
     golden = opened.golden
-    if manner.live != "none":
+    if run_options.live != "none":
         require_recorded(golden, "--live model")
-    court = court or opened.court(manner.asks)
-    found = answered_by(stack, opened.path, golden, golden_dir.root, replace(manner.options, rev=manner.rev))
+    court = court or opened.court(run_options.asks)
+    found = answered_by(stack, opened.path, golden, golden_dir.root, replace(run_options.options, rev=run_options.rev))
     judged = judgement(opened.expectations, found.today, court, golden_dir.project) if golden.judged else None
     status, message = found.concluded(judged)
     outcome = Outcome(
@@ -217,7 +229,7 @@ def on_import(
         recorded=opened.recorded.id,
         opinions=judged.opinions if judged is not None else {},
     )
-    return Ran(outcome, opened.recorded, found.today, found.report)
+    return GoldenRun(outcome, opened.recorded, found.today, found.report)
 
 
 def on_run(
@@ -234,11 +246,11 @@ def on_run(
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
     """
-    manner = Manner(options, hash_seed=hash_seed)
+    run_options = RunOptions(options, hash_seed=hash_seed)
     if not opened.golden.judged:
-        return re_enacted(golden_dir, opened, manner).outcome
+        return re_enacted(golden_dir, opened, run_options).outcome
     with ExitStack() as stack:
-        return today_on(stack, golden_dir, opened, run, manner, court).outcome
+        return today_on(stack, golden_dir, opened, run, run_options, court).outcome
 
 
 def today_on(
@@ -246,9 +258,9 @@ def today_on(
     golden_dir: GoldenDir,
     opened: OpenGolden,
     run: Run,
-    manner: Manner,
+    run_options: RunOptions,
     court: GoldenCourt | None = None,
-) -> Ran:
+) -> GoldenRun:
     """Today's code on one run of a golden, judged by its expectations, if it has any; what it left is there until the
     stack is closed. ``court``: by the opinions of whom.
 
@@ -256,28 +268,36 @@ def today_on(
         ReplayError: It cannot be started here, or has ended without a report.
     """
     golden = opened.golden
-    court = court or opened.court(manner.asks)
-    misses = manner.misses or ("reads" if golden.on_miss == "live-read" else "stale")
-    if manner.here and not manner.evidence and misses == "stale" and manner.live == "none" and not manner.rev:
+    court = court or opened.court(run_options.asks)
+    misses = run_options.misses or ("reads" if golden.on_miss == "live-read" else "stale")
+    if (
+        run_options.here
+        and not run_options.evidence
+        and misses == "stale"
+        and run_options.live == "none"
+        and not run_options.rev
+    ):
         found = run_here(opened, run, str(golden_dir.root))
         if found is not None:
-            ran = Ran(outcome_of(golden_dir, opened, *found, court), run, found[1], found[0].report)
+            ran = GoldenRun(outcome_of(golden_dir, opened, *found, court), run, found[1], found[0].report)
             if ran.outcome.status == "passed":  # anything else is for a process of its own to say
                 return ran
-    plan = Plan(at=0, live=manner.live, rev=manner.rev)
+    plan = Plan(at=0, live=run_options.live, rev=run_options.rev)
     overlays = opened.beside(run)
-    more = {"evidence": manner.evidence, "again": opened.again()}
-    asked = Asked(str(opened.path), run, golden, overlays, misses, hash_seed=manner.hash_seed, plan=plan, more=more)
+    more = {"evidence": run_options.evidence, "again": opened.again()}
+    asked = Asked(
+        str(opened.path), run, golden, overlays, misses, hash_seed=run_options.hash_seed, plan=plan, more=more
+    )
 
     scratch = stack.enter_context(Folder(within=fleeting()))
     into = f"{SCHEME}{Path(scratch).absolute() / 'today.json'}"
-    told = launch(asked, manner.options, into=into, project=str(golden_dir.root), start_it=manner.start_it)
+    told = launch(asked, run_options.options, into=into, project=str(golden_dir.root), start_it=run_options.start_it)
     today = recording_of(into, told.run, told.exit_status)
-    return Ran(outcome_of(golden_dir, opened, told, today, court), run, today, told.report, told.stale_call)
+    return GoldenRun(outcome_of(golden_dir, opened, told, today, court), run, today, told.report, told.stale_call)
 
 
 def outcome_of(
-    golden_dir: GoldenDir, opened: OpenGolden, told: Told, today: Recording, court: GoldenCourt | None = None
+    golden_dir: GoldenDir, opened: OpenGolden, told: ProcessResult, today: Recording, court: GoldenCourt | None = None
 ) -> Outcome:
     """What a golden came to, from what its process told and from today's run.
 
@@ -307,7 +327,7 @@ def outcome_of(
     )
 
 
-def concluded(told: Told, verdicts: tuple[Verdict, ...], unjudged: str = "") -> tuple[Status, str]:
+def concluded(told: ProcessResult, verdicts: tuple[Verdict, ...], unjudged: str = "") -> tuple[Status, str]:
     """The status of a judged golden, and why.
 
     What stopped the agent outranks what it had done by then: a call without an answer says nothing of the code.
@@ -343,17 +363,19 @@ def _lines(*texts: str) -> str:
     return "\n".join(filter(None, texts))
 
 
-def re_enacted(golden_dir: GoldenDir, opened: OpenGolden, manner: Manner, run: Run | None = None) -> Ran:
+def re_enacted(golden_dir: GoldenDir, opened: OpenGolden, run_options: RunOptions, run: Run | None = None) -> GoldenRun:
     """Whether a run of a golden re-enacts without a difference; by default the one that it answers from.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
     """
     run = run or opened.answering
-    silent = manner.options.divert_output
+    silent = run_options.options.divert_output
     with Folder(within=fleeting()) as scratch:
-        starting = Starting(manner.start_it, manner.hash_seed, silent, Path(scratch) / PLACE)
-        report = replay_run(str(opened.path), run.id, manner.options, project=str(golden_dir.root), starting=starting)
+        starting = Starting(run_options.start_it, run_options.hash_seed, silent, Path(scratch) / PLACE)
+        report = replay_run(
+            str(opened.path), run.id, run_options.options, project=str(golden_dir.root), starting=starting
+        )
     status = _BY_CODE.get(report.exit_code, "failed") if report.exit_code else "passed"
     crossed = report.matched + report.reordered + report.moved
     message = "" if status == "passed" else _lines(raised_by(report), report.last_line)
@@ -370,7 +392,7 @@ def re_enacted(golden_dir: GoldenDir, opened: OpenGolden, manner: Manner, run: R
         enforcement=report.enforcement,
         recorded=opened.recorded.id,
     )
-    return Ran(outcome, run, opened.store.open(run) if status == "passed" else None, report)
+    return GoldenRun(outcome, run, opened.store.open(run) if status == "passed" else None, report)
 
 
 def status_of(error: ReenactError) -> Status:

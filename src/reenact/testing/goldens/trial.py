@@ -20,7 +20,7 @@ from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.replayed import Replayed, mismatch
 from reenact.testing.goldens.reports import facts
 from reenact.testing.goldens.reviewing import look, settle
-from reenact.testing.goldens.running import Manner, Ran, running
+from reenact.testing.goldens.running import GoldenRun, RunOptions, running
 from reenact.testing.goldens.side_by_side import all_side_by_side
 
 SHOWN = Options(as_is=True)
@@ -86,7 +86,7 @@ class Trial:
         self._opens = opens
         self._reasons = reasons
         self._stack = ExitStack()
-        self._ran: Ran | None = None
+        self._ran: GoldenRun | None = None
         self.replayed = Replayed(self.run)
         self.complaint: GoldenMismatch | None = None
 
@@ -95,16 +95,16 @@ class Trial:
         """Whether its golden has been run, or tried: that of a test which is not run is not."""
         return self._ran is not None
 
-    def run(self) -> Ran:
+    def run(self) -> GoldenRun:
         """Run it, unless that was done. What is wrong with it is its outcome."""
         if self._ran is None:
             name = str(self._names[0]) if self._names else ""
             try:
                 self._ran = self._run(self._require_one())
             except ReenactError as error:
-                self._ran = Ran(Outcome(name, "", "failed", message=str(error)))
+                self._ran = GoldenRun(Outcome(name, "", "failed", message=str(error)))
             except BaseException:  # a time limit, an interrupt: it is not begun anew
-                self._ran = Ran(Outcome(name, "", "failed", message="it was stopped before its end"))
+                self._ran = GoldenRun(Outcome(name, "", "failed", message="it was stopped before its end"))
                 raise
         return self._ran
 
@@ -163,16 +163,18 @@ class Trial:
             return found
         return self.run().outcome
 
-    def _run(self, name: str) -> Ran:
+    def _run(self, name: str) -> GoldenRun:
         if self._mode == REVIEW:
             outcome = self._reviewed(name)
             if outcome.status != "passed":
-                return Ran(outcome)
+                return GoldenRun(outcome)
         elif self._mode != FROZEN and self._opens(self._golden_dir.path(name)).golden.judged:
             recorded = record_missing(self._golden_dir, name, anew=self._mode == RERECORD)
             if recorded.outcome.status not in ("passed", "failed"):
-                return Ran(recorded.outcome)
-        return self._stack.enter_context(running(self._golden_dir, name, Manner(SHOWN, here=True, opens=self._opens)))
+                return GoldenRun(recorded.outcome)
+        return self._stack.enter_context(
+            running(self._golden_dir, name, RunOptions(SHOWN, here=True, opens=self._opens))
+        )
 
     def _reviewed(self, name: str) -> Outcome:
         """What a review comes to: passed where every difference is accepted."""
