@@ -33,7 +33,7 @@ _HUGE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TriageReport:
     """What a triage came to.
 
     Attributes:
@@ -64,7 +64,7 @@ class Told:
         return sum(len(group.members) for group in self.groups)
 
 
-def tell_groups(shell: Shell, told: Told, most: int) -> None:
+def tell_groups(shell: Shell, told: TriageReport, most: int) -> None:
     """Print groups as lines for a person."""
     shell.data(paint(_headline(told), bold=True))
     for group in told.groups[:most]:
@@ -75,21 +75,21 @@ def tell_groups(shell: Shell, told: Told, most: int) -> None:
         shell.data(f"\n{rest}")
 
 
-def _rest(told: Told, most: int) -> str:
+def _rest(told: TriageReport, most: int) -> str:
     """What is said of the groups that are not shown; empty where all are."""
     rest = told.groups[most:]
     runs = counted(sum(len(group.members) for group in rest), "run")
     return f"and {counted(len(rest), 'smaller group')} of {runs}: -n {len(told.groups)}" if rest else ""
 
 
-def _headline(told: Told) -> str:
+def _headline(told: TriageReport) -> str:
     against = (
         f"compared with {counted(told.healthy, 'healthy run')}" if told.healthy else "no healthy run to compare with"
     )
     return f"{counted(told.runs, 'run')} in {counted(len(told.groups), 'group')}, {against}"
 
 
-def _lines(group: Group, told: Told) -> Iterator[str]:
+def _lines(group: Group, told: TriageReport) -> Iterator[str]:
     width = columns()
     name = told.names[group.fingerprint]
     new = _novelty(group, told.mark)
@@ -115,7 +115,7 @@ def _lines(group: Group, told: Told) -> Iterator[str]:
             yield clip(f"        next time: {safe(fix)}", width)
 
 
-def _uncompared(group: Group, told: Told) -> str:
+def _uncompared(group: Group, told: TriageReport) -> str:
     """Why nothing is said to be shared; empty where something is."""
     if len(group.members) < LEAST:
         return f"fewer than {LEAST} runs: what they share is not compared"
@@ -139,7 +139,7 @@ def halves_of(runs: Iterable[Seen], mark: Mark | None) -> dict[str, tuple[int, i
     return found
 
 
-def _sides(group: Group, told: Told) -> tuple[Proportion, Proportion] | None:
+def _sides(group: Group, told: TriageReport) -> tuple[Proportion, Proportion] | None:
     """The share of the runs of its agents that are in a group, before the mark and since; None where there are no runs
     on one side."""
     mark = told.mark
@@ -199,7 +199,7 @@ def _figure(value: float) -> str:
 # --- for programs ----------------------------------------------------------------------------------------------------
 
 
-def tell_json(shell: Shell, told: Told, most: int | None) -> None:
+def tell_json(shell: Shell, told: TriageReport, most: int | None) -> None:
     """Print groups as JSON Lines: first what the triage came to, then a line a group."""
     shell.line({
         "type": "triage", "groups": len(told.groups), "runs": told.runs, "healthy": told.healthy,
@@ -209,7 +209,7 @@ def tell_json(shell: Shell, told: Told, most: int | None) -> None:
         shell.line({"type": "group"} | group_data(group, told))
 
 
-def group_data(group: Group, told: Told) -> dict[str, Json]:
+def group_data(group: Group, told: TriageReport) -> dict[str, Json]:
     """A group as JSON-able data."""
     fingerprint = group.fingerprint
     first = group.members[0].features
@@ -229,7 +229,7 @@ def group_data(group: Group, told: Told) -> dict[str, Json]:
 # --- for a ticket ----------------------------------------------------------------------------------------------------
 
 
-def markdown(told: Told, most: int) -> Iterator[str]:
+def markdown(told: TriageReport, most: int) -> Iterator[str]:
     """Groups as Markdown. What was recorded stands in it as code."""
     yield "# Triage"
     yield ""
@@ -257,7 +257,7 @@ def markdown(told: Told, most: int) -> Iterator[str]:
         yield f"{rest}."
 
 
-def _points(group: Group, told: Told) -> Iterator[str]:
+def _points(group: Group, told: TriageReport) -> Iterator[str]:
     """What is said of a group, as a list."""
     mark = code(told.mark.name) if told.mark is not None else ""
     new = f", {group.novelty.value} since {mark}" if mark and group.novelty is not Novelty.NEITHER else ""

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from itertools import pairwise
 
 from reenact.interop.otlp.documents import Place
-from reenact.interop.otlp.telling import Told
+from reenact.interop.otlp.telling import SpanFacts
 from reenact.interop.traces import NO_FACTS, Facts, Sort
 
 NONE = 0
@@ -70,7 +70,7 @@ class Columns:
         return Place(at[number], size[number], nth[number])
 
     def add(
-        self, nth: int, told: Told, ids: tuple[str, str], times: tuple[int | None, int | None], content: int
+        self, nth: int, told: SpanFacts, ids: tuple[str, str], times: tuple[int | None, int | None], content: int
     ) -> int:
         """A span of the last document; gives its number."""
         self.place.append(len(self.documents[0]) - 1)

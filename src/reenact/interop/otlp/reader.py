@@ -22,7 +22,7 @@ from reenact.interop.otlp.columns import Columns, Found, Order, documents_of, or
 from reenact.interop.otlp.documents import Left, Place
 from reenact.interop.otlp.layouts import Documents, Layout, Otlp, held_by, line
 from reenact.interop.otlp.spans import LOG, Span, read_spans, whole
-from reenact.interop.otlp.telling import merged, told
+from reenact.interop.otlp.telling import merged, span_facts
 from reenact.interop.refusing import refused
 from reenact.interop.traces import NO_FACTS, Facts, Item, Sort, Trace, Wrong, item_with
 from reenact.interop.unpacking import opened
@@ -136,7 +136,7 @@ def _saw(found: _File, nth: int, span: Span) -> None:
         trace.logs.setdefault(short(span.id), []).append((len(found.columns.documents[0]) - 1, nth))
         trace.digest = (trace.digest + _content(span)) % (1 << 128)
         return
-    tells = told(span)
+    tells = span_facts(span)
     content = _content(span)
     if trace is None:
         trace = found.traces[span.trace] = Found(span.trace)
@@ -207,7 +207,7 @@ def _error(found: _File, order: Order) -> Wrong | None:
     if root is None:
         return None
     span = _Spans(found).span(root)
-    return None if span is None else told(span).item.error
+    return None if span is None else span_facts(span).item.error
 
 
 class _Spans:
@@ -303,7 +303,7 @@ class _Items:
             return None
         records = [spans.at(*place) for place in self.trace.logs.get(short(span.id), ())]
         item = None if records else self.found.items.get(number)
-        item = item or told(span, [each for each in records if each is not None]).item
+        item = item or span_facts(span, [each for each in records if each is not None]).item
         timed = span.start_ns is not None and span.end_ns is not None
         return item_with(
             item,
@@ -370,8 +370,8 @@ class _Pending:
                 if call is None or self._has_span(short(str(result["id"]))):
                     continue
                 name, arguments = str(call.get("name") or ""), opened(call.get("arguments"))
-                told = (arguments, _values((), arguments))
-                same = next((each for each in (_call(name, said) for said in told) if self._made.get(each)), "")
+                span_facts = (arguments, _values((), arguments))
+                same = next((each for each in (_call(name, said) for said in span_facts) if self._made.get(each)), "")
                 if same:
                     self._made[same] -= 1
                     continue

@@ -31,7 +31,7 @@ _FACTS: Final = ("agent", "version", "user", "tenant", "session", "commit", "ser
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SpanFacts:
     """What a span tells.
 
     Attributes:
@@ -47,15 +47,15 @@ class Told:
     remarks: tuple[str, ...] = ()
 
 
-def told(span: Span, logs: Iterable[Span] = ()) -> Told:
+def span_facts(span: Span, logs: Iterable[Span] = ()) -> SpanFacts:
     """What a span tells, with the records of logs that belong to it. Of one that cannot be told its attributes stay."""
     try:
         return _told(span, logs)
     except (TypeError, ValueError, AttributeError, KeyError, IndexError, RecursionError):
-        return Told(Item(Sort.OTHER, span.name, span=span.id, rest=span.attributes), NO_FACTS, remarks=(UNTOLD,))
+        return SpanFacts(Item(Sort.OTHER, span.name, span=span.id, rest=span.attributes), NO_FACTS, remarks=(UNTOLD,))
 
 
-def _told(span: Span, logs: Iterable[Span]) -> Told:
+def _told(span: Span, logs: Iterable[Span]) -> SpanFacts:
     found = gathered(span, logs)
     sort, vectors = _sort(span, found)
     remarks: list[str] = []
@@ -71,7 +71,7 @@ def _told(span: Span, logs: Iterable[Span]) -> Told:
     else:
         item = _step(item, found)
     texts = [found.text(name) for name in _FACTS]
-    return Told(item, Facts(*texts) if any(texts) else NO_FACTS, key, tuple(remarks))
+    return SpanFacts(item, Facts(*texts) if any(texts) else NO_FACTS, key, tuple(remarks))
 
 
 def _sort(span: Span, found: Gathered) -> tuple[Sort, bool]:
@@ -288,14 +288,14 @@ def _tool(item: Item, found: Gathered, remarks: list[str]) -> Item:
 
 def _result(found: Gathered) -> Json:
     """What a tool gave: data, where its text is an object or a list, or is said to be JSON."""
-    told = _either(found, "tool_result", "output")
-    if isinstance(told, str) and found.text("output_type") == "application/json":
+    span_facts = _either(found, "tool_result", "output")
+    if isinstance(span_facts, str) and found.text("output_type") == "application/json":
         try:
-            told = json.loads(told)
+            span_facts = json.loads(span_facts)
         except (ValueError, RecursionError):
-            return told
-        return "null" if told is None else told
-    return opened(told)
+            return span_facts
+        return "null" if span_facts is None else span_facts
+    return opened(span_facts)
 
 
 def _is_schema(value: Json) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from reenact.facts.traced import Grade
 from reenact.interop.otlp.spans import Span, spans_in
-from reenact.interop.otlp.telling import told
+from reenact.interop.otlp.telling import span_facts
 from reenact.interop.rows.calls import listing, mapping, microseconds, since, text
 from reenact.interop.rows.reading import Belongs, Row, Teller
 from reenact.interop.traces import Facts, Item, Sort, Wrong
@@ -74,7 +74,7 @@ class _Told:
         self._began_us = began_us
         self._count = 0
 
-    def told(self, rows: list[Row]) -> Iterator[Item]:
+    def span_facts(self, rows: list[Row]) -> Iterator[Item]:
         """The spans of a trace by their time, parents before their children."""
         numbers: dict[str, int] = {}
         for span in _ordered(rows[0]):
@@ -90,7 +90,7 @@ class _Told:
         return iter(())
 
     def _item(self, span: Span, parent: int | None) -> Item:
-        made = told(replace(span, attributes={name: loaded(each) for name, each in span.attributes.items()})).item
+        made = span_facts(replace(span, attributes={name: loaded(each) for name, each in span.attributes.items()})).item
         timed = span.start_ns is not None and span.end_ns is not None
         start_us = since(None if span.start_ns is None else span.start_ns // 1000, self._began_us)
         end_us = since(None if span.end_ns is None else span.end_ns // 1000, self._began_us)

@@ -17,7 +17,7 @@ from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Reading
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.interfaces.cli.triaging import Told, halves_of, markdown, tell_groups, tell_json
+from reenact.interfaces.cli.triaging import TriageReport, halves_of, markdown, tell_groups, tell_json
 from reenact.triage.groups import Group, group_called, grouped, short_names
 from reenact.triage.seen import Seen, representative, restricted, seen
 from reenact.triage.sharing import shared
@@ -158,7 +158,7 @@ def _try(
 
 def _triage(
     shell: Shell, store: Store, asked: tuple[str | None, str | None, Mapping[str, Any]], zone: tzinfo, most: int | None
-) -> Told:
+) -> TriageReport:
     name, where, wanted = asked
     filters = filters_of(wanted, store)
     every = all_seen(store)
@@ -179,7 +179,7 @@ def _triage(
             stand[group.fingerprint] = run.id
             if all(member.cold for member in group.members):
                 why[group.fingerprint] = _reasons(store, run.id)
-    return Told(groups, names, shares, len(healthy), stand, why, mark, zone, halves_of(runs, mark))
+    return TriageReport(groups, names, shares, len(healthy), stand, why, mark, zone, halves_of(runs, mark))
 
 
 def all_seen(store: Store) -> list[Seen]:
@@ -221,7 +221,7 @@ def _zone(name: str) -> tzinfo:
         ) from None
 
 
-def _next_command(told: Told, *, alone: bool) -> str:
+def _next_command(told: TriageReport, *, alone: bool) -> str:
     first = told.groups[0]
     run = told.representatives.get(first.fingerprint, "")
     if not alone and len(told.groups) > 1:
