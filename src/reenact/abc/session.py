@@ -117,10 +117,10 @@ class Frozen(Protocol):
 
     def answer(self) -> Turn[Value | Failure | Live]:
         """``outcome`` for a seam that can perform the call after all: a fork gives it back as a live one where what
-        would have brought the recorded answer is not what it was (``thaw``)."""
+        would have brought the recorded answer is not what it was (``go_live``)."""
         ...
 
-    def thaw(self) -> None:
+    def go_live(self) -> None:
         """What was to bring the recorded answer is live by now, so the call is performed: whoever waits in
         ``answer`` goes on with it. Without effect once the answer has been handed over, and in a replay."""
         ...

@@ -80,7 +80,7 @@ class RepeatedCall:
 
     answer = outcome
 
-    def thaw(self) -> None:
+    def go_live(self) -> None:
         """The first call is under way, or has come to something: there is nothing else to perform."""
 
     def can_begin(self) -> None:

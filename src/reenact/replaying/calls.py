@@ -189,7 +189,7 @@ class FrozenCall:
         """The same: a replay performs nothing."""
         return self.outcome()
 
-    def thaw(self) -> None:
+    def go_live(self) -> None:
         """A replay performs nothing."""
 
     def can_begin(self) -> None:
@@ -256,7 +256,7 @@ class Unanswered:
     head = outcome
     part = outcome
 
-    def thaw(self) -> None:
+    def go_live(self) -> None:
         """A replay performs nothing."""
 
     def can_begin(self) -> None:

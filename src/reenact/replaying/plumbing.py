@@ -174,7 +174,7 @@ class TakenCall:
 
     answer = outcome
 
-    def thaw(self) -> None:
+    def go_live(self) -> None:
         """It is not performed."""
 
     def can_begin(self) -> None:

@@ -93,7 +93,7 @@ class ToldCall:
 
     part = head
 
-    def thaw(self) -> None:
+    def go_live(self) -> None:
         """A replay performs nothing."""
 
     def can_begin(self) -> None:

@@ -300,7 +300,7 @@ class _Answer:
 
     answer = outcome
 
-    def thaw(self) -> None:
+    def go_live(self) -> None:
         """A stub performs nothing."""
 
     def can_begin(self) -> None:

@@ -15,7 +15,7 @@ from reenact.facts.connections import DIFFERS
 from reenact.seams.lanes import Lane
 from reenact.seams.mcp.handshakes import Handshake
 from reenact.seams.mcp.inbox import Inbox
-from reenact.seams.mcp.lines import Line, thaw
+from reenact.seams.mcp.lines import Line, go_live
 
 
 class Dispatcher(Protocol):
@@ -85,7 +85,7 @@ class GoingLive:
         if not self.is_live:
             self.is_live = True
             if self._session.receiving is not None:
-                thaw(self._session.receiving)
+                go_live(self._session.receiving)
 
     async def require(self, lane: Lane) -> None:
         """Go live, unless that has happened; whoever asks meanwhile waits for the same.

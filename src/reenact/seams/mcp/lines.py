@@ -133,7 +133,7 @@ class Line:
             self.live = True
             self._group.start_soon(self._host)
             for crossing in self._waits.values():
-                thaw(crossing)
+                go_live(crossing)
         return await asyncio.shield(self._ready)
 
     def feeds(self, given: Any) -> None:
@@ -231,17 +231,17 @@ class Line:
             return
         self._waits[what] = crossing
         if self.live:
-            thaw(crossing)
+            go_live(crossing)
         try:
             await answered(lane, crossing, perform, _sealed, telling(lane, self._revealed))
         finally:
             del self._waits[what]
 
 
-def thaw(crossing: Crossing) -> None:
+def go_live(crossing: Crossing) -> None:
     """Have a call performed that has not been answered yet."""
     if crossing.mode == "frozen":
-        crossing.thaw()
+        crossing.go_live()
 
 
 _open: dict[int, Line] = {}

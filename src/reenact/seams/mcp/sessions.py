@@ -240,7 +240,7 @@ class Dispatching:
         if crossing.mode == "live" and self._going is not None:
             self._going.announce()
         elif self.is_live:  # it has no answer to be kept, and a live server must hear it
-            lines.thaw(crossing)
+            lines.go_live(crossing)
         await answered(lane, crossing, perform, messages.sealed, messages.revealed)
         self.handshake.keep(method, params, opts)
 
@@ -264,7 +264,7 @@ class Dispatching:
             async with self._anyio.create_task_group() as group:
                 self._going = going = GoingLive(self, group, inbox, line)
                 if line is not None and line.live:
-                    lines.thaw(crossing)
+                    lines.go_live(crossing)
                 await answered(lane, crossing, going.begin, messages.nothing_sealed, messages.revealed)
                 self._opened = (lane.session, crossing.event)
                 self._inbox = inbox
@@ -334,7 +334,7 @@ class _Carrier:
             return await inbox.take()
         self._session.receiving = crossing
         if self._session.is_live:
-            lines.thaw(crossing)
+            lines.go_live(crossing)
         return await answered(lane, crossing, inbox.take, item_sealed, telling(lane, self._revealed))
 
     def _revealed(self, outcome: Value | Failure) -> Item:

@@ -46,7 +46,7 @@ class CancelledCalls:
         """Let the one that waits longest go on, of those that may; False: none may. (Gate locked.)"""
         for taped in self._waiting():
             if not self._why_not(taped):
-                taped.thaw()
+                taped.go_live()
                 return True
         return False
 

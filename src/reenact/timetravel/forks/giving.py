@@ -32,7 +32,7 @@ class GivenCall:
 
     answer = outcome
 
-    def thaw(self) -> None:
+    def go_live(self) -> None:
         """The change answers it, whatever is live."""
 
     def can_begin(self) -> None:

@@ -79,7 +79,7 @@ class Resources:
         """What was answered from the recording until now goes live: who waits for something from it waits for that."""
         self._live.add(number)
         for crossing in self._waiting.pop(number, []):
-            crossing.thaw()
+            crossing.go_live()
 
     # --- what is to be done ------------------------------------------------------------------------------------
 

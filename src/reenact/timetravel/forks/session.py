@@ -305,7 +305,7 @@ class ForkSession(StoppingSession):
         return event.outcome is None or (event.is_open and (self.plan.resume or self.plan.live != "none"))
 
     def _of_connection(self, lane: Lane, call: Call, found: Found) -> Crossing:
-        """A connection is as it was recorded until something goes live through it; then whoever keeps it thaws this."""
+        """A connection is as it was recorded until something goes live through it; then it goes live too."""
         event = found.answer
         if event is not None and (event.outcome is not None or is_incoming(call)):
             return self._answered(lane, call, event)
@@ -342,7 +342,7 @@ class ForkSession(StoppingSession):
         like = found.answer or found.place or Event(self.run.id, 0, lane.path, 0, None, call)
         return replace(like, number=-2 - self._top, outcome=None, delivery=None, answer=None)
 
-    def thawed(self, taped: TapedCall) -> OwnCall | Handing:
+    def live_instead(self, taped: TapedCall) -> OwnCall | Handing:
         """A call that was to be answered from the recording goes on after all, under the number that it has."""
         lane, call, event = taped.lane, taped.asked, taped.event
         own = OwnCall(self, lane, call, event, scope=taped.scope)

@@ -76,7 +76,7 @@ class TapedCall(FrozenCall):
         scope: Path of its inside; empty for a transport.
     """
 
-    __slots__ = ("_tag", "asked", "headed", "scope", "taped", "thawed")
+    __slots__ = ("_tag", "asked", "goes_live", "headed", "scope", "taped")
 
     def __init__(
         self, session: ForkSession, lane: Lane, recorded: Event, asked: Call, event: int, scope: str = ""
@@ -86,14 +86,14 @@ class TapedCall(FrozenCall):
         self.taped = session
         self.asked = asked
         self.scope = scope
-        self.thawed = False
+        self.goes_live = False
         self.headed = False
         self._tag: Tag | None = None
 
-    def answer(self) -> Thawing:
+    def answer(self) -> AnswerOrLive:
         """The value or exception in its turn, or the call itself, to be performed."""
         self._tag = event_tag(self.recorded.number, 0) if self.form in ("value", "failure") else never_tag()
-        return Thawing(self, self._tag, self._lane.owned)
+        return AnswerOrLive(self, self._tag, self._lane.owned)
 
     def can_begin(self) -> None:
         """What it was to begin can be begun later."""
@@ -104,15 +104,15 @@ class TapedCall(FrozenCall):
         """The number and the moment (microseconds) of what is handed over next, in the parent."""
         return self._came
 
-    def thaw(self) -> None:
+    def go_live(self) -> None:
         """It is performed after all."""
-        self.thawed = True
+        self.goes_live = True
         if self._tag is not None:
             self._session.gate.recall(self._tag)
 
     def performed(self) -> OwnCall | Handing:
         """The call as it goes on: performed by the fork, or with what a person has said of it."""
-        return self.taped.thawed(self)
+        return self.taped.live_instead(self)
 
     @property
     def lane(self) -> Lane:
@@ -156,7 +156,7 @@ class TapedCall(FrozenCall):
         self.taped.put(StreamEnded(self.event, self._moment(self.recorded.ended_us or self._came[1]), end))
 
 
-class Thawing:
+class AnswerOrLive:
     """A turn that hands over the recorded answer, unless the call is performed after all.
 
     Args:
@@ -174,7 +174,7 @@ class Thawing:
 
     def wait(self) -> Value | Failure | OwnCall:
         """Wait in a thread."""
-        if self.call.thawed:
+        if self.call.goes_live:
             return _waited(self.call.performed())
         if self._is_sudden:
             return self.call.outcome().wait()  # type: ignore[no-any-return]
@@ -198,7 +198,7 @@ class Thawing:
 
     def __await__(self) -> Generator[Any, Any, Value | Failure | OwnCall]:
         number = RECALLED
-        if not self.call.thawed:
+        if not self.call.goes_live:
             if self._is_sudden:
                 return (yield from self.call.outcome().__await__())  # type: ignore[no-any-return]
             number = yield from self._turn()
