@@ -76,10 +76,10 @@ CYCLES: frozenset[tuple[str, ...]] = frozenset(
         (
             "reenact.timetravel.forks.cancelled_calls",
             "reenact.timetravel.forks.giving",
+            "reenact.timetravel.forks.resources",
             "reenact.timetravel.forks.session",
             "reenact.timetravel.forks.stops",
             "reenact.timetravel.forks.taping",
-            "reenact.timetravel.forks.resources",
         ),
     }
 )

@@ -370,8 +370,8 @@ class _Pending:
                 if call is None or self._has_span(short(str(result["id"]))):
                     continue
                 name, arguments = str(call.get("name") or ""), opened(call.get("arguments"))
-                span_facts = (arguments, _values((), arguments))
-                same = next((each for each in (_call(name, said) for said in span_facts) if self._made.get(each)), "")
+                told = (arguments, _values((), arguments))
+                same = next((each for each in (_call(name, said) for said in told) if self._made.get(each)), "")
                 if same:
                     self._made[same] -= 1
                     continue

@@ -288,14 +288,14 @@ def _tool(item: Item, found: Gathered, remarks: list[str]) -> Item:
 
 def _result(found: Gathered) -> Json:
     """What a tool gave: data, where its text is an object or a list, or is said to be JSON."""
-    span_facts = _either(found, "tool_result", "output")
-    if isinstance(span_facts, str) and found.text("output_type") == "application/json":
+    told = _either(found, "tool_result", "output")
+    if isinstance(told, str) and found.text("output_type") == "application/json":
         try:
-            span_facts = json.loads(span_facts)
+            told = json.loads(span_facts)
         except (ValueError, RecursionError):
-            return span_facts
-        return "null" if span_facts is None else span_facts
-    return opened(span_facts)
+            return told
+        return "null" if told is None else span_facts
+    return opened(told)
 
 
 def _is_schema(value: Json) -> bool:

@@ -74,7 +74,7 @@ class _Told:
         self._began_us = began_us
         self._count = 0
 
-    def span_facts(self, rows: list[Row]) -> Iterator[Item]:
+    def told(self, rows: list[Row]) -> Iterator[Item]:
         """The spans of a trace by their time, parents before their children."""
         numbers: dict[str, int] = {}
         for span in _ordered(rows[0]):
