@@ -120,7 +120,7 @@ def test_who_asks_while_it_is_looked_for_is_not_waited_for() -> None:
     """Who asks holds the session's lock, and may come to want the gate's, which whoever looks holds."""
     recorded = record(lambda world: world.ask("first", delay=0.001))
     session = open_session(recorded.store.open(recorded.run.id), Options())
-    unseen = session.gate.unseen
+    unseen = session.gate.blocked_strands
     assert unseen is not None
     looking = threading.Thread(target=lambda: found.append(unseen.is_late(head, (), 0)), daemon=True)
     head = Delivery(0, event_tag(0, 0), 0, True)

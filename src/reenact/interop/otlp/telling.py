@@ -291,10 +291,10 @@ def _result(found: Gathered) -> Json:
     told = _either(found, "tool_result", "output")
     if isinstance(told, str) and found.text("output_type") == "application/json":
         try:
-            told = json.loads(span_facts)
+            told = json.loads(told)
         except (ValueError, RecursionError):
             return told
-        return "null" if told is None else span_facts
+        return "null" if told is None else told
     return opened(told)
 
 
