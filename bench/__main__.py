@@ -2,6 +2,7 @@
 
     python -m bench                      five rounds
     python -m bench --rounds 9 --full    more rounds, and the runs of 100,000 calls (long)
+    python -m bench --minutes 5          begin no round that would go on for longer (15, without --full)
     python -m bench --only frozen_http   one case and what it is compared with
     python -m bench --json results.json  keep every value
 
@@ -19,13 +20,14 @@ import platform
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
 from bench import peers
 from bench.goals import NAMES, SLOW, STATES, STEPS, cases, rows
-from bench.rounds import Case, Metrics, judge, schedule
+from bench.rounds import Case, Metrics, fits, judge, schedule
 from bench.states_table import render_states
 from bench.table import render
 
@@ -36,6 +38,7 @@ def main() -> int:
     """Measure and print; exit status 1 when a goal is not reached and ``--strict`` is given."""
     parser = argparse.ArgumentParser(prog="make bench", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--minutes", type=float, default=0.0, help="begin no round that would end after this")
     parser.add_argument("--full", action="store_true", help="also runs of 100,000 calls")
     parser.add_argument("--only", default="", help="names of cases, comma separated")
     parser.add_argument("--json", default="", help="file for every value of every round")
@@ -48,8 +51,10 @@ def main() -> int:
     states = [each for each in STATES if not wanted or each.case in wanted]
     chosen = [*cases(table), *(Case(each.case, STEPS, SLOW[each.case]) for each in states)]
     print(f"{date.today()}, {machine()};")
-    print(f"{options.rounds} rounds, every case once a round in a process of its own; medians, ratios inside a round\n")
-    results, missing = measure(chosen, options.rounds)
+    print("every case once a round in a process of its own; medians, ratios inside a round\n", flush=True)
+    limit_s = 60 * (options.minutes or (float("inf") if options.full else 15))
+    results, missing = measure(chosen, options.rounds, limit_s)
+    print(f"rounds: {1 + max((number for number, _ in results), default=-1)} of {options.rounds}\n")
     lines = [judge(row, results, missing) for row in table]
     if lines:
         print(render(lines, NAMES))
@@ -72,8 +77,10 @@ def machine() -> str:
     return f"{python}, SQLite {sqlite3.sqlite_version}, {os.cpu_count()} cores ({processor}), {platform.system()}"
 
 
-def measure(chosen: Sequence[Case], rounds: int) -> tuple[dict[tuple[int, str], Metrics], dict[str, str]]:
-    """Run the schedule; results by round and case, and why a case is missing."""
+def measure(
+    chosen: Sequence[Case], rounds: int, limit_s: float
+) -> tuple[dict[tuple[int, str], Metrics], dict[str, str]]:
+    """Run the schedule; results by round and case, and why a case is missing. Ctrl-C ends it with what there is."""
     results: dict[tuple[int, str], Metrics] = {}
     missing: dict[str, str] = {}
     server = subprocess.Popen([sys.executable, "-m", "bench.endpoint"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -81,26 +88,32 @@ def measure(chosen: Sequence[Case], rounds: int) -> tuple[dict[tuple[int, str], 
         assert server.stdout is not None
         address = f"http://127.0.0.1:{server.stdout.readline().strip()}"
         env = {**os.environ, "REENACT_BENCH_URL": address, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+        begun, current = time.monotonic(), 0
         for number, case in schedule(chosen, rounds, seed=1):
+            took = time.monotonic() - begun
+            if number != current and not fits(number, took, limit_s):
+                break
+            current = number
             if case.key in missing:
                 continue
-            say(f"round {number + 1}/{rounds}  {case.key}")
             answer = run_case(case, env)
+            spent = time.monotonic() - begun - took
+            say(f"{took / 60:5.1f} min  round {number + 1}/{rounds}  {case.key}: {spent:.1f} s")
             if "metrics" in answer:
                 results[number, case.key] = answer["metrics"]
             else:
                 missing[case.key] = str(answer["absent"])
+    except KeyboardInterrupt:
+        say("stopped; the table is of what was measured")
     finally:
         server.terminate()
         server.wait()
-    say("")
     return results, missing
 
 
 def say(text: str) -> None:
-    """Where it stands, on one line that is written over; nothing when nobody watches."""
-    if sys.stderr.isatty():
-        print(f"\r{text:60s}\r", end="", file=sys.stderr, flush=True)
+    """A line about each case that was measured."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def run_case(case: Case, env: Mapping[str, str]) -> dict[str, Metrics]:

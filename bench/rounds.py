@@ -45,6 +45,11 @@ def schedule(cases: Sequence[Case], rounds: int, seed: int) -> Iterator[tuple[in
             yield number, case
 
 
+def fits(done: int, took_s: float, limit_s: float) -> bool:
+    """Whether one more round is likely to end within the limit, by how long those before it took; the first always."""
+    return done == 0 or took_s * (done + 1) / done <= limit_s
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """Where a number stands: a metric of a case."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bench import peers
 from bench.goals import cases, rows
-from bench.rounds import Case, Figure, Row, judge, paired, schedule, spread
+from bench.rounds import Case, Figure, Row, fits, judge, paired, schedule, spread
 from bench.table import render
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,6 +35,11 @@ def test_each_round_has_every_case_once_and_the_same_seed_gives_the_same_order(
     for number in range(rounds):
         assert sorted(case.name for at, case in plan if at == number) == sorted(case.name for case in chosen)
     assert plan == list(schedule(chosen, rounds, seed))
+
+
+def test_a_round_begins_only_where_it_is_likely_to_end_in_time() -> None:
+    assert fits(0, 10_000, 1)
+    assert fits(2, 600, 900) and not fits(2, 601, 900)
 
 
 def test_slow_cases_sit_out_the_later_rounds() -> None:
