@@ -228,8 +228,8 @@ def test_a_run_that_was_killed_is_no_golden_that_must_stay_the_same(tmp_path: Pa
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
     assert "interrupted at 9" in killed.communicate(timeout=60)[1]
     refused = project.add("killed", status=3).stderr
-    assert "golden killed is not added" in refused and "its process was killed" in refused, refused
-    assert "  next: reenact replay " in refused
+    assert "golden killed is not added" in refused and "its process was ended from outside" in refused, refused
+    assert "  next: reenact golden add " in refused
     assert not list(tmp_path.glob("tests/**/*.reenact"))
     project.add("killed", "--expect", "calls(search) <= 3")
     project.mend(FIX)

@@ -85,7 +85,9 @@ def _told(events: list[Event]) -> tuple[tuple[int, ...], tuple[str, ...]]:
 
 
 def _answers(event: Event) -> bool:
-    """Whether a golden serves an answer for an event."""
+    """Whether a golden serves an answer for an event: one that was cut off has none."""
+    if event.outcome is None:
+        return False
     if is_model(event) or calls_a_tool(event.call):
         return True
     return event.kind in _ANSWERING and not is_plumbing(event.call)

@@ -36,6 +36,7 @@ class CellSession(GoldenSession):
     """
 
     mode = "experiment"
+    judges_cut = False
 
     first: Sequence[tuple[str, Answers]] = ()
     unfelt: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import Halt, UnreplayableRun
 from reenact.facts.keys import rules_of
-from reenact.facts.run import Run
+from reenact.facts.run import Run, Status
 from reenact.recording.opening import status_of
 from reenact.replaying import caller, guard
 from reenact.replaying.blocking import BLOCK
@@ -183,7 +183,7 @@ def _called(
         contacts = tuple(armed.refused)
         guard.disarm()
         session.close()
-        status, line = status_of(error)
+        status, line = (Status.RECORDING, "") if session.cut else status_of(error)
         run = kept.close(status, CLOCK.wall_us(), error=line, environment={**kept.run.environment, **session.kept()})
     if changes:
         return None
@@ -194,5 +194,6 @@ def _called(
         stale_at=session.stale_at,
         enforcement=ENFORCEMENT,
         run=run.id,
+        cut=session.cut,
     )
     return told, store.open(run)

@@ -52,6 +52,7 @@ class ProcessResult:
         unused: How many calls of the recording today's code has not made.
         unfelt: Flags that were to be set, and that the agent has not evaluated.
         exit_status: Of the process; negative for the signal that ended it.
+        cut: That it came to where the recording was cut off, see ``GoldenSession``; empty where it did not.
     """
 
     report: ForkReport
@@ -64,11 +65,12 @@ class ProcessResult:
     unfelt: tuple[str, ...] = ()
     stale_call: Mapping[str, Any] = field(default_factory=dict)
     exit_status: int = 0
+    cut: str = ""
 
     @property
     def stopped(self) -> bool:
-        """Whether the agent was stopped: a call without an answer, or contact with the world."""
-        return bool(self.stale_at) or self.report.exit_code in (STALE, REFUSED)
+        """Whether the agent was stopped: a call without an answer, contact with the world, or the recording's cut."""
+        return bool(self.stale_at or self.cut) or self.report.exit_code in (STALE, REFUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,4 +176,5 @@ def launch(
         unfelt=tuple(told.get("unfelt") or ()),
         exit_status=left.status,
         stale_call=told.get("stale_call") or {},
+        cut=told.get("cut") or "",
     )

@@ -59,6 +59,7 @@ class Outcome:
         samples: How often it has passed, and how often it was run, where it was run more than once.
         opinions: By how many opinions of models it was ``judged``, how many of these were ``kept`` and ``asked`` for,
             and how many are ``missing``; empty where no model judges.
+        cut: Whether it was judged up to the place where the recorded run was cut off.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Outcome:
     samples: tuple[int, ...] = ()
     opinions: Mapping[str, int] = field(default_factory=dict)
     renamed: int = 0
+    cut: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -111,7 +113,8 @@ class Outcome:
     @property
     def crossed(self) -> str:
         """How many boundaries the agent's own code crossed, for people."""
-        return f"{counted(self.boundaries, 'call')} replayed"
+        where = ", to where the recorded run was cut off" if self.cut else ""
+        return f"{counted(self.boundaries, 'call')} replayed{where}"
 
     def _used(self) -> str:
         told = [(count, _LATER.get(source, (f"{source} answer",))) for source, count in sorted(self.used.items())]

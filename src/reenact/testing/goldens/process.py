@@ -95,6 +95,10 @@ class GoldenProcess(ForkingProcess):
             self._handed.hand_over()
         super()._leave_result(report)
 
+    def _ended(self) -> tuple[Status, str]:
+        """A run that comes to where the recorded one was cut off has no more of an end than that one."""
+        return (Status.RECORDING, "") if self.session.cut else super()._ended()
+
     def _told(self, report: ForkReport) -> dict[str, Any]:
         session = self.session
         return {
@@ -105,6 +109,7 @@ class GoldenProcess(ForkingProcess):
                 "unused": len(session.unused()),
                 "stale_at": session.stale_at,
                 "stale_call": session.stale_call,
+                "cut": session.cut,
                 "saw": FRAME if FRAME.encode() in b64decode(str(session.stale_call.get("body", ""))) else "",
                 "enforcement": list(self.enforcement),
             },

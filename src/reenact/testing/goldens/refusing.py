@@ -82,17 +82,16 @@ def not_re_enacted(golden: Golden, run: Run, now: Outcome) -> UnreplayableRun:
 
 def not_the_same(golden: Golden, run: Run, now: Outcome) -> UnreplayableRun:
     """A golden that must stay the same and does not today could pass only by chance."""
+    again = f"reenact replay {tail(run.id)}"
     shown = _without_advice((now.differences or (now.message,))[0])
     cause = "the code has changed since the run was recorded, or depends on what no replay gives it again"
     if run.interrupted_at is not None:
-        cause = (
-            "its process was killed, and what it had done just then was never written: no code stops at the same "
-            "place; with --expect it is judged by what it did"
-        )
+        cause = "its process was ended from outside: it has no end to come to, and is judged by what is expected of it"
+        again = adding(golden, tail(run.id))
     return UnreplayableRun(
         f"golden {golden.name} is not added: nothing is expected of it, so it must stay the same; it does not\n{shown}",
         cause=cause,
-        next_command=f"reenact replay {tail(run.id)}",
+        next_command=again,
     )
 
 

@@ -322,6 +322,7 @@ def outcome_of(
         enforcement=told.enforcement,
         stale_at=told.stale_at,
         answers=told.report.answers,
+        cut=bool(told.cut),
         recorded=opened.recorded.id,
         opinions={} if told.stopped else found.opinions,
     )
@@ -348,7 +349,7 @@ def concluded(told: ProcessResult, verdicts: tuple[Verdict, ...], unjudged: str 
     failed = [str(each) for each in verdicts if not each.holds and not (unjudged and each.holds is None)]
     if unjudged or failed:
         stopped = report.message if report.divergence is not None else ""
-        return ("stale" if unjudged else "failed"), _lines(ended, stopped, unjudged, *failed)
+        return ("stale" if unjudged else "failed"), _lines(ended, stopped, unjudged, *failed, told.cut)
     if report.exit_code:
         return "failed", _lines(ended, report.message)
     return "passed", ""

@@ -73,7 +73,8 @@ def command(
     Each --expect is an expression over a run, as for `ls --where`, and must fail on REF: one that holds already is no
     test, and is refused. Each --holds is one that is true of REF, and must stay so; it goes alone or beside --expect.
     Recorded answers that none of them names are listed. Without either, and without --fixed, the golden must re-enact
-    without a difference, now too; a run that was killed does not.
+    without a difference, now too. A run whose process was ended from outside needs one, and is judged on what the code
+    has done when it comes to that place.
 
     Before the bundle takes its name it is re-enacted on the code that REF ran: the files as they are, or the commit of
     REF with what was not committed, in a git worktree. A golden that this code passes is refused, as where the fork of

@@ -1,0 +1,143 @@
+"""A run whose process was ended from outside is a golden up to that place, and goes on beyond it where models may."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reenact import open_store
+
+from .project import Project
+
+AGENT = """
+import os, sys, time
+from pathlib import Path
+import reenact
+
+CASE = sys.argv[1]
+
+@reenact.model
+def think(turn):
+    if turn == 2 and CASE == "within":
+        hang()
+    return {"search": turn} if turn < 4 else {"say": "done"}
+
+@reenact.tool(effect="read")
+def search(turn):
+    return []
+
+def hang():
+    Path("draft").write_text(str(os.getpid()))
+    os.rename("draft", CASE)
+    time.sleep(100)
+
+turn = 0
+while "search" in (step := think(turn)):
+    search(step["search"])
+    turn += 1
+    if turn == 2 and CASE == "between":
+        hang()
+print(step.get("say", "gave up"))
+"""
+
+
+CASES = {"within": 5, "between": 4}
+"""How many events each of the runs has: the last of the first is the call that it was ended in."""
+
+
+class Cut(Project):
+    """A project with a run that was ended in a call of a model, and one that was ended between two calls."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.write(AGENT)
+        self.runs = {case: self._ended_in(case, events) for case, events in CASES.items()}
+
+    def _ended_in(self, case: str, events: int) -> str:
+        """Record one and end it where it hangs; gives its id."""
+        recording = self.begin("record", "--", sys.executable, "agent.py", case)
+        _until(lambda: (self.folder / case).exists() and _events(self.folder) == events)
+        os.kill(int((self.folder / case).read_text()), signal.SIGTERM)
+        said = recording.communicate(timeout=60)[1]
+        assert f"interrupted at {events - 1}" in said, said
+        return str(json.loads(self.run("ls", "--json", "-n", "1").stdout)["run"])
+
+    def keep(self, case: str, *options: str, name: str = "", status: int = 0) -> str:
+        """``golden add``; gives what it says."""
+        return self.run(
+            "golden", "add", self.runs[case], "--as", name or case, "--force", *options, status=status
+        ).stderr
+
+
+@pytest.fixture(scope="module")
+def cut(tmp_path_factory: pytest.TempPathFactory) -> Cut:
+    """The project. Tests put the agent's code back as they found it."""
+    return Cut(tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was(cut: Cut) -> None:
+    cut.write(AGENT)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_it_had_done_by_then_is_judged(cut: Cut, case: str) -> None:
+    told = cut.keep(case, "--expect", "calls(search) <= 1", "--holds", "calls(think) >= 1")
+    assert "fails on today's code, as it should until you fix it: calls(search) = 2, expected <= 1" in told
+    assert f"({CASES[case]} calls replayed, to where the recorded run was cut off)" in told
+    assert "not proven" not in told and "(event 4)" not in told, "the call that was cut off has no answer to name"
+    found = cut.outcome(case, status=1)
+    assert found["cut"] and [each["holds"] for each in found["judged"]] == [False, True]
+    assert f"the recorded run was cut off {'in' if case == 'within' else 'before'} think at " in found["message"]
+    cut.write(AGENT.replace("while ", "while turn < 1 and "))
+    assert (cut.outcome(case)["status"], cut.outcome(case)["cut"]) == ("passed", False)
+
+
+def test_what_holds_up_to_there_passes_and_says_how_far(cut: Cut) -> None:
+    assert "passes on today's code: 5 calls replayed, to where the recorded run was cut off" in cut.keep(
+        "within", "--holds", "calls(search) <= 2"
+    )
+    assert "to where the recorded run was cut off" in cut.run("golden", "run", "within").stdout
+    assert cut.run("golden", "drift", "within").stdout.startswith("fresh")
+
+
+def test_its_end_is_what_models_are_asked_for(cut: Cut) -> None:
+    cut.keep("within", "--expect", "status == 'ok'", "--expect", "answer == 'done'")
+    found = cut.outcome("within", status=1)
+    assert found["judged"][0]["seen"] == "status = 'interrupted', expected == 'ok'"
+    assert "next: reenact golden run within --mode missing" in found["message"]
+    cut.write(AGENT.replace("        hang()\n    return", "        return {'say': 'done'}\n    return"))
+    assert cut.outcome("within", status=1)["cut"], "no model is asked for that unless it is said"
+    assert cut.outcome("within", "--mode", "missing")["used"] == {"live": 1}
+    found = cut.outcome("within")
+    assert (found["status"], found["used"], found["cut"]) == ("passed", {"overlay": 1}, False)
+
+
+def test_without_expectations_it_is_refused_by_what_would_help(cut: Cut) -> None:
+    told = cut.keep("within", name="same", status=3)
+    assert "its process was ended from outside: it has no end to come to" in told
+    assert f"next: reenact golden add {cut.runs['within'][-8:]} --as same --expect EXPR" in told
+    assert not (cut.folder / "tests" / "goldens" / "same.reenact").exists()
+
+
+def _events(folder: Path) -> int:
+    """How many events of the newest run are in the store."""
+    if not (folder / ".reenact").exists():
+        return 0
+    with open_store(str(folder / ".reenact")) as store:
+        newest = next(iter(store.runs()), None)
+        return sum(1 for _ in store.events(newest)) if newest is not None else 0
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end, "it never comes to that"
+        time.sleep(0.02)
