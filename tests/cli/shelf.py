@@ -30,7 +30,7 @@ from reenact.facts.record import (
     SegmentArrived,
     StreamEnded,
 )
-from reenact.facts.run import Run
+from reenact.facts.run import TRIES, Run
 from reenact.store.references import find_event
 
 FAILED = ("failed", "timeout", "interrupted")
@@ -234,7 +234,7 @@ class Shelf:
         if ref == "@":
             found = runs[:1]
         elif ref == "@failed":
-            found = [run for run in runs if run.status.value in FAILED][:1]
+            found = [run for run in runs if run.status.value in FAILED and run.relation not in TRIES][:1]
         else:
             found = [run for run in runs if run.id.startswith(ref) or tail(run.id).startswith(ref)]
         if len(found) != 1:

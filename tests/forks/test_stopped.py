@@ -144,15 +144,17 @@ def test_one_that_was_stopped_is_no_golden(forks: Forks) -> None:
     assert "is a fork that was stopped: it has no end" in said
 
 
-def test_one_that_was_stopped_does_not_take_the_place_of_the_incident(forks: Forks) -> None:
-    """``@failed`` is what the agent did, whatever was tried with it since and refused."""
-    forks.record(EXITS, status=0)
-    forks.fork(0, "--result", "0=3", "--live", "none")
-    failed = forks.runs()[0]["run"]
+def test_what_was_tried_does_not_take_the_place_of_the_incident(forks: Forks) -> None:
+    """``@failed`` is what the agent did, whatever was tried with it since, and however that has ended."""
+    forks.record(EXITS.replace("return 0", "return 3"), status=3)
+    incident = forks.parent
+    forks.fork(0, "--result", "0=4", "--live", "none")
+    forks.desk.run("replay", "@failed", "--save")
     forks.record(LONE)
     forks.fork(0, "--result", "0=5", status=5)
-    assert forks.runs()[0]["status"] == "failed"
-    assert json.loads(forks.desk.run("show", "@failed", "--json").stdout.splitlines()[0])["run"] == failed
+    failed = json.loads(forks.desk.run("ls", "--failed", "--json").stdout.splitlines()[0])["run"]
+    assert failed != incident, "a try has failed since"
+    assert json.loads(forks.desk.run("show", "@failed", "--json").stdout.splitlines()[0])["run"] == incident
 
 
 def test_a_fork_whose_program_fails_says_so(forks: Forks) -> None:

@@ -16,6 +16,9 @@ RESEND = "resend"
 INNER = frozenset({"child", "attempt"})
 """Relations of runs that ``@`` does not mean: those inside another, and attempts at continuing one."""
 
+TRIES = frozenset({"fork", "resume", "replay", RESEND})
+"""Relations of runs that try something with a recorded one: ``@failed`` does not mean them."""
+
 _CHILD = "child"
 
 RAISED_AT = "raised_at"

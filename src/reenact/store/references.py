@@ -17,17 +17,15 @@ from reenact.errors import EventNotFound, RunNotFound, UsageError
 from reenact.facts.ids import ALPHABET, TAIL_LENGTH, TIME_LENGTH, tail
 from reenact.facts.late import late
 from reenact.facts.phrases import counted
-from reenact.facts.run import INNER, Run
+from reenact.facts.run import INNER, TRIES, Run
 
 if TYPE_CHECKING:
     from reenact.abc.store import Recording
     from reenact.facts.event import Event
     from reenact.facts.model_names import events_called, shown_name
-    from reenact.facts.stopped import was_stopped
 else:
     events_called = late("reenact.facts.model_names", "events_called")
     shown_name = late("reenact.facts.model_names", "shown_name")
-    was_stopped = late("reenact.facts.stopped", "was_stopped")
 
 _BACK = re.compile(r"@(?:~([0-9]{1,9}))?")
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -37,15 +35,15 @@ _LISTED = 8
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The last run, or one so many before it; ``failed`` counts failed runs only, and no forks that were stopped: those
-    are no failure of the agent's, and a fork that is refused would take the place of the incident."""
+    """The last run, or one so many before it; ``failed`` counts failed runs only, and of these what was
+    recorded: a fork or replay that fails would take the place of the incident."""
 
     back: int = 0
     failed: bool = False
 
     def counts(self, run: Run) -> bool:
         """Whether ``run``, which stands by itself and has failed where that is asked, is one of those."""
-        return run.relation not in INNER and not (self.failed and was_stopped(run))
+        return run.relation not in INNER and not (self.failed and run.relation in TRIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +191,7 @@ def refuse_run(ref: str, candidates: Iterable[str] = (), there: int = 0) -> NoRe
     if not found:
         cause = "it was deleted, it is in another store, or the reference has a typing mistake"
         if ref == "@failed":
-            cause = "no run failed"
+            cause = "no recorded run failed; forks and replays are not counted"
         elif ref.startswith("@"):
             cause = f"@ counts {counted(there, 'run')} here; child runs and attempts to resume one are not counted"
         raise RunNotFound(

@@ -18,8 +18,8 @@ from reenact.interfaces.cli.table import BY_NAME, COMMANDS, Entry
 
 _ABOUT = """Record one run of any Python agent byte for byte, and replay it offline and exactly.
 
-A run is named by a prefix of its id (7f3c), @ (the last), @~2 (two before), @failed (the last failed). An event is
-RUN:12 or RUN:search_docs#2, a field RUN:12.response.body, a stretch RUN:4..9.
+A run is named by a prefix of its id (7f3c), @ (the last), @~2 (two before), @failed (the last that failed). An event
+is RUN:12 or RUN:search_docs#2, a field RUN:12.response.body, a stretch RUN:4..9.
 
 Exit codes: 0 same or fine, 1 different, 2 usage, 3 not replayable, 4 store damaged, 5 contact with the world
 refused."""
