@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -14,6 +17,7 @@ import reenact
 from reenact.recording import readings
 from reenact.testing import ScriptedProvider
 from reenact.testing.provider import Rule, Script
+from reenact.triage.seen import features_in
 
 
 @pytest.fixture
@@ -105,3 +109,53 @@ def test_child_runs_side_by_side_have_the_tokens_of_their_own_calls(client: open
     found = children["asks 0"], children["asks 2"]
     assert [(each.models, each.events) for each in found] == [(0, 0), (2, 2)]
     assert [bool(each.tokens_in) for each in found] == [False, True]
+
+
+@pytest.mark.parametrize("ends", ["refused", "timeout"])
+def test_a_model_call_without_a_response_is_a_model_call(ends: str) -> None:
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        if ends == "timeout":
+            deaf.listen()
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}/v1"
+        name = f"memory:no-response-{ends}"
+        with pytest.raises(openai.APIConnectionError), reenact.record(agent="a", store=name):
+            with openai.OpenAI(base_url=url, api_key="k", timeout=0.2, max_retries=0) as client:
+                ask(client)
+    assert totals(name).models == 1
+    with reenact.open_store(name) as opened:
+        (event,) = (event for event in opened.events("@") if event.kind == "http")
+        reading = event.attributes["reading"]
+        assert reading["model_asked"] == "m" and "partial" not in reading, "nothing of a response is cut off"
+        run = opened.run("@")
+        assert features_in(opened, run).tool == "a model call"
+
+
+def test_a_model_call_that_waits_is_one_before_its_response(tmp_path: Path) -> None:
+    name = f"sqlite:///{tmp_path}/runs.db"  # read by another connection, as after a kill
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen()
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}/v1"
+
+        def agent() -> None:
+            with openai.OpenAI(base_url=url, api_key="k", timeout=30, max_retries=0) as client:
+                with suppress(openai.APIConnectionError), reenact.record(agent="a", store=name):
+                    ask(client)
+
+        waiting = threading.Thread(target=agent)
+        waiting.start()
+        try:
+            connection, _ = deaf.accept()
+            end = time.monotonic() + 20
+            asked = None
+            while asked is None and time.monotonic() < end:
+                with suppress(reenact.ReenactError), reenact.open_store(name) as opened:
+                    (event,) = (event for event in opened.events("@") if event.kind == "http")
+                    asked = event.attributes.get("reading")
+                    models = opened.open("@").totals().models if asked else 0
+            assert asked is not None and asked["model_asked"] == "m" and models == 1
+        finally:
+            connection.close()
+            waiting.join()
+    assert totals(name).models == 1

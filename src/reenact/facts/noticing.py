@@ -146,7 +146,7 @@ class Noticing:
         return Features(
             error=kind,
             template=message,
-            tool=part.failing,
+            tool="a model call" if part.failing in part.endpoints else part.failing,
             steps=_last(steps) if steps else _last(_plain(part.calls, part.endpoints)),
             asked=some(part.asked),
             answered=some(part.answered),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import collections
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +37,9 @@ else:
 
 LARGEST = 4 << 20
 """Answers above this many bytes are read when somebody looks at them."""
+WAITED = 12
+"""Idle rounds of the writer (20 ms each) from which on a call that waits is noted by what it asks: a program that is
+killed then leaves a model call."""
 
 
 @dataclass(slots=True)
@@ -46,6 +49,7 @@ class _Exchange:
     head: Mapping[str, Json] | None = None
     parts: list[bytes] = field(default_factory=list)
     size: int = 0
+    rounds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ class Readings:
 
     def _answered(self, record: StreamEnded | CallSettled) -> None:
         exchange = self._open.pop(record.event, None)
-        if exchange is not None and exchange.head is not None:
+        if exchange is not None:  # one without a response (refused, out of time) is known by what it asks
             self._done.append((record.event, exchange))
 
     def _lane(self, record: LaneOpened) -> None:
@@ -130,7 +134,7 @@ class Readings:
                 found = self._ended(waiting.run) if isinstance(waiting, RunClosed) else self._read(*waiting)
                 if found is not None:
                     return [found]
-            return []
+            return [noted for event, exchange in tuple(self._open.items()) for noted in _waiting(event, exchange)]
 
     def _read(self, event: int, exchange: _Exchange) -> Noted | None:
         call = exchange.call
@@ -166,6 +170,14 @@ _SEEN_BY: Final[Mapping[type, Callable[[Readings, Any], None]]] = {
     RunClosed: Readings._run,
 }
 """What looks at each sort of record; in any other one there is nothing to see."""
+
+
+def _waiting(event: int, exchange: _Exchange) -> Iterator[Noted]:
+    """What a call asks whose response has not come for long, told once."""
+    if exchange.head is None:
+        exchange.rounds += 1
+        if exchange.rounds == WAITED and (reading := read(exchange.call.head, exchange.call.body, {}, b"")) is not None:
+            yield Noted(event, "reading", reading.to_json(brief=True))
 
 
 def _recognised(call: Call) -> bool:

@@ -140,7 +140,8 @@ def _rows(answer: object) -> str:
 def _model_text(recording: Recording, event: Event, width: int) -> str:
     decision = decision_of(event)
     if decision is None:
-        return preview.clip(outcome_text(recording, event), width)
+        lead = "-> " if event.outcome is None else ""
+        return preview.clip(lead + outcome_text(recording, event), width)
     chosen = [f"{key}={preview.brief(value, 20)}" for key, value in parameters(event).items() if key == "temperature"]
     head = " ".join([*chosen, "->", ""])
     room = max(width - len(head), 0)

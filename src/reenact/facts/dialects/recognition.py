@@ -97,7 +97,8 @@ def read(
 
     Args:
         head, body: The request.
-        response_head: Head of the response (``facts.call.Stream.head``): status, headers, framing.
+        response_head: Head of the response (``facts.call.Stream.head``): status, headers, framing; empty where none
+            came, and then nothing of it is cut off.
         response: Its bytes as recorded (all segments joined, or the segments), before content decoding.
 
     Returns:
@@ -179,6 +180,8 @@ def _answered(dialect: Dialect, head: Mapping[str, Json], data: bytes) -> tuple[
     status = head.get("status") or 0
     kind = header(head, "content-type")
     streamed = kind.lower().startswith("text/event-stream")
+    if not head and not data:
+        return Answered(), False, False
     try:
         body = _response_body(head, data)
         framing = framing_of(kind, body)
