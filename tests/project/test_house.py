@@ -158,6 +158,15 @@ def test_only_declared_dependencies_are_needed_and_no_sdk_is_ever_imported_by_lo
     assert foreign == []
 
 
+def test_no_module_defines_its_classes_by_dataclasses() -> None:
+    found = []
+    for path in MODULES:
+        for node in at_import_time(tree_of(path)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            found += [f"{name_of(path)}: take reenact.facts.lazy_dataclass" for name in names if name == "dataclasses"]
+    assert found == []
+
+
 def at_import_time(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
     """Imports that run when the module is loaded: not those in functions, nor those for type checkers."""
     for node in ast.iter_child_nodes(tree):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,38 @@ def test_frozen_calls_are_unheard(tmp_path: Path) -> None:
         session.close()
     assert replayed == recorded and session.tally.matched == 80
     assert HEARD == []
+
+
+PROGRAM = """
+import sys
+import reenact
+
+def hook(event, args):
+    if event in ("compile", "exec"):
+        heard.append(str(args[0]))
+
+@reenact.tool(effect="read")
+def look_up(order):
+    return {"order": order}
+
+heard, step = [], reenact.step
+sys.addaudithook(hook)
+with step("first", {"a": 1}):
+    look_up(1)
+print(len(heard))
+print(*heard, sep="\\n", file=sys.stderr)
+"""
+
+
+def test_nothing_is_compiled_for_the_first_call_of_a_program(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(PROGRAM, encoding="utf-8")
+    command = [sys.executable, "-m", "reenact", "record", "--", sys.executable, "agent.py"]
+    recorded = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert recorded.stdout == "0\n", recorded.stderr
+    replayed = subprocess.run(
+        [sys.executable, "-m", "reenact", "replay", "@"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert replayed.returncode == 0, replayed.stderr
 
 
 def test_reading_an_order_is_unheard() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 
 from reenact.errors import BlobMissing
 from reenact.facts.call import Stream
-from reenact.facts.changed import changed
 from reenact.facts.day_limit import Kept, over_limit
 from reenact.facts.record import Noted
 from reenact.facts.run import Run, Status
@@ -77,7 +77,7 @@ def test_what_another_run_has_stays_and_what_comes_again_is_there_again(store: S
 def test_what_is_needed_is_not_thinned(store: SqliteStore, needed: str) -> None:
     run = kept(store, noise(9000))
     if needed == "failed":
-        run = store.conclude(changed(run, status=Status.FAILED))
+        run = store.conclude(replace(run, status=Status.FAILED))
     elif needed == "forked":
         child = new_run(parent=run.id, relation="fork")
         store.begin(child).close()

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from reenact.facts.lazy_dataclass import dataclass
 
 LEVEL: Final = 0.05
 """Corrected p-value below which an association is reported."""

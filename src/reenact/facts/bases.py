@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from reenact.facts.lazy_dataclass import dataclass
 
 _SCHEMES = ("http", "https")
 

@@ -7,10 +7,10 @@ downwards from the last one that an event could have: no event has it, and who d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass
 
 NOTE: Final = "before."
 """What the name of such a note begins with; a number follows."""

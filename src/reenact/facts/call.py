@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
+
+from reenact.facts.lazy_dataclass import dataclass, field
 
 Json = Any
 """JSON-able data: None, bool, int, float, str, list and dict with string keys."""

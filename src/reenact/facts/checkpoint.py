@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

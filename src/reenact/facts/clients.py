@@ -7,7 +7,8 @@ written down here. The table only knows the ways.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from reenact.facts.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run, Status
 from reenact.facts.thinned import why_thinned
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass
 
 Step = str | int
 _ALIGNED = 1500

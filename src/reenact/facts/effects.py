@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.facts.keys import canonical
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.plumbing import is_plumbing
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ import collections
 import json.encoder as _json
 import marshal
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -25,6 +24,7 @@ from reenact.facts.copies import RECORD, SCALAR, TUPLE, forget, shape_with
 from reenact.facts.interruptions import let_through
 from reenact.facts.jsontext import writer
 from reenact.facts.large import LARGE
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.scalars import INTEGER_LIMIT, WRITE, write_float, write_integer, write_text
 from reenact.facts.shapes import (
     Shape,

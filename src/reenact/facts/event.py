@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from reenact.facts.call import Fidelity, Stream
+from reenact.facts.lazy_dataclass import dataclass, field
 
 if TYPE_CHECKING:
     from reenact.facts.call import Call, Json, Outcome

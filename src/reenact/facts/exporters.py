@@ -6,8 +6,9 @@ What a program reads is never in it: prompts, flags, price lists, version checks
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from reenact.facts.lazy_dataclass import dataclass
 
 LIST: Final = 1
 """Version of the list: a run keeps it, and rows that came later do not hold for it."""

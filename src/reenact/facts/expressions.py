@@ -19,7 +19,6 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
 
@@ -27,6 +26,7 @@ from reenact.errors import UsageError
 from reenact.facts.asserting import ASSERTIONS, objection
 from reenact.facts.call import Json
 from reenact.facts.evaluation import ARITHMETIC, FUNCTIONS, Evaluation, Scope, bare, fault, truth_of
+from reenact.facts.lazy_dataclass import dataclass, field
 
 MAX_TEXT = 2_000
 """Longest expression, in characters."""

@@ -6,11 +6,11 @@ Only values and the verdict over them; ``triage`` makes them from a run's own ev
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass
 
 UNDECORATED: Final = "undecorated_tools"
 """The item of the tools that a model used and that run again in each replay."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
 from reenact.facts.call import Call, Json, Kind
 from reenact.facts.exporters import CATALOGUE, LIST, NAMES, Endpoint, Success
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.telemetry import has_form
 
 MARK: Final = "plumbing"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reenact.errors import UsageError
 from reenact.facts.late import late
+from reenact.facts.lazy_dataclass import dataclass, field
 
 if TYPE_CHECKING:
     from reenact.facts.plumbing import ruled

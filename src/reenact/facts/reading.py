@@ -6,10 +6,10 @@ A reading is derived from the recorded bytes, which stay the truth; it can be ma
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field, fields
 
 _LARGE = ("system", "messages", "tools")
 

@@ -7,10 +7,10 @@ monotonic clock since the run began.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reenact.facts.call import Fidelity, Stream
+from reenact.facts.lazy_dataclass import dataclass, field
 
 if TYPE_CHECKING:
     from reenact.facts.call import Call, End, Json, Outcome

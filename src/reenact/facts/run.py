@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
 from reenact.facts import late_binding
 from reenact.facts.call import Fidelity, Json
+from reenact.facts.lazy_dataclass import dataclass, field
 
 RESEND = "resend"
 """``Run.relation`` of a model call that was sent again, and the key in ``environment`` of what its run says of that."""

@@ -8,12 +8,12 @@ Layers are laid over each other, the last one wins: the default, ``[tool.reenact
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.late import late
+from reenact.facts.lazy_dataclass import dataclass, fields
 from reenact.facts.policy import (
     LARGEST_VALUE_MB,
     OTEL_CONTENTS,

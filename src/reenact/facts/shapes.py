@@ -12,10 +12,10 @@ import types
 import weakref
 from abc import ABCMeta
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from reenact.facts.interruptions import let_through
+from reenact.facts.lazy_dataclass import dataclass
 
 _MODULE = type.__dict__["__module__"]
 _QUALNAME = type.__dict__["__qualname__"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, replace
 
 NOTE: Final = "printed inside calls"
 """Name of the note on the run."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 from urllib.parse import urlsplit
 
 from reenact.facts.call import Call, Json
 from reenact.facts.conventions import is_traceparent
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.plumbing import is_plumbing
 
 HEADER: Final = "traceparent"

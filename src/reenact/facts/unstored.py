@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Final, Generic, TypeVar
 
 from reenact.facts.call import Call, Effect, Failure, Fidelity, Kind, Outcome, Value, calls_a_tool
+from reenact.facts.lazy_dataclass import dataclass, replace
 
 ITEMS: Final[Mapping[Kind, str]] = {
     Kind.TOOL: "tool_calls",

@@ -11,12 +11,12 @@ import gzip
 import re
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from reenact.facts.compression import Decoder, undo
+from reenact.facts.lazy_dataclass import replace
 from reenact.interop.exchanges import Exchange, Headers, header
 from reenact.interop.refusing import refused
 

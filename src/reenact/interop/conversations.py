@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from reenact.errors import UsageError
 from reenact.facts.imported import MADE_UP, PAIRED
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.interop.assembling import exchange
 from reenact.interop.documents import lines
 from reenact.interop.exchanges import Exchange, Found

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from hashlib import blake2b
 from typing import Final
 
 from reenact.facts.compression import undo
+from reenact.facts.lazy_dataclass import dataclass, field, fields
 
 _LARGEST: Final = 64 << 20
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from reenact.abc.store import Recording
@@ -12,6 +11,7 @@ from reenact.facts.call import EndKind, Failure, Fidelity, Json, Kind, Outcome, 
 from reenact.facts.event import Event
 from reenact.facts.framing import unframed
 from reenact.facts.imported import is_imported, times_known
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.interop.exchanges import Exchange, Headers
 from reenact.replaying.ambient import clock_of
 

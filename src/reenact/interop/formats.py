@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ from typing import Final
 from reenact.abc.store import Recording
 from reenact.errors import InteropError, UsageError
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.policy import Policy
 from reenact.interop import archive_writing, cassette_writing, plain
 from reenact.interop.documents import contents

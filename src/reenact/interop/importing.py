@@ -7,7 +7,6 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
@@ -20,6 +19,7 @@ from reenact.facts.dialects import stateless_model_request
 from reenact.facts.ids import make_run_id
 from reenact.facts.imported import IMPORT, NOTE, ORDER, is_imported
 from reenact.facts.known import Known, same_values
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
     CallIssued,

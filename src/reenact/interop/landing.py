@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from reenact.abc.sources import Clock, Entropy
@@ -18,7 +17,7 @@ from reenact.facts.call import Call, Effect, ErrorFact, Failure, Json, Kind, Out
 from reenact.facts.ids import make_run_id
 from reenact.facts.imported import IMPORT, NOTE, ORDER
 from reenact.facts.known import Known, same_values
-from reenact.facts.making import maker
+from reenact.facts.lazy_dataclass import dataclass, maker, replace
 from reenact.facts.policy import Policy
 from reenact.facts.reading import briefly
 from reenact.facts.record import (

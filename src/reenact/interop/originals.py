@@ -6,11 +6,11 @@ import hashlib
 import io
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from reenact.facts.compression import undo
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.interop.refusing import refused
 
 LARGEST_HELD: Final = 64 << 20

@@ -11,11 +11,11 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final, Protocol, runtime_checkable
 
 from reenact.errors import InteropError, ReenactError, UsageError
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.interop import archives, cassettes, conversations, plain
 from reenact.interop.documents import LARGEST
 from reenact.interop.exchanges import Found

@@ -7,12 +7,11 @@ parent, its times, its error, and for each of its parts how much of the wire was
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from reenact.facts.call import Json
-from reenact.facts.making import changer
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.reading import Reading
 from reenact.facts.traced import Grade
 
@@ -73,10 +72,6 @@ class Item:
     rest: Mapping[str, Json] = field(default_factory=dict)
     merged: tuple[str, ...] = ()
     chunks: tuple[Json, ...] | None = None
-
-
-item_with = changer(Item)
-"""An item in which some things are different."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -16,6 +15,7 @@ from reenact.facts.compression import undo
 from reenact.facts.framing import header
 from reenact.facts.growing import Grown, is_grown
 from reenact.facts.large import is_large, is_withheld
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.serving import is_exchange
 from reenact.facts.spans import Exhausted
 from reenact.facts.weaving import Woven

@@ -6,14 +6,13 @@ The gate goes by this table. A field that is not in it is nowhere stored as it c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from reenact.facts.call import Call, End, ErrorFact, Failure, Fidelity, Json, Stream, Value
-from reenact.facts.changed import changed, changed_entry
 from reenact.facts.credentials import constant
 from reenact.facts.interruptions import let_through
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery, Tag
 from reenact.facts.record import (
     AmbientRead,
@@ -154,8 +153,6 @@ FIELDS: Final[Mapping[type, Mapping[str, Way]]] = {
 WITHHELD: Final = constant("w").decode()
 """What is left of a name that could not be cleaned: the same in a recording and its replay."""
 
-_CHANGERS: Final[Mapping[type, Callable[..., Any]]] = {Run: changed, Entry: changed_entry}
-
 
 def labels(eraser: Eraser, found: Mapping[str, str]) -> dict[str, str]:
     """Free labels: a value by its name and its shape, a name by its shape."""
@@ -228,7 +225,7 @@ def cleaned(record: T, eraser: Eraser, by_hand: Mapping[str, Callable[[Any], Any
 
 
 def _with(record: T, different: dict[str, Any]) -> T:
-    change: Callable[..., T] = _CHANGERS.get(type(record), replace)
+    change: Callable[..., T] = replace
     return change(record, **different)
 
 

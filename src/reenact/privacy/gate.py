@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,6 +20,7 @@ from reenact.facts.credentials import RULES, Sort, constant
 from reenact.facts.growing import mark_in
 from reenact.facts.interruptions import let_through
 from reenact.facts.known import NONE, RULE, Known
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
     AmbientRead,

@@ -17,9 +17,9 @@ from weakref import WeakValueDictionary
 from reenact.abc.sources import ENTROPY
 from reenact.abc.store import Store
 from reenact.errors import ReenactError
-from reenact.facts.changed import changed
 from reenact.facts.credentials import SHORTEST, Sort, constant
 from reenact.facts.guessing import is_sought
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import Noted
 from reenact.facts.removed import NOTHING, REMOVED, Listed, entry, is_token, listed, noted, runs, tokens
 from reenact.facts.run import Run
@@ -159,7 +159,7 @@ class Removed:
 
     def kept_with(self, run: Run) -> Run:
         """A run as it ends, with the list of what was removed in it."""
-        return changed(run, capture={**run.capture, REMOVED: self.listed.to_json()}) if self._entries else run
+        return replace(run, capture={**run.capture, REMOVED: self.listed.to_json()}) if self._entries else run
 
     @property
     def listed(self) -> Listed:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from reenact.facts.call import Fidelity, Json
 from reenact.facts.compression import Decoder
 from reenact.facts.framing import Unframer, header
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import HeadArrived, Record, SegmentArrived
 from reenact.facts.views import HEAD, is_media
 from reenact.privacy.erasing import Eraser

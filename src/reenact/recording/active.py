@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass, fields
 from typing import Any
 
 from reenact.errors import StoreError, UsageError
 from reenact.facts import late_binding
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, fields
 from reenact.facts.run import Run
 from reenact.seams import lanes, logs
 from reenact.seams.steps import note
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class ActiveRun(Run):
     """The run being recorded (or replayed) here."""
+
+    __repr__ = Run.__repr__
 
     def note(self, key: str, value: Json) -> None:
         """Keep evidence on the current event; see ``reenact.note``."""

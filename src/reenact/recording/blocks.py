@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import replace
 from typing import Any
 
 from reenact.abc.sources import CLOCK, ENTROPY
@@ -18,6 +17,7 @@ from reenact.abc.store import Store
 from reenact.errors import Halt, UsageError
 from reenact.facts.call import RETURN, Call, Effect, Failure, Kind, Value
 from reenact.facts.interruptions import by_signal_handler, let_through
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunClosed, RunOpened
 from reenact.facts.run import Run, Status

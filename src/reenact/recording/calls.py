@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from reenact.facts.call import Call, Effect, End, Failure, Json, Kind, Value, calls_a_tool, is_transport
 from reenact.facts.effects import UNMADE
 from reenact.facts.interruptions import INTERRUPTED, signal_behind
-from reenact.facts.making import maker
+from reenact.facts.lazy_dataclass import maker
 from reenact.facts.order import event_tag
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.record import CallSettled, HeadArrived, Noted, Record, SegmentArrived, StreamEnded

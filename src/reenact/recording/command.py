@@ -7,7 +7,6 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.errors import ReenactError, RunNotFound
 from reenact.facts.ids import make_run_id, tail
 from reenact.facts.late import late
+from reenact.facts.lazy_dataclass import asdict, dataclass, replace
 from reenact.facts.policy import Policy
 from reenact.facts.run import Status
 from reenact.recording.git import Git

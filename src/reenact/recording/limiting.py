@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import Any, cast
 
 from reenact.facts.call import Fidelity, Value
 from reenact.facts.large import Withheld, is_large, is_withheld
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import CallSettled, Record, SegmentArrived
 
 MB = 1_000_000

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from reenact.abc.redaction import Redactor
@@ -14,9 +13,9 @@ from reenact.abc.sources import ENTROPY, Clock, Entropy
 from reenact.abc.store import Store
 from reenact.errors import Halt, ReenactError
 from reenact.facts.call import Json
-from reenact.facts.changed import changed
 from reenact.facts.error_line import error_line
 from reenact.facts.ids import make_run_id
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.plumbing import MARK, captured
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunOpened
@@ -139,7 +138,7 @@ class Opened:
         self._store = store
         self._release = release or _nothing
         self._clock = clock
-        run = changed(
+        run = replace(
             run,
             capture={
                 "order": policy.order,
@@ -188,7 +187,7 @@ class Opened:
             idle: Whether its program did not begin: it is not kept then, unless anything happened in it.
             **changes: What else is known now.
         """
-        run = self.session.close(changed(self.run, status=status, ended_us=ended_us, **changes))
+        run = self.session.close(replace(self.run, status=status, ended_us=ended_us, **changes))
         with suppress(ReenactError):  # then it is kept
             if idle and not run.totals.events:
                 self._store.discard(run.id)

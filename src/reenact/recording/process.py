@@ -8,13 +8,13 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from importlib.machinery import BuiltinImporter
 from pathlib import Path
 from typing import Any
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.ids import make_run_id
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry
 from reenact.recording import policies

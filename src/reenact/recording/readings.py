@@ -9,11 +9,11 @@ from __future__ import annotations
 import collections
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from reenact.facts.call import Call, Json, Kind
 from reenact.facts.late import late
+from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.record import (
     CallIssued,
     CallSettled,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
 from reenact.facts.call import Json
 from reenact.facts.interruptions import let_through
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.facts.serving import RELATION, REQUEST, credentials_of, failure_of, traceparent_of

@@ -12,7 +12,6 @@ import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -23,13 +22,12 @@ from reenact.abc.store import Log
 from reenact.errors import StoreError
 from reenact.facts.before import NOTE, PHASE, Before, place_of_content
 from reenact.facts.call import Call, Failure, Json, Kind, Value, calls_a_tool
-from reenact.facts.changed import changed
 from reenact.facts.effects import Identities, acts, root_of
 from reenact.facts.event import NODE
 from reenact.facts.growing import NOTE as GROWN
 from reenact.facts.growing import Growth, Proof, mark_of
 from reenact.facts.interruptions import by_signal_handler
-from reenact.facts.making import maker
+from reenact.facts.lazy_dataclass import maker, replace
 from reenact.facts.order import Delivery
 from reenact.facts.plumbing import is_plumbing, marked, plumbing_of
 from reenact.facts.policy import Policy
@@ -472,7 +470,7 @@ class RecordingSession:
         if self.evidence is not None:
             for record in self._gathered(partial(self.evidence.last, run.status)):
                 self.put(record)
-        run = changed(run, totals=self._totals(), degraded=tuple(self._faults))
+        run = replace(run, totals=self._totals(), degraded=tuple(self._faults))
         self.put(RunClosed(run))
         self.writer.close()
         self.run = run

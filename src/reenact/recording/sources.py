@@ -10,8 +10,9 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import ModuleType
+
+from reenact.facts.lazy_dataclass import dataclass
 
 LARGEST = 256 << 10
 """A source file above this many bytes is named with its digest, not kept."""

@@ -10,12 +10,12 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from reenact.facts.call import Json
 from reenact.facts.conventions import VARIABLES, conventional
 from reenact.facts.known import Known, same_values
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.policy import Policy
 from reenact.facts.variables import chosen, is_kept, is_ours, is_secret
 from reenact.recording.kit import LOCALE, process_facts

@@ -18,9 +18,9 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.store import Log
 from reenact.errors import StoreBusy
 from reenact.facts.call import Value
-from reenact.facts.changed import changed
 from reenact.facts.interruptions import let_through
 from reenact.facts.large import is_large
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import CallIssued, CallSettled, Printed, Record, RunClosed, SegmentArrived
 from reenact.recording.limiting import Limits
 from reenact.seams import background, lanes
@@ -387,7 +387,7 @@ class Writer:
         ends = [each for each in records if type(each) is RunClosed]
         if ends:
             self._log.write(
-                [RunClosed(changed(each.run, degraded=(*each.run.degraded, fault)), each.extra) for each in ends]
+                [RunClosed(replace(each.run, degraded=(*each.run.degraded, fault)), each.extra) for each in ends]
             )
 
     def _let_on(self, kept: bool) -> None:

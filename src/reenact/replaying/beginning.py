@@ -13,13 +13,13 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from importlib.machinery import all_suffixes
 from typing import Final
 
 from reenact.abc.store import Recording
 from reenact.errors import StoreError
 from reenact.facts.before import ABSENT, FILE, FOLDER, LINK, PHASE, Before, all_before, place_of_content
+from reenact.facts.lazy_dataclass import replace
 from reenact.replaying.covering import within
 from reenact.seams import trust
 from reenact.seams.file_reads import unseen

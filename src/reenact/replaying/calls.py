@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from reenact.facts.call import EndKind, Failure, Stream, Value
 from reenact.facts.event import Event
-from reenact.facts.making import maker
+from reenact.facts.lazy_dataclass import maker
 from reenact.facts.order import event_tag
 from reenact.seams import lanes
 from reenact.seams.async_backends import cancelled

@@ -12,12 +12,12 @@ import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from reenact.abc.store import Store
 from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run
 from reenact.replaying.code_changes import sources_of, texts_of
 from reenact.replaying.revision import REVISION, Tree

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from reenact.abc.bodies import body_or_size
 from reenact.abc.redaction import Redactor
@@ -12,6 +11,7 @@ from reenact.errors import Divergence
 from reenact.facts.call import Failure, Value
 from reenact.facts.event import Event
 from reenact.facts.large import is_withheld
+from reenact.facts.lazy_dataclass import replace
 from reenact.replaying import divergence as words
 from reenact.replaying import long_values
 from reenact.replaying.outcomes import came_to_the_same, equal

@@ -12,9 +12,9 @@ import ctypes
 import os
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.replaying.hiding import Hidden
 
 _MS_BIND: Final = 0x1000

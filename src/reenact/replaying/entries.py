@@ -11,11 +11,11 @@ import re
 import shlex
 import shutil
 import sys
-from dataclasses import dataclass
 
 from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import RESEND, Run
 from reenact.facts.serving import REQUEST
 from reenact.replaying.installed import server_of_project

@@ -13,8 +13,9 @@ import os
 import struct
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from reenact.facts.lazy_dataclass import dataclass
 
 _NEW_NAMESPACES: Final = 0x7E020000
 _THREAD: Final = 0x00010000

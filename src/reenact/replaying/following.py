@@ -10,9 +10,9 @@ import errno
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.replaying.layers import Layers, Place
 
 _lstat = os.lstat

@@ -11,10 +11,10 @@ asks a C library for; of the sockets that such a library opens by itself it lear
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import FrameType
 
 from reenact.errors import Halt
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.replaying.reaching import CHANGING, Reaches
 from reenact.seams import audit, lanes
 from reenact.seams.callers import module_of, whose

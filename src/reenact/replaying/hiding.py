@@ -10,10 +10,10 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.seams import trust
 
 _OURS: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -10,7 +10,6 @@ answer (``VOLATILE``) count as alike; each time that matters is counted, and the
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Final
@@ -18,6 +17,7 @@ from typing import Final
 from reenact.facts.call import Call, Effect, Json, Kind, Stream, is_transport
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.replaying.matching import Match, Miss, alike
 from reenact.replaying.tape import Tape
 from reenact.seams.lanes import UNOWNED

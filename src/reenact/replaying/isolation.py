@@ -14,10 +14,10 @@ import socket
 import struct
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.replaying import privileges
 from reenact.replaying.copying import Copy
 from reenact.replaying.covering import NOTHING, Covered, Covering, outermost, within

@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,6 +15,7 @@ from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
 from reenact.facts.serving import RELATION
 from reenact.facts.thinned import require_bodies

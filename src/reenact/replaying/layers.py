@@ -7,8 +7,9 @@ it is gone. So a folder that is renamed is one statement, however much is in it,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from reenact.facts.lazy_dataclass import dataclass, field
 
 Parts = Sequence[str]
 """A path without links in it, from the root of all."""

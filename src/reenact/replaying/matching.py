@@ -11,13 +11,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 from reenact.facts.call import Call, Effect, Failure, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules, plain
-from reenact.facts.making import maker
+from reenact.facts.lazy_dataclass import dataclass, maker
 from reenact.replaying.tape import Tape
 from reenact.seams.lanes import UNOWNED
 

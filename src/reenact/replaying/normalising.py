@@ -9,7 +9,8 @@ tracebacks that pass through no recorded call are compared byte by byte.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from reenact.facts.lazy_dataclass import dataclass
 
 _NEWLINE = re.compile(rb"(\r?\n|\\n)")
 """A line's end, also as a log in JSON writes it."""

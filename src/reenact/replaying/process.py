@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from reenact.abc.store import Recording, Store
 from reenact.errors import Halt
 from reenact.facts.error_line import error_line, last_line
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.serving import preamble_of
 from reenact.facts.stopped import was_stopped
 from reenact.replaying import guard, temporaries

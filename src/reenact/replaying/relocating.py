@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from reenact.abc.redaction import Redactor
 from reenact.facts.call import Call, Failure, Json, Value
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import Record
 from reenact.facts.run import Run
 from reenact.replaying.revision import Tree

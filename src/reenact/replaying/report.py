@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, TypeVar, cast
 
 from reenact.abc.redaction import Redactor
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import asdict, dataclass, fields, replace
 
 T = TypeVar("T")
 

@@ -7,12 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Final
 
 from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
 from reenact.replaying.entries import Start
 from reenact.seams.boot.folders import Folder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from reenact.abc.bodies import body_or_size
@@ -16,6 +15,7 @@ from reenact.facts.ids import make_run_id
 from reenact.facts.imported import is_imported
 from reenact.facts.insides import RAN, holds_unseen, summed
 from reenact.facts.known import Known
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery, call_around, event_tag, signal_tag
 from reenact.facts.policy import Policy
 from reenact.facts.record import (

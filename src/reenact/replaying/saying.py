@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reenact.errors import Divergence
 from reenact.facts.call import Call, Kind
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.keys import Rules, canonical_body
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
 from reenact.replaying import divergence as words
 from reenact.replaying.matching import Miss

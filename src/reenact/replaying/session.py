@@ -9,7 +9,6 @@ from __future__ import annotations
 import _thread
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,6 +33,7 @@ from reenact.facts.file_notes import NOTE as FILE
 from reenact.facts.growing import Growth, Proof
 from reenact.facts.imported import is_imported
 from reenact.facts.keys import Rules
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery
 from reenact.facts.plumbing import is_plumbing, plumbing_of
 from reenact.facts.states import GROWS

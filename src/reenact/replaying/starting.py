@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from reenact.errors import ReplayError, UnreplayableRun
 from reenact.facts.bases import moved_bases
 from reenact.facts.ids import tail
 from reenact.facts.known import placeholder
+from reenact.facts.lazy_dataclass import asdict, dataclass
 from reenact.facts.run import Run
 from reenact.facts.spotting import normalise
 from reenact.facts.variables import may_travel

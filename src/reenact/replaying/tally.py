@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 
 from reenact.facts.call import STATE, Effect, Failure, Fidelity, Kind, Value
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import dataclass, field
 
 _LEVELS = [Fidelity.EXACT, Fidelity.SEALED, Fidelity.REDACTED, Fidelity.WITHHELD]
 

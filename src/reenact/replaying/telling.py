@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from reenact.errors import Divergence
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.traced import Grade
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference, Report, enforced

@@ -7,7 +7,6 @@ where models may go live, before one is asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from reenact.errors import UnreplayableRun
@@ -16,6 +15,7 @@ from reenact.facts.call import Call, EndKind, Kind, Stream
 from reenact.facts.conversations import digest_of, is_same_model, lines_of
 from reenact.facts.dialects import read
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.reading import Reading
 from reenact.replaying.traced import spoken
 

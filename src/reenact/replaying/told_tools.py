@@ -9,7 +9,6 @@ call's id, what that gave.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from reenact.abc.session import Crossing, Frozen, Live, Rerun
@@ -19,6 +18,7 @@ from reenact.facts.call import DEFAULTS, TOLD, Call, Json, Kind, Stream, Value
 from reenact.facts.conversations import data_of
 from reenact.facts.dialects import read
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.phrases import counted
 from reenact.facts.values import encode
 from reenact.replaying import divergence as words

@@ -14,7 +14,6 @@ from __future__ import annotations
 import builtins
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
@@ -39,6 +38,7 @@ from reenact.facts.conversations import data_of, digest_of, is_same_model, lines
 from reenact.facts.dialects import read
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.reading import Reading
 from reenact.facts.traced import is_traced_model, is_untold, reading_in
 from reenact.facts.values import encode

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from typing import Final
 
 from reenact.abc.session import Crossing
@@ -14,6 +13,7 @@ from reenact.facts.call import Call, Kind
 from reenact.facts.conversations import is_same_model, lines_of
 from reenact.facts.dialects import read
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.phrases import counted
 from reenact.facts.reading import Reading
 from reenact.facts.traced import Grade, reading_in

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
 from reenact.abc.store import Recording
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Kind
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
 from reenact.facts.traced import is_traced_model, reading_in
 from reenact.replaying.options import Options

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from reenact.errors import UnreplayableRun
 from reenact.facts.imported import UNPROVEN, is_imported, remarks
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.phrases import counted
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference, Report

@@ -11,7 +11,6 @@ import sys
 import types
 import typing
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 from typing import Any, cast
@@ -21,7 +20,7 @@ from reenact.facts import shapes
 from reenact.facts.call import DEFAULTS, STATE, TOLD, Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.interruptions import let_through
 from reenact.facts.large import Large, in_pieces
-from reenact.facts.making import maker
+from reenact.facts.lazy_dataclass import dataclass, maker
 from reenact.facts.scalars import WRITE
 from reenact.facts.spotting import normalise
 from reenact.facts.values import (

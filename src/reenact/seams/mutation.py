@@ -17,13 +17,13 @@ import json
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from hashlib import blake2b
 from types import SimpleNamespace
 from typing import Any
 
 from reenact.facts.encoding import codec_of, encode
 from reenact.facts.interruptions import let_through
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.scalars import INTEGER_LIMIT, WRITE
 from reenact.facts.shapes import (
     dictionary_of,

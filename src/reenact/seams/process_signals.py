@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from reenact.facts.lazy_dataclass import dataclass
 
 
 def deaf(number: int) -> bool:

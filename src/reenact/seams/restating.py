@@ -5,7 +5,6 @@ A path is written with dots (``docs.0.title``); a dot inside a key is ``~1``, a 
 
 from __future__ import annotations
 
-import dataclasses
 import dis
 from collections.abc import Mapping, MutableMapping, MutableSequence
 from copy import deepcopy
@@ -115,6 +114,8 @@ def _set_field(holder: Any, key: str, new: Any, path: str) -> Any:
         return holder
     except (AttributeError, TypeError, ValueError):  # frozen, of one kind or another
         pass
+    import dataclasses  # imported here: only a fork that changes a state comes here
+
     if dataclasses.is_dataclass(holder) and not isinstance(holder, type):
         return dataclasses.replace(holder, **{key: new})
     copier = getattr(holder, "model_copy", None)
@@ -128,6 +129,8 @@ def _set_field(holder: Any, key: str, new: Any, path: str) -> Any:
 
 
 def _fields(holder: Any) -> list[str]:
+    import dataclasses
+
     if dataclasses.is_dataclass(holder):
         return [field.name for field in dataclasses.fields(holder)]
     return [name for name in getattr(holder, "__dict__", {}) if not name.startswith("_")]

@@ -12,10 +12,10 @@ import hmac
 import json
 import os
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 from reenact.abc.sources import Entropy
+from reenact.facts.lazy_dataclass import fields
 from reenact.facts.run import Entry, Run
 
 _BYTES = 32

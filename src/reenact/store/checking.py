@@ -9,11 +9,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from reenact.errors import ReenactError, StoreError
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.store.beside import Beside
 from reenact.store.connection import connect_reading, explain
 from reenact.store.faults import Fault, Place

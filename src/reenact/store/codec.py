@@ -10,13 +10,11 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Fidelity, Json, Kind, Outcome, Value
-from reenact.facts.changed import changed
 from reenact.facts.jsontext import writer
-from reenact.facts.making import maker
+from reenact.facts.lazy_dataclass import fields, maker, replace
 from reenact.facts.run import Entry, Run, Status, Totals
 
 dump = writer(ascii_only=True, nan=True)
@@ -181,4 +179,4 @@ def run_of_data(known: Mapping[str, Json]) -> Run:
     data["status"] = Status(data["status"])
     data["fidelity"] = Fidelity(data["fidelity"])
     data["degraded"] = tuple(data["degraded"])
-    return changed(_NO_RUN, **data)
+    return replace(_NO_RUN, **data)

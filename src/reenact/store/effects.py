@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import replace
 
 from reenact.errors import StoreError
 from reenact.facts.effects import Claim
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
 from reenact.store.check_sums import sum_of
 from reenact.store.codec import pack_run, unpack_run

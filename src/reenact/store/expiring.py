@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reenact.errors import ReenactError, RunNotFound
 from reenact.facts.late import late
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.retention import Kin, expiry_of, settled
 from reenact.facts.run import Status, belongs_to
 from reenact.store.connection import Writing

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from reenact.abc.hashes import Hash
 from reenact.facts.growing import Grown
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.store.frames import Packing
 from reenact.store.splice_rows import LOW, Splice
 from reenact.store.splices import Change, Piece

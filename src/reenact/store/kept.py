@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from reenact.facts.call import RETURN, Kind, Value
 from reenact.facts.event import Event, LaneFact
 from reenact.facts.growing import Grown, is_grown, mark_in
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
     AmbientRead,

@@ -6,7 +6,6 @@ For tests and throw-away runs. Nothing survives the process; otherwise it answer
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -18,6 +17,7 @@ from reenact.facts.effects import Claim
 from reenact.facts.event import Payload
 from reenact.facts.ids import TIME_LENGTH, tail
 from reenact.facts.large import is_large, is_withheld
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.marks import Mark, in_order
 from reenact.facts.record import (
     CallSettled,

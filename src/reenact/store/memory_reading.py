@@ -14,7 +14,7 @@ from reenact.facts.checkpoint import Snapshot, Version
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.growing import unproven
 from reenact.facts.large import is_withheld
-from reenact.facts.making import maker
+from reenact.facts.lazy_dataclass import maker
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
     AmbientRead,

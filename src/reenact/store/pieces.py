@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.store.check_sums import damaged
 from reenact.store.ranges import NONE, Ranges, unpack_ranges
 from reenact.store.schema import SHIFT

@@ -9,8 +9,9 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
+
+from reenact.facts.lazy_dataclass import dataclass
 
 _MORE = 0x80
 

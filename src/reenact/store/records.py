@@ -8,13 +8,13 @@ what each of them says, so that one of them may say it for all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from reenact.abc.bodies import body_or_size
 from reenact.abc.store import Recording
 from reenact.facts.before import PHASE, all_before, place_of_content
 from reenact.facts.call import Failure, Json, Stream, Value
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
     CallIssued,

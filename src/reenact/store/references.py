@@ -9,13 +9,13 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, NoReturn
 
 from reenact.errors import EventNotFound, RunNotFound, UsageError
 from reenact.facts.ids import ALPHABET, TAIL_LENGTH, TIME_LENGTH, tail
 from reenact.facts.late import late
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.phrases import counted
 from reenact.facts.run import INNER, TRIES, Run
 

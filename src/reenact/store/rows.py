@@ -15,7 +15,7 @@ from zlib import crc32
 from reenact.facts.call import Call, End, Failure, Fidelity, Json, Outcome, Stream, Value
 from reenact.facts.event import Event, Payload
 from reenact.facts.jsontext import scan
-from reenact.facts.making import maker
+from reenact.facts.lazy_dataclass import maker
 from reenact.facts.record import CallIssued, CallSettled, HeadArrived
 from reenact.store.check_sums import damaged
 from reenact.store.codec import (

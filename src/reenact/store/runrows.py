@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reenact.errors import StoreError
 from reenact.facts.ids import tail
 from reenact.facts.late import late
+from reenact.facts.lazy_dataclass import replace
 from reenact.store.check_sums import damaged, sum_of
 from reenact.store.guarding import UNSOUND
 

@@ -12,7 +12,6 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -22,6 +21,7 @@ from reenact.errors import EventNotFound, ReenactError, StoreError, UsageError
 from reenact.facts.call import Failure, Fidelity, Stream, Value
 from reenact.facts.effects import Claim
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import (
     CallIssued,
     CallSettled,

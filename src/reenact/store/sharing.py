@@ -10,9 +10,9 @@ from __future__ import annotations
 import _thread
 import atexit
 import os
-from dataclasses import dataclass, field
 
 from reenact.abc.store import Store
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.store.opening import open_store
 
 IDLE = 4

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run
 from reenact.store.schema import LOW, SHIFT
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sqlite3
 from _thread import allocate_lock
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -19,6 +18,7 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.errors import RunNotFound, StoreBusy, StoreError, UsageError
 from reenact.facts.ids import TIME_LENGTH, is_run_id, tail
 from reenact.facts.late import late
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run, Status
 from reenact.store.connection import Reading, Writing
 from reenact.store.finding import Finding, Text, has_narrow, make_narrow

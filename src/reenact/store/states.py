@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from reenact.facts.checkpoint import Snapshot, Version
 from reenact.facts.event import Payload
 from reenact.facts.growing import NOTE, mark_in, unproven
+from reenact.facts.lazy_dataclass import replace
 from reenact.store.bodies import Bodies
 from reenact.store.check_sums import damaged, sum_of
 from reenact.store.connection import Reading

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from reenact.facts.call import Stream
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import replace
 from reenact.store.ahead import ShortStreams
 from reenact.store.codec import joined, weaker
 from reenact.store.connection import FEW, Reading

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reenact.abc.hashes import Hash
 from reenact.facts.call import Fidelity
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.record import SegmentArrived
 from reenact.store.codec import dump, joined, load, weaker
 from reenact.store.hashes import DIGEST_SIZE, KeyedHash

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
-from reenact.facts.changed import changed
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.thinned import NOTE
 from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump, load
@@ -58,7 +58,7 @@ def thin(connection: sqlite3.Connection, log: int, why: str, fetch: Fetch) -> li
             drop_text(connection, number)
             forget_features(connection, number)
             run = run_of(body, amended, crc)
-            update_run(connection, number, changed(run, capture={**run.capture, NOTE: why}))
+            update_run(connection, number, replace(run, capture={**run.capture, NOTE: why}))
     mark_erasure(connection)
     return logs
 

@@ -14,7 +14,7 @@ from zlib import crc32
 
 from reenact.errors import StoreError
 from reenact.facts.call import RETURN, Fidelity, Kind, Value
-from reenact.facts.changed import changed
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.noticing import Noticing
 from reenact.facts.order import Delivery, pack
 from reenact.facts.record import (
@@ -342,7 +342,7 @@ class _Batch:
     def _run_closed(self, record: RunClosed) -> None:
         number, run = row_number(self._connection, record.run.id), record.run
         if run.id == self._state.run_id and run.result != self._state.result:
-            run = changed(run, result=self._state.result)
+            run = replace(run, result=self._state.result)
         if number is None:
             number = insert_run(self._connection, run, log=self._state.log)
         else:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from reenact.abc.store import Recording, Store
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.suspicions import UNREAD, Act, Sort
 from reenact.recording.api import record
 from reenact.store.courses import course_of

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from reenact.errors import GoldenMismatch
 from reenact.facts.answers.asks import Ask, ToolUse, Turn
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.testing.provider.script import Fault, Rule, Script, When
 from reenact.testing.provider.server import KEY, ScriptedProvider
 

@@ -12,7 +12,6 @@ import difflib
 import inspect
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypeVar, cast
 
@@ -23,6 +22,7 @@ from reenact.facts.difference import between
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.keys import rules_of
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
 from reenact.replaying import divergence as words
 from reenact.replaying.opening import redactor_of

@@ -12,9 +12,10 @@ import re
 from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
+
+from reenact.facts.lazy_dataclass import dataclass
 
 T = TypeVar("T")
 

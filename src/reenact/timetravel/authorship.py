@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from reenact.abc.store import Recording
@@ -19,6 +18,7 @@ from reenact.facts.checkpoint import Snapshot, Version
 from reenact.facts.difference import dotted
 from reenact.facts.event import Event, Payload
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.values import jsonable
 from reenact.store.checkpoints import lanes_above, snapshots_before
 from reenact.store.proofs import not_proven

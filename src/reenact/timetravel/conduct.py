@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from reenact.abc.store import Recording
 from reenact.facts.call import EndKind, Json, Kind, Stream, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.insides import holds_unseen
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.plumbing import is_plumbing
 from reenact.timetravel.readings import decision_of, is_model
 from reenact.timetravel.steps import event_state

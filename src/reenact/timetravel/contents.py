@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from reenact.abc.bodies import WITHHELD
 from reenact.abc.store import Recording
 from reenact.errors import BlobMissing
 from reenact.facts.call import ErrorFact, Failure, Fidelity, Json, Stream, Value
 from reenact.facts.event import Event, Payload
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.values import jsonable
 
 DEFAULT_LIMIT = 1 << 20

@@ -7,7 +7,6 @@ Only what has no counterpart by its bytes is read, and compared by the rules tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 
 from reenact.abc.bodies import body_or_size
@@ -17,7 +16,7 @@ from reenact.facts.event import Event
 from reenact.facts.insides import is_whole
 from reenact.facts.keys import Rules, plain, rules_of
 from reenact.facts.large import is_withheld
-from reenact.facts.making import maker
+from reenact.facts.lazy_dataclass import dataclass, maker, replace
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.states import GROWS
 from reenact.facts.traced import is_original

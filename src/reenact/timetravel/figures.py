@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Json, Kind
 from reenact.facts.ids import tail
 from reenact.facts.insides import summed
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Totals
 from reenact.timetravel.cost import prices, run_cost
 from reenact.timetravel.hidden_calls import HiddenCalls

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
 from reenact.abc.store import Store
 from reenact.errors import EffectInDoubt, EffectRefused, ForkError, UsageError
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.run import Run
 from reenact.replaying.options import Options
 from reenact.replaying.telling import to_divergence

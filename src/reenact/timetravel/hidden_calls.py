@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from reenact.abc.store import Recording
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.timetravel.laying import Laid
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reenact.errors import RunNotFound
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import RESEND
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from reenact.facts.call import EndKind, Failure, Stream, Value
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import asdict
 from reenact.timetravel.contents import error_data
 
 if TYPE_CHECKING:

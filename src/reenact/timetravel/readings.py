@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import dataclass
 
 _UNREAD = frozenset((Kind.STEP, Kind.TOOL))
 

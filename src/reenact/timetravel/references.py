@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 
 from reenact.errors import UsageError
+from reenact.facts.lazy_dataclass import dataclass
 
 GRAMMAR = "RUN, RUN:12, RUN:search_docs#2, RUN:12.response.body or RUN:4..9"
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final
@@ -17,6 +16,7 @@ from typing import Final
 from reenact.abc.store import Store
 from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.retention import classed
 from reenact.facts.run import Run, Status
 from reenact.facts.thinned import why_thinned

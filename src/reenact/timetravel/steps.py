@@ -8,13 +8,13 @@ own when a tool was called there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 from reenact.abc.bodies import UNPROVEN
 from reenact.abc.store import Recording
 from reenact.errors import BlobMissing
 from reenact.facts.call import Json, calls_a_tool
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.values import jsonable
 from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_data, error_of
 from reenact.timetravel.readings import Decision, decides, decision_of

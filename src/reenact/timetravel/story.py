@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reenact.abc.store import Recording
 from reenact.facts import quiet
 from reenact.facts.event import NODE, Event, strand_of
 from reenact.facts.late import late
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.model_names import shown_name
 from reenact.facts.plumbing import MARK as PLUMBING
 from reenact.facts.plumbing import is_plumbing

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from reenact.abc.store import Recording
 from reenact.abc.suspecting import rules_in_force
 from reenact.facts.call import Json
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.suspicions import RULES, Course, Rule, Suspicion, suspicions
 from reenact.store.courses import course_of
 from reenact.timetravel.conduct import Finding

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from reenact.abc.bodies import UNPROVEN
@@ -14,6 +13,7 @@ from reenact.facts.call import Json, Kind
 from reenact.facts.checkpoint import Checkpoint
 from reenact.facts.difference import Difference, differences
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run
 from reenact.store import open_store

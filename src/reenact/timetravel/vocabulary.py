@@ -7,7 +7,6 @@ so a filter over many runs reads no more of each than it needs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from reenact.facts.event import Event
 from reenact.facts.expressions import Form, Word
 from reenact.facts.kit import Kit, Verdict
 from reenact.facts.late import late
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.model_names import events_called
 from reenact.facts.run import Run, Status, run_failed
 from reenact.timetravel.conduct import Finding, acts, came_before, in_order, outermost, repeated, state_left, unanswered

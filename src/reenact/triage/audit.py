@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from reenact.facts.call import Json
 from reenact.facts.kit import Item, Kit, Stops
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run
 from reenact.facts.traced import is_traced
 

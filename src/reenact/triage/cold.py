@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from reenact.facts.call import Json
 from reenact.facts.kit import Item, Kit, Stops, Verdict
+from reenact.facts.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 from reenact.abc.store import Store
 from reenact.facts.features import Case, case_of, fingerprint
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run, Status
 from reenact.triage.cold import Reason, reasons
 from reenact.triage.kit import kit_of

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from reenact.facts.call import Json
 from reenact.facts.clients import TOOL, Client, client_of, too_old, way_in
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.triage.imports import Imported
 
 _OLDEST = (3, 11)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Any
@@ -14,6 +13,7 @@ from reenact.facts.call import Call, Failure, Fidelity, Kind, Stream, Value
 from reenact.facts.event import Event, Payload
 from reenact.facts.features import Features
 from reenact.facts.large import Withheld
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.noticing import LARGEST, LARGEST_REQUEST, Noticing
 from reenact.facts.run import Run
 from reenact.facts.suspicions import RULES, suspicions

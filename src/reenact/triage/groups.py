@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from reenact.errors import UsageError
 from reenact.facts.features import Case
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.triage.seen import Seen
 
 SHORT: Final = 8

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from reenact.facts.call import Kind
 from reenact.facts.kit import Bucket, Item, Standing
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run
 from reenact.triage.scene import Act, Scene
 

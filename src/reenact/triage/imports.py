@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from reenact.facts.lazy_dataclass import dataclass, field
 
 MOST_FILES = 5_000
 LARGEST = 1 << 20

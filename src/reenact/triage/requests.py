@@ -6,7 +6,6 @@ import base64
 import binascii
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
 from reenact.abc.store import Recording
@@ -15,6 +14,7 @@ from reenact.facts.compression import undo
 from reenact.facts.conventions import is_traceparent
 from reenact.facts.event import Event
 from reenact.facts.framing import unframed
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.reading import Reading
 from reenact.facts.values import jsonable
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from reenact.errors import StoreError
 from reenact.facts.call import Effect, Json, Kind, Stream, Value, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.late import late
+from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run, Totals
 from reenact.facts.traced import is_traced_model, reading_in

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +11,7 @@ from reenact.abc.store import Store
 from reenact.errors import ReenactError, RunNotFound, StoreError
 from reenact.facts.features import Case, Features, case_of, fingerprint
 from reenact.facts.late import late
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run, Status
 from reenact.store.feature_rows import Featured
 from reenact.store.sqlite import SqliteStore

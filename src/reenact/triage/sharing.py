@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
 from itertools import combinations
@@ -17,6 +16,7 @@ from typing import Final
 from reenact.facts.association import LEVEL, Association, corrected
 from reenact.facts.call import Json
 from reenact.facts.features import Case, Features, names_suspicions
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.triage.groups import Group
 from reenact.triage.seen import Seen
 

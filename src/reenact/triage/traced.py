@@ -7,12 +7,12 @@ times; whether it has them is a matter of what its instrumentation was told to c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
 from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
 from reenact.facts.kit import Bucket, Item, Standing, Stops
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.traced import NEEDED, SPAN, Grade, graded, trace_of, weakest
 from reenact.triage import identity
 from reenact.triage.scene import Scene

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from reenact.facts.answers.asks import (
     Answer,
@@ -25,6 +24,7 @@ from reenact.facts.answers.asks import (
 from reenact.facts.answers.drawing import pieces
 from reenact.facts.answers.formats import Dialect, Recall, Stamp, asked_tokens, named_event, said_tokens, slices
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass
 
 _ERRORS = {
     400: "invalid_request_error",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import unquote
 
 from reenact.facts.answers.asks import Answer, Ask, Turn, tokens
 from reenact.facts.answers.drawing import Draw, pieces
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from reenact.facts.answers.asks import (
     Answer,
@@ -26,6 +25,7 @@ from reenact.facts.answers.asks import (
 from reenact.facts.answers.drawing import pieces
 from reenact.facts.answers.formats import Dialect, Recall, Stamp, asked_tokens, encoded, said_tokens, slices
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, replace
 
 
 def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from reenact.facts.answers.asks import (
     Answer,
@@ -25,6 +24,7 @@ from reenact.facts.answers.drawing import pieces
 from reenact.facts.answers.formats import Dialect, Recall, Stamp, asked_tokens, named_event, said_tokens, slices
 from reenact.facts.answers.openai_chat import answered_by, error, headers
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass
 
 
 def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:

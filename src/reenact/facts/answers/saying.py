@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -25,6 +24,7 @@ from reenact.facts.answers.formats import Dialect, Kept, Stamp, encoded
 from reenact.facts.call import Json
 from reenact.facts.dialects import recognise
 from reenact.facts.dialects.recognition import request_body
+from reenact.facts.lazy_dataclass import dataclass, replace
 
 _CHAT: Final = replace(openai_chat.DIALECT, write=openai_chat.write_at_once)
 _WRITTEN: Final[Mapping[str, Dialect]] = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field
 
 
 @dataclass(slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
@@ -24,6 +23,7 @@ from reenact.facts.dialects.dialect import (
     text,
     usage,
 )
+from reenact.facts.lazy_dataclass import dataclass
 
 _FLOAT = 4
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.suspicions.course import Act, Course, Sort
 from reenact.facts.suspicions.failures import tool_failed
 from reenact.facts.suspicions.repeats import is_empty

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.suspicions.course import Act, Course, Sort, Suspicion
 from reenact.facts.suspicions.failures import tool_failed
 from reenact.facts.suspicions.healthy import Profile, unheard_of

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.suspicions.course import Course, Suspicion
 from reenact.facts.suspicions.failures import cut_off, failure, hour_limit, other_model
 from reenact.facts.suspicions.repeats import empty_repeat, loop, repeat

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reenact.abc.store import Recording
+from reenact.facts.lazy_dataclass import replace
 from reenact.interfaces.cli.shell import Shell
 from reenact.interfaces.cli.telling import tell_fork
 from reenact.replaying.options import Options

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
 from reenact.abc.sources import CLOCK
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.marks import Mark
 from reenact.facts.phrases import counted
 from reenact.interfaces.cli.charts import by_day, curve, stretch

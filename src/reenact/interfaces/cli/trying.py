@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from reenact.errors import ReenactError, UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.phrases import counted
 from reenact.facts.typed import typed
 from reenact.interfaces.cli.cells import candidates_of, cells_folder, run_cells

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from reenact.facts.lazy_dataclass import dataclass
 
 BASH = r"""# Completion of reenact in bash. Written by `reenact init --completion`.
 _reenact_complete() {

@@ -8,10 +8,10 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import pairwise
 
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.interop.otlp.documents import Place
 from reenact.interop.otlp.telling import SpanFacts
 from reenact.interop.traces import NO_FACTS, Facts, Sort

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run, Status
 from reenact.facts.tracecontext import Around, span_id, trace_id
 from reenact.facts.traced import is_original

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
 from typing import Any, BinaryIO, Final
 
 from reenact.errors import InteropError
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.interop.documents import read_json
 from reenact.interop.otlp.spans import raw_spans
 from reenact.interop.refusing import refused

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Final
 
 from reenact.abc.store import Recording
@@ -13,6 +12,7 @@ from reenact.errors import BlobMissing
 from reenact.facts.call import RETURN, Json, Kind, Stream, Value
 from reenact.facts.dialects import read, recognise
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.reading import Reading
 from reenact.facts.suspicions import Suspicion

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.interop.otlp.names import EXACT, INDEXED, PREFIXES
 from reenact.interop.otlp.spans import LOG, Span
 from reenact.interop.unpacking import loaded, opened, unflattened

@@ -14,12 +14,12 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from typing import Any, Final
 
 from reenact.errors import ReenactError, UsageError
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.interop.otlp.intake import (
     JSON,
     LARGEST,

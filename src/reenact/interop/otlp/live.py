@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from importlib.metadata import version
 from typing import Any, Final
@@ -16,6 +15,7 @@ from typing import Any, Final
 from reenact.facts.call import Call, Failure, Json, Kind, Outcome, Stream, Value
 from reenact.facts.dialects import read, recognise
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.noticing import Noticing
 from reenact.facts.policy import Policy
 from reenact.facts.reading import Reading

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from reenact.facts.call import Json, Kind
 from reenact.facts.features import Case, Features, case_of, fingerprint
 from reenact.facts.frequent import Key
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run, Status
 from reenact.interop.otlp.recounting import Seen, recounted, wrong
 from reenact.interop.otlp.spelling import provider_of

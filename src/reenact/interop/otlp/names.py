@@ -8,10 +8,10 @@ say one thing, the table further up in ``TABLES`` wins: those that keep more of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, replace
 
 VERSION: Final = 1
 """Of these tables; a run says by which it was read."""

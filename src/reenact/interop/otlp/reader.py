@@ -10,12 +10,12 @@ from array import array
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from hashlib import blake2b
 from typing import Any, BinaryIO, Final, TypeVar
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field, fields, replace
 from reenact.facts.traced import Grade
 from reenact.interop.originals import Original
 from reenact.interop.otlp.columns import Columns, Found, Order, documents_of, ordered, short
@@ -24,7 +24,7 @@ from reenact.interop.otlp.layouts import Documents, Layout, Otlp, held_by, line
 from reenact.interop.otlp.spans import LOG, Span, read_spans, whole
 from reenact.interop.otlp.telling import merged, span_facts
 from reenact.interop.refusing import refused
-from reenact.interop.traces import NO_FACTS, Facts, Item, Sort, Trace, Wrong, item_with
+from reenact.interop.traces import NO_FACTS, Facts, Item, Sort, Trace, Wrong
 from reenact.interop.unpacking import opened
 
 RECOVERED: Final = "calls of tools without a span, told by the model calls around them"
@@ -278,11 +278,11 @@ class _Items:
                 continue
             parent = self._parent(numbers, span)
             for each in pending.answered(item):
-                yield item_with(each, parent=parent, start_us=item.start_us, end_us=item.start_us)
+                yield replace(each, parent=parent, start_us=item.start_us, end_us=item.start_us)
                 count += 1
             numbers.give(span, count)
             count += 1
-            yield item_with(item, parent=parent)
+            yield replace(item, parent=parent)
             pending.asked(item)
 
     def _parent(self, numbers: _Numbers, span: int) -> int | None:
@@ -305,7 +305,7 @@ class _Items:
         item = None if records else self.found.items.get(number)
         item = item or span_facts(span, [each for each in records if each is not None]).item
         timed = span.start_ns is not None and span.end_ns is not None
-        return item_with(
+        return replace(
             item,
             start_us=self._since(span.start_ns),
             end_us=self._since(max(span.end_ns or 0, span.start_ns or 0) or None) if span.end_ns else None,

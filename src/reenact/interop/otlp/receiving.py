@@ -12,7 +12,6 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Final
@@ -22,6 +21,7 @@ from reenact.abc.store import Store
 from reenact.errors import InteropError, ReenactError, RunNotFound
 from reenact.facts.call import Value
 from reenact.facts.imported import NOTE
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.facts.thinned import why_thinned

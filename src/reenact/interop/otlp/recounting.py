@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
 from reenact.facts.call import EndKind, ErrorFact, Failure, Fidelity, Json, Kind, Stream, calls_a_tool
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.reading import Reading
 from reenact.interop.otlp.sent import SpanKind

@@ -7,12 +7,12 @@ import http.client
 import os
 import ssl
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from reenact.errors import UsageError
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.interop.otlp.sent import Batch, as_protobuf
 
 TIMEOUT_S: Final = 10.0

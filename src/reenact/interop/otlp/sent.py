@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.interop.otlp.protobuf import LARGEST_INTEGER, attributes, fixed, message, number, text
 
 

@@ -10,11 +10,11 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field
 
 _HEX = re.compile(r"(?:0[xX])?([0-9a-fA-F]+)")
 _PLAIN_ID = re.compile(r"[\w.:-]{1,64}")

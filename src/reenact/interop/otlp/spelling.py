@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.reading import Reading
 from reenact.interop.otlp.names import OPENINFERENCE, OTEL, OTEL_BEFORE, REENACT, Table
 from reenact.interop.otlp.sent import SpanKind

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.reading import Reading
 from reenact.facts.traced import Grade
 from reenact.interop.answers import Said, answer, usage
@@ -17,7 +17,7 @@ from reenact.interop.otlp.gathering import Gathered, gathered
 from reenact.interop.otlp.names import EMBEDDING_WORDS, MODEL_WORDS, RETRIEVAL_WORDS, SORTS, TOOL_WORDS
 from reenact.interop.otlp.spans import Span
 from reenact.interop.questions import Asked, conversation, tools
-from reenact.interop.traces import NO_FACTS, Facts, Item, Sort, Wrong, item_with
+from reenact.interop.traces import NO_FACTS, Facts, Item, Sort, Wrong
 from reenact.interop.unpacking import is_cut, opened
 
 CUT: Final = "content that a limit on lengths has cut off"
@@ -167,7 +167,7 @@ def _model(item: Item, found: Gathered, vectors: bool, remarks: list[str]) -> It
         "answer": _grade((said.anything and not blind_out) or item.error is not None or vectors),
         "usage": _exact(counts),
     }
-    return item_with(item, name=name or answered or item.name, reading=reading, grades=grades)
+    return replace(item, name=name or answered or item.name, reading=reading, grades=grades)
 
 
 def _asked(found: Gathered) -> tuple[Asked, bool]:
@@ -283,7 +283,7 @@ def _tool(item: Item, found: Gathered, remarks: list[str]) -> Item:
     call = found.text("tool_id")
     if answered == "null":
         answered = None
-    return item_with(item, name=name, asked=_arguments(asked), answered=answered, call_id=call, grades=grades)
+    return replace(item, name=name, asked=_arguments(asked), answered=answered, call_id=call, grades=grades)
 
 
 def _result(found: Gathered) -> Json:
@@ -337,7 +337,7 @@ def _retrieval(item: Item, found: Gathered) -> Item:
         "content": _grade(chunks and all("content" in each for each in chunks)),
     }
     name = found.text("source") or item.name
-    return item_with(
+    return replace(
         item,
         name=name.removeprefix("retrieval "),
         asked=query,
@@ -365,7 +365,7 @@ def _step(item: Item, found: Gathered) -> Item:
     asked = opened(_either(found, "input", "input_messages"))
     answered = opened(_either(found, "output", "output_messages"))
     grades = {"input": _grade(asked is not None), "output": _grade(answered is not None or item.error is not None)}
-    return item_with(item, asked=asked, answered=answered, grades=grades)
+    return replace(item, asked=asked, answered=answered, grades=grades)
 
 
 # --- spans of one call -------------------------------------------------------------------------------------------
@@ -390,7 +390,7 @@ def merged(outer: Item, inner: Item) -> Item:
     for name, grade in inner.grades.items():
         grades[name] = min((grades.get(name, Grade.ABSENT), grade), key=list(Grade).index)
     dialects = dict.fromkeys(part for each in (outer, inner) for part in each.dialect.split(" + ") if part)
-    return item_with(
+    return replace(
         outer,
         reading=reading,
         asked=outer.asked if outer.asked is not None else inner.asked,

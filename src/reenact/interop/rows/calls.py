@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from reenact.facts.call import Json
 from reenact.facts.dialects import read
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.reading import Reading
 from reenact.facts.traced import Grade
 from reenact.interop.traces import Item, Sort, Wrong

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.reading import Reading
 from reenact.facts.traced import Grade
 from reenact.interop.questions import Asked, conversation

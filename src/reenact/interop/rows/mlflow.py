@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Final
 
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.traced import Grade
 from reenact.interop.otlp.spans import Span, spans_in
 from reenact.interop.otlp.telling import span_facts

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
 from hashlib import blake2b
 from typing import Any, BinaryIO, Final, Protocol
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field, fields
 from reenact.interop.originals import Original
 from reenact.interop.otlp.documents import Form, Left, Place, json_form, places, read_at
 from reenact.interop.refusing import refused

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, BinaryIO, Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.interop.messages import words
 from reenact.interop.otlp.documents import Pages, json_form
 from reenact.interop.otlp.names import as_said

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.interop.messages import message as neutral
 from reenact.interop.otlp.names import as_said
 from reenact.interop.rows.calls import listing, mapping, text

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final
 
+from reenact.facts import lazy_dataclass
 from reenact.seams.boot import bound, locked
 
 __all__ = ["LAUNCHERS", "MODE", "RECORD", "UNIMPORTABLE", "VARIABLE", "activate"]
@@ -81,6 +82,7 @@ def activate(place: str, onpath: str) -> None:
     try:
         with _uncollected():
             import_module(_BEGINNERS[instructions["mode"]]).begin(instructions)
+            lazy_dataclass.complete()
     except Exception as error:
         _failed(place, instructions.get("mode"), error)
     else:

@@ -13,11 +13,11 @@ import signal
 import struct
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.seams.boot.plain import read_plain
 
 __all__ = ["NOTHING", "Death", "Watch", "broke", "name_of_signal", "read_death"]

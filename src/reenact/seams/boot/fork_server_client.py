@@ -15,11 +15,11 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.seams.boot.child import MODE, VARIABLE, WARM
 from reenact.seams.boot.fork_server import CHANNEL, receive, send
 from reenact.seams.boot.parent import Boot, run_program

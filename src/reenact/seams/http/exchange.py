@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from reenact.abc.session import Frozen, Live
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Kind, Value
-from reenact.facts.making import maker
+from reenact.facts.lazy_dataclass import maker
 from reenact.seams import switchboard
 from reenact.seams.http import errors
 from reenact.seams.lanes import Lane

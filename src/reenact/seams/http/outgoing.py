@@ -12,12 +12,12 @@ from __future__ import annotations
 import _thread
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from reenact.abc.session import Live
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.seams import patching
 from reenact.seams.lanes import Lane, listening
 

@@ -7,7 +7,7 @@ import sys
 import sysconfig
 
 from reenact.facts.call import Call
-from reenact.facts.making import maker
+from reenact.facts.lazy_dataclass import maker
 
 _paths = sysconfig.get_paths()
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -7,10 +7,10 @@ the very messages that the client sent are sent then, and the client, which has 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field
 
 _REQUESTS: Final = ("server/discover", "initialize")
 _AFTER: Final = "notifications/initialized"

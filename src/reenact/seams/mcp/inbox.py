@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from reenact.facts.call import Failure, Json, Value
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.values import decode
 from reenact.seams.mcp.messages import revealed, sealed
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 
 from reenact.abc.session import Frozen, Live
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED
 from reenact.seams.lanes import Lane, listening

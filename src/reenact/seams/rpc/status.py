@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.seams.rpc.asking import MEDIA, Pairs, pairs
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from reenact.abc.session import Frozen, Live
 from reenact.facts.call import End, EndKind, ErrorFact
 from reenact.facts.errors_as_data import describe_error, restore_error
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
 

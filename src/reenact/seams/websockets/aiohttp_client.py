@@ -8,13 +8,13 @@ how, comes with each answer.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import functools
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+from reenact.facts import lazy_dataclass
 from reenact.facts.call import Call, Effect, Failure, Json, Value
 from reenact.facts.values import decode, encode
 from reenact.seams.http import errors
@@ -334,7 +334,7 @@ def _framing(original: Any) -> Any:
             asked = about(known, what.replace("_", " "), [int(each) for each in args[:1]])
             effect = Effect.WRITE if what == "send_frame" else Effect.READ
             sent = message.encode() if isinstance(message, str) else bytes(message)
-            return dataclasses.replace(asked, effect=effect, body=asked.body + b"\n" + sent, media="")
+            return lazy_dataclass.replace(asked, effect=effect, body=asked.body + b"\n" + sent, media="")
 
         await _crossed(self, lane, _Sealing(self), call, lambda: original(self, message, *args, **options))
 

@@ -8,13 +8,13 @@ import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final, TypeVar
 
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.connections import DIFFERS
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.values import decode, encode
 from reenact.seams import lanes
 from reenact.seams.http import errors

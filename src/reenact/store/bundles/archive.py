@@ -20,11 +20,11 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from reenact.errors import FormatTooNew, StoreError, UsageError
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.store.bundles import limits
 
 if TYPE_CHECKING:

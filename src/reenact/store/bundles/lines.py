@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from reenact.facts.call import Call, Fidelity, Json, Value
 from reenact.facts.large import Withheld, is_large, is_withheld
-from reenact.facts.making import maker
+from reenact.facts.lazy_dataclass import maker
 from reenact.facts.order import Delivery, Tag, Timed
 from reenact.facts.record import (
     AmbientRead,

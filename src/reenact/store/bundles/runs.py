@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from reenact.facts.call import Json
 from reenact.facts.ids import is_run_id
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Entry, Run, Totals
 from reenact.store.bundles import limits
 from reenact.store.codec import run_data, run_of_data

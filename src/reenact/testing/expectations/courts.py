@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from reenact.errors import ReenactError, UnreplayableRun
+from reenact.facts.lazy_dataclass import dataclass
 
 __all__ = ["FORM", "MISSING", "Court", "Opinion", "Question", "is_stale", "stale"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -14,6 +13,7 @@ from reenact.abc.store import Recording
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.expressions import Expression, compile_expression
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.testing.expectations.courts import Court
 from reenact.testing.expectations.judging import judged
 from reenact.testing.expectations.scope import EXPECTATION_WORDS, ExpectationScope, misused

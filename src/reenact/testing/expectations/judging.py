@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 
 from reenact.abc.store import Recording
@@ -13,6 +12,7 @@ from reenact.facts.call import Kind
 from reenact.facts.evaluation import MAX_WORK
 from reenact.facts.explaining import explain
 from reenact.facts.expressions import Expression
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.model_names import events_called, shown_name
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.quiet import group_of

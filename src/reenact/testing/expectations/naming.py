@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from reenact.abc.store import Recording
@@ -17,6 +16,7 @@ from reenact.facts.call import Kind, calls_a_tool
 from reenact.facts.evaluation import bare
 from reenact.facts.event import Event
 from reenact.facts.expressions import Expression
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.phrases import counted
 from reenact.facts.plumbing import is_plumbing
 from reenact.testing.expectations.judging import ASKED

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import replace
 from typing import Final
 
 from reenact.abc.store import Store
 from reenact.errors import StoreError, UnreplayableRun
 from reenact.facts.call import Json, Kind
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
 from reenact.privacy import make_redactor
 from reenact.recording.api import record

@@ -6,13 +6,13 @@ Nothing is copied: a view lies over the recording and hands out fewer events.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import accumulate
 from typing import Any, cast
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Kind
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run, Totals
 from reenact.timetravel.readings import is_model, reading_of
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Json
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run
 from reenact.timetravel.contents import error_data, error_of
 from reenact.timetravel.steps import Step, steps_of

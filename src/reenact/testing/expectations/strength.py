@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeGuard
 
@@ -17,6 +16,7 @@ from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.evaluation import argument
 from reenact.facts.explaining import values
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.testing.expectations.courts import Court
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.expectations.judging import ASKED, misspelt, words_of

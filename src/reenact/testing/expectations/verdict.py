@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

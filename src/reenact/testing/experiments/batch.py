@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.testing.experiments.cache import Cells
 from reenact.testing.experiments.candidates import Candidate
 from reenact.testing.experiments.cell import Cell

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from reenact.errors import UsageError
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.testing.goldens.golden import Scripted
 from reenact.testing.goldens.session import Misses
 from reenact.timetravel.forks.plan import Opening, Plan

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import asdict, dataclass, field
 from reenact.testing.goldens.outcome import Judged
 
 FORMAT: Final = 2

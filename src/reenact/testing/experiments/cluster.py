@@ -11,11 +11,11 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
 from importlib import import_module
 from typing import Any, Final
 
 from reenact.errors import UsageError
+from reenact.facts.lazy_dataclass import asdict
 from reenact.testing.experiments.batch import Asked, Experiment, processors
 from reenact.testing.experiments.candidates import Candidate
 from reenact.testing.experiments.cell import Cell

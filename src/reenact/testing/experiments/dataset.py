@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from reenact.abc.store import Recording, Store
@@ -14,6 +13,7 @@ from reenact.facts.call import Json
 from reenact.facts.file_notes import NOTE
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
+from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.run import Run
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.goldens.golden import Golden

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Kind
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import replace
 from reenact.timetravel import preview
 from reenact.timetravel.aligning import Sort
 from reenact.timetravel.comparing import Comparison

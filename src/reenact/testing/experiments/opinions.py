@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from reenact.abc.store import Store
 from reenact.errors import StoreError, UnreplayableRun, UsageError
+from reenact.facts.lazy_dataclass import replace
 from reenact.store.bundles import bundle_store, members_of, write_bundle
 from reenact.store.memory import MemoryStore
 from reenact.testing.expectations.courts import Opinion, Question, stale

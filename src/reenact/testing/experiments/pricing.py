@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 
 from reenact.abc.store import Recording, Store
 from reenact.facts.call import Json, Kind
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.testing.experiments.candidates import Candidate
 from reenact.timetravel.cost import Priced, calls_around, reading_cost, reading_made
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording, Store
 from reenact.errors import ReenactError, UsageError
 from reenact.facts.call import Failure, Kind, Stream
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import run_failed
 from reenact.replaying.options import Options
 from reenact.seams.boot.folders import Folder

@@ -7,9 +7,10 @@ Journal of the American Statistical Association 22 (1927), 209-212. Unlike the u
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import sqrt
 from typing import Final
+
+from reenact.facts.lazy_dataclass import dataclass
 
 Z95: Final = 1.959963984540054
 """Standard deviations on either side that hold 95 % of a normal distribution."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.testing.experiments.cell import Cell
 from reenact.testing.experiments.statistics import Share
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from reenact.facts.call import Json
 from reenact.facts.features import Case, Features
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.testing.experiments.cell import Cell
 from reenact.testing.experiments.dataset import Row
 from reenact.testing.experiments.statistics import Share

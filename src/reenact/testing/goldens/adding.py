@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reenact.abc.sources import CLOCK
@@ -13,6 +12,7 @@ from reenact.errors import StoreError, UnreplayableRun, UsageError
 from reenact.facts.expressions import Expression
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.model_names import events_called
 from reenact.facts.retention import GOLDEN
 from reenact.facts.run import Run

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -14,6 +13,7 @@ from reenact.abc.store import Recording
 from reenact.facts.call import Call, End, EndKind, Json, Kind, Outcome, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.keys import rules_of
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.values import decode, encode
 from reenact.replaying.tape import Tape
 from reenact.testing.goldens.golden import Scripted

@@ -6,10 +6,10 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.seams.boot import bound
 from reenact.seams.boot.fork_server_client import ForkServerClient
 from reenact.testing.goldens.golden_dir import GoldenDir

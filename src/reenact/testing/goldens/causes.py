@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from reenact.facts.call import Json, Kind
 from reenact.facts.decoding import decode
 from reenact.facts.dialects import read
 from reenact.facts.difference import differences
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.reading import Reading
 from reenact.testing.goldens.differing import Category, Differing
 from reenact.timetravel.preview import brief

@@ -7,10 +7,10 @@ into the history together. So it makes no difference in which order, or in how m
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 from reenact.errors import UsageError
+from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.testing.goldens.differing import Differing
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.history import Change

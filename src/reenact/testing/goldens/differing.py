@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import Final
@@ -19,6 +18,7 @@ from reenact.facts.call import EndKind, Failure, Json, Stream
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules, rules_of
 from reenact.facts.known import NONE, Known
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Status
 from reenact.facts.spotting import normalise
 from reenact.privacy import make_redactor
@@ -105,7 +105,10 @@ class Blame:
     whole: bool = False
 
 
-def differing(golden: Recording, today: Recording, blame: Blame = Blame(), known: Known = NONE) -> list[Differing]:
+_UNBLAMED: Final = Blame()
+
+
+def differing(golden: Recording, today: Recording, blame: Blame = _UNBLAMED, known: Known = NONE) -> list[Differing]:
     """What today's run does otherwise than the golden's, in the order of the golden.
 
     Args:

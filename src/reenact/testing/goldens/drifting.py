@@ -6,13 +6,13 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from reenact.abc.store import Recording
 from reenact.errors import ReenactError
+from reenact.facts.lazy_dataclass import asdict, dataclass
 from reenact.facts.phrases import counted
 from reenact.replaying.opening import known_values
 from reenact.replaying.starting import Starter

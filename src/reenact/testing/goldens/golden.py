@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from json import dumps
 from typing import Any, Final, Literal
 
 from reenact.errors import FormatTooNew, UsageError
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.typed import typed
 from reenact.testing.goldens.history import Change, chained, unchained
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from reenact.abc.settings import project_directory
 from reenact.errors import UsageError
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.testing.goldens.files import FOLDER, SUFFIX, names_in, root_of
 from reenact.testing.goldens.golden import check_name
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
 from reenact.errors import StoreError
+from reenact.facts.lazy_dataclass import asdict, dataclass, fields
 
 DIGITS: Final = 32
 _FIRST: Final = hashlib.sha256(b"reenact golden.json history").hexdigest()[:DIGITS]

@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +18,7 @@ from reenact.abc.store import Recording
 from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report

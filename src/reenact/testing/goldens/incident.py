@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from reenact.abc.store import Recording
@@ -13,6 +12,7 @@ from reenact.errors import ReenactError, UsageError
 from reenact.facts.before import NOTE as BEFORE
 from reenact.facts.file_notes import ABSENT
 from reenact.facts.file_notes import NOTE as FILE
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run
 from reenact.recording.evidence import PROCESS
 from reenact.replaying.relocating import relocated

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from reenact.abc.store import Recording, Store
 from reenact.errors import UnreplayableRun, UsageError
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.run import Run
 from reenact.store.bundles import PackedRun
 from reenact.store.memory import MemoryStore

@@ -6,12 +6,12 @@ import json
 import os
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.ids import make_run_id
+from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.run import Run
 from reenact.replaying.entries import start_of
 from reenact.replaying.options import Options

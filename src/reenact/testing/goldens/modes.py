@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +9,7 @@ from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import EventNotFound, UsageError
 from reenact.facts.call import Failure
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.phrases import counted
 from reenact.replaying.options import Options
 from reenact.seams.boot.folders import Folder

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from reenact.errors import StoreError, UsageError
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run
 from reenact.seams.setting import folder_now
 from reenact.store.bundles import BundleStore, bundle_store

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.phrases import counted
 from reenact.testing.expectations.verdict import Verdict
 

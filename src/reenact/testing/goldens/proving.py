@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from typing import Final
 
 from reenact.errors import ReenactError, UnreplayableRun
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
 from reenact.facts.typed import typed
 from reenact.testing.expectations.judging import asks_a_judge

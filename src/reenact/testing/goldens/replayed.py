@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from reenact.abc.store import Recording
 from reenact.errors import Divergence, GoldenMismatch, UsageError
 from reenact.facts.call import Json
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run
 from reenact.replaying.report import Report
 from reenact.replaying.telling import to_divergence

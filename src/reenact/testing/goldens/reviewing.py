@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import GoldenMismatch
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.recording.git import Git
 from reenact.replaying.opening import known_values
 from reenact.seams.boot.folders import Folder

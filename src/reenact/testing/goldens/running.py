@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import ReenactError, StoreError, UnreplayableRun
+from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.run import Run
 from reenact.facts.typed import typed
 from reenact.replaying.entries import ProgramGone
@@ -129,8 +129,11 @@ def run_golden(
         return ran.outcome
 
 
+_AS_IT_IS: Final = RunOptions()
+
+
 @contextmanager
-def running(golden_dir: GoldenDir, name: str, run_options: RunOptions = RunOptions()) -> Iterator[GoldenRun]:
+def running(golden_dir: GoldenDir, name: str, run_options: RunOptions = _AS_IT_IS) -> Iterator[GoldenRun]:
     """Run one golden, and keep today's run for the length of the block. Raises as little as ``run_golden``."""
     started_us = CLOCK.mono_us()
     path = golden_dir.path(name)

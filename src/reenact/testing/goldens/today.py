@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
 from reenact.facts.call import Value
 from reenact.facts.large import is_withheld
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import CallIssued, CallSettled, CheckpointTaken, Printed, Record
 from reenact.facts.run import Run
 from reenact.replaying.opening import redactor_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from reenact.errors import GoldenMismatch, ReenactError, UsageError
+from reenact.facts.lazy_dataclass import replace
 from reenact.replaying.blocking import BLOCK
 from reenact.replaying.options import Options
 from reenact.store.bundles import is_sealed

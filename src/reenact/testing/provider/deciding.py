@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
 from reenact.facts.answers import (
@@ -20,6 +19,7 @@ from reenact.facts.answers.asks import BadAsk, Turn
 from reenact.facts.answers.drawing import Draw
 from reenact.facts.answers.formats import Dialect, Recall, Stamp, encoded
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.testing.provider.improvising import answered, drawn
 from reenact.testing.provider.script import Fault, Reply, Script, Visit
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from reenact.facts.answers.asks import Answer, Ask, OfferedTool, ToolUse
 from reenact.facts.answers.drawing import Draw, pieces
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import replace
 from reenact.testing.provider.script import Rule
 
 _OPENINGS = ("I read", "You wrote", "As I understand it, you said", "Noted", "Here is what I have")

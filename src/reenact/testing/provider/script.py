@@ -17,11 +17,11 @@ Rules and routes are tried in order and the first that holds answers. Where none
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
 from reenact.facts.answers.asks import Ask, ToolUse
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

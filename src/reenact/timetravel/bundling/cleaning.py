@@ -7,7 +7,6 @@ credential since; so everything passes the same gate again, and nothing is hande
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -15,10 +14,10 @@ from reenact.abc.sources import ENTROPY
 from reenact.errors import RedactionLeak
 from reenact.facts.before import is_content
 from reenact.facts.call import Fidelity, Json, Outcome, Value
-from reenact.facts.changed import changed
 from reenact.facts.ids import tail
 from reenact.facts.known import Known
 from reenact.facts.large import is_withheld
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.record import (
     AmbientRead,
     CallIssued,
@@ -144,7 +143,7 @@ def _listing(records: tuple[Record, ...], own: Listed, removed: Removed) -> tupl
         return records
     said = Listed(key, (*own.entries, *fresh)).to_json()
     return tuple(
-        replace(each, run=changed(each.run, capture={**each.run.capture, REMOVED: said}))
+        replace(each, run=replace(each.run, capture={**each.run.capture, REMOVED: said}))
         if isinstance(each, RunClosed)
         else each
         for each in records

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from reenact.abc.store import Recording, Store
 from reenact.errors import RunNotFound, UsageError
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.record import Noted, Record
 from reenact.facts.run import Run, Status
 from reenact.facts.serving import RELATION, preamble_of

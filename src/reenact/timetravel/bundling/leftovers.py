@@ -11,9 +11,9 @@ import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.spans import Exhausted, Span
 from reenact.facts.spotting import spot
 from reenact.facts.views import HEAD, is_media

@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from reenact.errors import RedactionLeak
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.known import Known
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.record import RunClosed
 from reenact.facts.run import Run
 from reenact.facts.thinned import require_bodies

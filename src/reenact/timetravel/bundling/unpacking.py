@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reenact.abc.store import Store
 from reenact.errors import RunNotFound, StoreError
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.record import Record, RunClosed, RunOpened
 from reenact.facts.run import Run
 from reenact.store.bundles import BundleStore, bundle_store, content_digest

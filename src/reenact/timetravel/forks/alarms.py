@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 import signal
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from reenact.facts.call import EndKind, Failure, Stream
 from reenact.facts.event import Event
 from reenact.facts.interruptions import INTERRUPTED
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.order import Delivery, Tag, call_around
 from reenact.replaying.order import ENDLESS, STUCK_US, UNPROVEN_US
 from reenact.seams.lanes import Lane

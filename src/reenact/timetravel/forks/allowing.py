@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
 from reenact.abc.settings import load_settings
@@ -14,6 +13,7 @@ from reenact.errors import UsageError
 from reenact.facts.call import Effect, Kind
 from reenact.facts.dialects import read
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
 from reenact.replaying.code_changes import sources_of
 from reenact.replaying.revision import REVISION

@@ -6,13 +6,13 @@ behind the cut. A write among them is in doubt, for it had been begun.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from reenact.facts.call import Call, Effect, Failure, Kind, Value
 from reenact.facts.connections import is_of_connection
 from reenact.facts.effects import Claim
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.serving import arrives
 from reenact.facts.values import encode
 from reenact.timetravel.forks.handing import Handing

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from reenact.abc.store import Recording
 from reenact.errors import ForkError
 from reenact.facts.call import End, EndKind, ErrorFact, Failure, Json, Kind, Outcome, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.plumbing import MARK as PLUMBING
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.serving import arrives

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 
 from reenact.errors import ForkError
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
 from reenact.facts.serving import preamble_of
 from reenact.replaying.entries import Start

@@ -4,10 +4,10 @@ fork inserts before it makes another one."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from reenact.facts.call import Call, Kind
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.values import decode, encode
 from reenact.replaying.tape import Tape
 from reenact.timetravel.forks.ladder import Found

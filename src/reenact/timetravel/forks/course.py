@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import dataclass, field
 
 ASKED = "asked"
 """What a fork keeps in its surroundings: which of its exchanges and model functions went live, by number."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +12,7 @@ from reenact.abc.store import Store
 from reenact.facts.bases import Bases, moved_bases
 from reenact.facts.call import Effect, Kind
 from reenact.facts.connections import is_of_connection
+from reenact.facts.lazy_dataclass import asdict, dataclass, replace
 from reenact.facts.phrases import counted
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.run import Run

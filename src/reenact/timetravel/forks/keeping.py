@@ -14,7 +14,7 @@ from reenact.facts.connections import DIFFERS, is_incoming
 from reenact.facts.event import Event
 from reenact.facts.file_notes import NOTE as FILE
 from reenact.facts.keys import Rules
-from reenact.facts.making import maker
+from reenact.facts.lazy_dataclass import maker
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.record import Record
 from reenact.facts.run import Run, Totals

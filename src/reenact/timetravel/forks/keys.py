@@ -13,7 +13,6 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
 from reenact.errors import EffectRefused, ReplayError, UnreplayableRun
@@ -22,6 +21,7 @@ from reenact.facts.credentials import COOKIES, HEADERS
 from reenact.facts.dialects.hosts import provider_of
 from reenact.facts.ids import tail
 from reenact.facts.known import placeholder, token
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.run import Run
 from reenact.facts.values import decode
 from reenact.facts.variables import is_secret

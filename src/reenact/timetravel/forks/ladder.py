@@ -10,13 +10,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from operator import attrgetter
 
 from reenact.facts.call import Call
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules
-from reenact.facts.making import maker
+from reenact.facts.lazy_dataclass import dataclass, maker
 from reenact.replaying.tape import Tape
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
@@ -12,6 +11,7 @@ from reenact.errors import ForkError
 from reenact.facts.call import Kind
 from reenact.facts.ids import make_run_id, tail
 from reenact.facts.imported import is_imported
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run, Status
 from reenact.facts.serving import preamble_of
 from reenact.facts.thinned import require_bodies

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from reenact.abc.store import Recording, Store
 from reenact.errors import EffectInDoubt, EventNotFound, RunNotFound
@@ -17,6 +16,7 @@ from reenact.facts.call import Call, EndKind, Failure, Kind, Outcome, Stream, Va
 from reenact.facts.effects import UNMADE, Claim, Identities, acts, root_of
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run, Status, run_failed
 from reenact.seams.databases.statements import ends_with
 from reenact.timetravel.forks.again import again

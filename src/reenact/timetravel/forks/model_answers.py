@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 
 from reenact.abc.store import Recording
 from reenact.errors import ForkError
@@ -16,6 +15,7 @@ from reenact.facts.dialects.recognition import documents, read
 from reenact.facts.event import Event
 from reenact.facts.framing import header
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import replace
 from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.responses import as_bytes
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Recording, Store
 from reenact.facts.call import Json
-from reenact.facts.changed import changed, changed_entry
 from reenact.facts.effects import root_of
 from reenact.facts.ids import make_run_id
 from reenact.facts.keys import rules_of
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.plumbing import MARK
 from reenact.facts.policy import Policy
 from reenact.facts.removed import REMOVED
@@ -85,12 +85,12 @@ def child_of(parent: Run, plan: Plan, run_id: str, moves: Sequence[tuple[int, in
     environment = {name: parent.environment[name] for name in _CARRIED if name in parent.environment}
     environment |= {name: parent.environment[name] for name in machine.facts() if name in parent.environment}
     environment |= {"restated": _restated(parent, plan), MOVES: [list(move) for move in moves]}
-    return changed(
+    return replace(
         _NO_RUN,
         id=run_id or make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8)),
         agent=parent.agent,
         version=parent.version,
-        entry=changed_entry(parent.entry, hash_seed=hash_seed() or parent.entry.hash_seed),
+        entry=replace(parent.entry, hash_seed=hash_seed() or parent.entry.hash_seed),
         user=parent.user,
         tenant=parent.tenant,
         session=parent.session,

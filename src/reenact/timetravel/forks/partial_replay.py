@@ -8,13 +8,13 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from reenact.abc.store import Recording
 from reenact.errors import UsageError
 from reenact.facts.call import Effect, Kind
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import replace
 from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.plan import Plan, names
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from reenact.abc.redaction import Redactor
 from reenact.errors import UsageError
 from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.privacy import make_redactor
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.permits import commits, meant, only_kept

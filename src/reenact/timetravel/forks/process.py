@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from typing import Any
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Status
 from reenact.facts.serving import failure_of
 from reenact.recording.opening import status_of

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
-from reenact.facts.making import changer
+from reenact.facts.lazy_dataclass import asdict, dataclass, fields, replace
 from reenact.facts.run import Run
 from reenact.replaying.telling import from_divergence
 from reenact.timetravel.forks.course import Course
@@ -81,9 +80,6 @@ class ForkReport:
         return cls(**values)
 
 
-_with = changer(ForkReport)
-
-
 def first_line(parent: str, plan: Plan) -> str:
     """Mode, what is frozen, what may go live: said before the agent's code starts."""
     if plan.resume:
@@ -150,7 +146,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         exit_code=code,
         change="" if plan.resume else "; ".join(plan.changes) or "none",
     )
-    return session.hidden(_with(report, last_line=last_line(report)))
+    return session.hidden(replace(report, last_line=last_line(report)))
 
 
 def _diverged(plan: Plan, *, reached: bool) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass, replace
 
 from reenact.abc.store import Recording
 from reenact.errors import UsageError
@@ -11,6 +10,7 @@ from reenact.facts.call import EndKind, Failure, Stream
 from reenact.facts.effects import UNMADE, acts
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.order import Delivery
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.run import Run, Status

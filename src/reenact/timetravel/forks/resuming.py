@@ -8,7 +8,6 @@ one thing and half of another, and an attempt that is killed leaves what it did 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from reenact.abc.store import Store
@@ -16,6 +15,7 @@ from reenact.errors import EffectInDoubt, UsageError
 from reenact.facts.call import Json
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run, Status
 from reenact.facts.serving import preamble_of
 from reenact.store.nesting import holder_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
 from typing import Any
@@ -24,6 +23,7 @@ from reenact.facts.handles import handle_of, only_looks, waits_for_message
 from reenact.facts.insides import ANSWERED, holds_unseen, is_whole
 from reenact.facts.interruptions import INTERRUPTED
 from reenact.facts.keys import Rules
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery
 from reenact.facts.plumbing import is_plumbing, marked
 from reenact.facts.record import Noted

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reenact.errors import Divergence, Halt, ReplayError
 from reenact.facts.call import Call, Kind
 from reenact.facts.effects import Claim, acts
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.stopped import stopped_at, stopped_waiting
 from reenact.seams.lanes import Lane
 from reenact.timetravel.forks.again import again

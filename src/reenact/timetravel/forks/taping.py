@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from reenact.errors import Halt
 from reenact.facts.call import Call, End, EndKind, Failure, Kind, Stream, Value, calls_a_tool
 from reenact.facts.event import Event
-from reenact.facts.making import maker
+from reenact.facts.lazy_dataclass import maker
 from reenact.facts.order import Tag, event_tag
 from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrived, StreamEnded
 from reenact.recording.calls import LiveCall

@@ -8,10 +8,10 @@ that only measure show it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from reenact.abc.sources import Clock
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.order import Delivery, Tag, Timed
 from reenact.replaying.order import ReplayGate
 from reenact.seams.waits import Waiter

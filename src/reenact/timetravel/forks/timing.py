@@ -8,8 +8,7 @@ each moment has bounds, and what they leave open is as the order has it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.order import Tag, Timed
 
 LATE_US = 50_000

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from reenact.errors import EffectRefused, UnreplayableRun, UsageError
 from reenact.facts.credentials import STANDIN
 from reenact.facts.dialects.hosts import provider_of, region_of
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.timetravel.forks.keys import keys_named_in
 from reenact.timetravel.resending.request import Request
 

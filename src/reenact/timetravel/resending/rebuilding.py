@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.conversations import data_of
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.reading import Reading
 
 _MOST_TOKENS: Final = 1024

@@ -3,7 +3,6 @@ is known of it, which is said."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
 
 from reenact.abc.store import Recording
@@ -16,6 +15,7 @@ from reenact.facts.event import Event
 from reenact.facts.framing import header
 from reenact.facts.ids import tail
 from reenact.facts.imported import NOTE, is_asked_anew
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.traced import is_traced_model, reading_in
 from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.permits import only_kept

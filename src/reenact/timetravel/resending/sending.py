@@ -5,7 +5,6 @@ from __future__ import annotations
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -14,6 +13,7 @@ from reenact.abc.store import Recording, Store
 from reenact.facts.call import Json, Kind, Stream
 from reenact.facts.dialects.recognition import read
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.reading import Reading
 from reenact.facts.run import RESEND, Entry, Run
 from reenact.recording.blocks import RootBlock

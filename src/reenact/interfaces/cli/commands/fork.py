@@ -7,7 +7,6 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import click
 
 from reenact.errors import UsageError
 from reenact.facts.call import Json
+from reenact.facts.lazy_dataclass import replace
 from reenact.interfaces.cli.arguments import no_sources, reference
 from reenact.interfaces.cli.opening import bundle_of, opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.late import late
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.phrases import counted
 from reenact.facts.run import RESEND, Run
 from reenact.facts.thinned import why_thinned

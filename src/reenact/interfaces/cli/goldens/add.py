@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from reenact.abc.store import Store
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import asdict, replace
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.commands.pack import tell_findings
 from reenact.interfaces.cli.opening import opened, said_around
