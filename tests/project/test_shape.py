@@ -21,10 +21,10 @@ LONG_MODULES: frozenset[str] = frozenset(
         "facts/spotted_names.py",
         "facts/views.py",
         "facts/weaving.py",
-        "recording/session.py",
+        "recording/recording_session.py",
         "replaying/order.py",
         "replaying/redirecting.py",
-        "replaying/session.py",
+        "replaying/replay_session.py",
         "seams/databases/sqlite.py",
         "seams/functions.py",
         "seams/gate.py",
@@ -34,15 +34,15 @@ LONG_MODULES: frozenset[str] = frozenset(
         "store/sqlite.py",
         "store/writing.py",
         "timetravel/aligning.py",
-        "timetravel/forks/session.py",
+        "timetravel/forks/fork_session.py",
     }
 )
 LONG_CLASSES: frozenset[str] = frozenset(
     {
-        "reenact.replaying.session.ReplaySession",
+        "reenact.replaying.replay_session.ReplaySession",
         "reenact.seams.gate.Gate",
         "reenact.store.sqlite.SqliteStore",
-        "reenact.timetravel.forks.session.ForkSession",
+        "reenact.timetravel.forks.fork_session.ForkSession",
     }
 )
 DEEP_CLASSES: frozenset[str] = frozenset(
@@ -53,12 +53,12 @@ DEEP_CLASSES: frozenset[str] = frozenset(
         "reenact.replaying.requests.PreambleGate",
         "reenact.store.bundles.opening.BundleStore",
         "reenact.testing.experiments.process.CellProcess",
-        "reenact.testing.experiments.session.CellSession",
+        "reenact.testing.experiments.cell_session.CellSession",
         "reenact.testing.goldens.result_file.ResultStore",
-        "reenact.testing.goldens.session.GoldenSession",
+        "reenact.testing.goldens.golden_session.GoldenSession",
         "reenact.timetravel.forks.alarms.AlarmGate",
         "reenact.timetravel.forks.gate.ForkGate",
-        "reenact.timetravel.forks.session.ForkSession",
+        "reenact.timetravel.forks.fork_session.ForkSession",
         "reenact.timetravel.forks.stops.StoppingSession",
         "reenact.timetravel.forks.taping.TapedServing",
         "reenact.timetravel.forks.timed.TimedGate",
@@ -77,7 +77,7 @@ CYCLES: frozenset[tuple[str, ...]] = frozenset(
             "reenact.timetravel.forks.cancelled_calls",
             "reenact.timetravel.forks.giving",
             "reenact.timetravel.forks.resources",
-            "reenact.timetravel.forks.session",
+            "reenact.timetravel.forks.fork_session",
             "reenact.timetravel.forks.stops",
             "reenact.timetravel.forks.taping",
         ),

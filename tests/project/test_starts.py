@@ -65,7 +65,7 @@ def test_a_recording(recorded: tuple[Path, list[set[str]]]) -> None:
     command, program = recorded[1]
     assert 0 < len(ours(command)) <= OURS["record"]
     assert not command & {"asyncio", "ssl"}
-    assert "reenact.recording.session" in program
+    assert "reenact.recording.recording_session" in program
     assert len(ours(program)) <= OURS["recorded"]
     assert not program & set(CLIENTS)
 
@@ -74,7 +74,7 @@ def test_a_replay(recorded: tuple[Path, list[set[str]]]) -> None:
     command, program = loaded(recorded[0], "replay", "@")
     assert 0 < len(ours(command)) <= OURS["replay"]
     assert not command & {"asyncio", "ssl"}
-    assert "reenact.replaying.session" in program
+    assert "reenact.replaying.replay_session" in program
     assert len(ours(program)) <= OURS["replayed"]
     assert not program & set(CLIENTS)
 

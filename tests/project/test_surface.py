@@ -99,8 +99,8 @@ LIGHT = {
     ),
     "reenact.interfaces.cli.commands.replay": (
         *("asyncio", "ssl", "logging", "concurrent", "difflib", "importlib.metadata", "email", "wrapt", "time_machine"),
-        *("reenact.replaying.session", "reenact.seams.http", "reenact.seams.strands", "reenact.seams.lanes"),
-        *("reenact.timetravel.forks", "reenact.recording.session", "reenact.privacy.gate"),
+        *("reenact.replaying.replay_session", "reenact.seams.http", "reenact.seams.strands", "reenact.seams.lanes"),
+        *("reenact.timetravel.forks", "reenact.recording.recording_session", "reenact.privacy.gate"),
     ),
     "reenact.recording.process": (
         *("click", "wrapt", "time_machine", "importlib.metadata", "importlib.resources", "zipfile", "difflib"),

@@ -15,7 +15,7 @@ import pytest
 
 import reenact
 from reenact.facts.call import Call, Effect, Kind
-from reenact.recording.session import RecordingSession
+from reenact.recording.recording_session import RecordingSession
 from reenact.recording.writer import Writer
 from reenact.replaying.ambient import _values
 from reenact.seams import lanes

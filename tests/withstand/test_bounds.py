@@ -19,7 +19,7 @@ import pytest
 
 import reenact
 from reenact.facts.run import Status
-from reenact.recording import blocks, order, session
+from reenact.recording import blocks, order, recording_session
 from reenact.recording.holding import WORK_RATE, budget_us
 from reenact.store import open_store
 
@@ -63,7 +63,7 @@ def gates(monkeypatch: pytest.MonkeyPatch) -> list[order.RecordingGate]:
         made.append(order.RecordingGate(*args, **options))
         return made[-1]
 
-    monkeypatch.setattr(session, "RecordingGate", make)
+    monkeypatch.setattr(recording_session, "RecordingGate", make)
     return made
 
 

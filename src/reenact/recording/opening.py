@@ -24,8 +24,8 @@ from reenact.privacy import make_redactor, removed_before
 from reenact.recording.evidence import Evidence
 from reenact.recording.kit import traceparent
 from reenact.recording.readings import Readings
+from reenact.recording.recording_session import Numbering, RecordingSession
 from reenact.recording.sample import leave_out
-from reenact.recording.session import Numbering, RecordingSession
 from reenact.recording.surroundings import same_surroundings, surroundings
 from reenact.recording.tapping import tap_for
 from reenact.recording.unthreaded import Unthreaded

@@ -17,7 +17,7 @@ from reenact.facts.serving import RELATION, REQUEST, credentials_of, failure_of,
 from reenact.facts.unrecorded import unrecorded
 from reenact.recording.blocks import RootBlock
 from reenact.recording.opening import Opened, Who, new_run
-from reenact.recording.session import RecordingSession
+from reenact.recording.recording_session import RecordingSession
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
 

@@ -11,7 +11,7 @@ from reenact.seams.lanes import Lane, current
 
 if TYPE_CHECKING:
     from reenact.abc.session import Session
-    from reenact.recording.session import RecordingSession
+    from reenact.recording.recording_session import RecordingSession
     from reenact.seams.speech import Go
 
 LIMIT = 4 << 20

@@ -18,9 +18,9 @@ from reenact.replaying.isolation import Isolation
 from reenact.replaying.opening import open_session
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
+from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.report import Difference, Report
 from reenact.replaying.results import Printed, files
-from reenact.replaying.session import ReplaySession
 from reenact.replaying.telling import to_divergence
 from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import lanes, stdout, wiring

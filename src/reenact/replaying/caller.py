@@ -21,7 +21,7 @@ from reenact.facts.shapes import SCRIPT
 from reenact.facts.values import describe_error, encode
 from reenact.replaying import process
 from reenact.replaying.entries import recording_command
-from reenact.replaying.session import ReplaySession
+from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.turns import HERE, untold
 from reenact.seams import lanes
 from reenact.seams.given import given_to

@@ -18,9 +18,9 @@ from reenact.facts.traced import is_traced
 from reenact.privacy import make_redactor
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import renaming
+from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.requests import Preamble
 from reenact.replaying.revision import Tree
-from reenact.replaying.session import ReplaySession
 from reenact.seams.setting import variables_now
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from reenact.replaying import divergence as words
 from reenact.replaying.calls import FrozenCall, Sudden
 from reenact.replaying.imported import KeyedMatcher, Own
 from reenact.replaying.matching import Match, Miss
-from reenact.replaying.session import ReplaySession
+from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.told_models import ToldModels
 from reenact.replaying.traced import agree, argument_data
 from reenact.seams.lanes import Lane

@@ -20,8 +20,8 @@ from reenact.facts.traced import Grade, reading_in
 from reenact.replaying import divergence as words
 from reenact.replaying.calls import UnrecordedCall
 from reenact.replaying.matching import Miss
+from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.saying import Saying
-from reenact.replaying.session import ReplaySession
 from reenact.replaying.traced import TracedMatcher
 from reenact.replaying.turns import turns_of
 from reenact.seams import stdin

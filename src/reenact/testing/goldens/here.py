@@ -36,9 +36,9 @@ from reenact.seams import lanes, wiring
 from reenact.seams.setting import folder_now, variables_now, variables_set
 from reenact.store.memory import MemoryStore
 from reenact.testing.goldens.answers import Answers, Overlay
+from reenact.testing.goldens.golden_session import GoldenSession, Named, boundaries
 from reenact.testing.goldens.launch import ProcessResult
 from reenact.testing.goldens.opened import OpenGolden
-from reenact.testing.goldens.session import GoldenSession, Named, boundaries
 from reenact.timetravel.forks.ledger import Ledger
 from reenact.timetravel.forks.opening import open_child
 from reenact.timetravel.forks.plan import Plan

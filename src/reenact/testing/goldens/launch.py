@@ -20,8 +20,8 @@ from reenact.replaying.revision import without_revision
 from reenact.replaying.starting import Process, Starter, run_process
 from reenact.seams.boot.parent import run_program
 from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.golden_session import Misses
 from reenact.testing.goldens.result_file import in_result_file, path_of
-from reenact.testing.goldens.session import Misses
 from reenact.timetravel.forks.code import code_of
 from reenact.timetravel.forks.launch import keep_status
 from reenact.timetravel.forks.plan import Opening, Plan

@@ -24,8 +24,8 @@ from reenact.store.memory import MemoryStore
 from reenact.store.records import records_of
 from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.golden import Scripted
+from reenact.testing.goldens.golden_session import GoldenSession, Named, boundaries
 from reenact.testing.goldens.result_file import ResultStore, in_result_file
-from reenact.testing.goldens.session import GoldenSession, Named, boundaries
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.process import ForkingProcess
 from reenact.timetravel.forks.report import ForkReport

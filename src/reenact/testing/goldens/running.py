@@ -22,6 +22,7 @@ from reenact.seams.boot.folders import Folder, fleeting
 from reenact.seams.boot.parent import run_program
 from reenact.testing.expectations.verdict import Verdict
 from reenact.testing.goldens.golden_dir import GoldenDir
+from reenact.testing.goldens.golden_session import Misses
 from reenact.testing.goldens.here import run_here
 from reenact.testing.goldens.imports import answered_by, require_recorded
 from reenact.testing.goldens.judges import Asks, GoldenCourt, judgement
@@ -29,7 +30,6 @@ from reenact.testing.goldens.launch import PLACE, REFUSED, STALE, Asked, Process
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome, Status, judged_of
 from reenact.testing.goldens.result_file import SCHEME, recording_of
-from reenact.testing.goldens.session import Misses
 from reenact.timetravel.forks.plan import Opening, Plan
 from reenact.timetravel.forks.report import ForkReport
 

@@ -17,7 +17,7 @@ from reenact.facts.call import Call, Kind
 from reenact.facts.dialects import read
 from reenact.replaying import guard
 from reenact.replaying.matching import Miss
-from reenact.replaying.session import ReplaySession
+from reenact.replaying.replay_session import ReplaySession
 from reenact.seams.lanes import Lane
 from reenact.seams.setting import variables_now
 from reenact.timetravel.asking.calls import AskedCall, Heard

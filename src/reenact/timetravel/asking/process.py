@@ -6,7 +6,7 @@ from typing import Any
 
 from reenact.replaying import process as replaying
 from reenact.replaying.isolation import Isolation
-from reenact.replaying.session import ReplaySession
+from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.starting import LENT
 from reenact.timetravel.asking.asker import Asker
 from reenact.timetravel.forks.allowing import with_settings

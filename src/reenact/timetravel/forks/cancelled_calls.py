@@ -22,7 +22,7 @@ from reenact.timetravel.forks.refusals import given_up, unanswered
 from reenact.timetravel.forks.rewriting import unwritable
 
 if TYPE_CHECKING:
-    from reenact.timetravel.forks.session import ForkSession
+    from reenact.timetravel.forks.fork_session import ForkSession
     from reenact.timetravel.forks.taping import OwnCall, TapedCall
 
 WHY: Final = "it was cancelled when it was recorded, and is not now"

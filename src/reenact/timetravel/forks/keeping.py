@@ -20,11 +20,11 @@ from reenact.facts.record import Record
 from reenact.facts.run import Run, Totals
 from reenact.facts.stopped import FIELD as STOPPED
 from reenact.facts.stopped import stopped_waiting
-from reenact.recording.session import RecordingSession
+from reenact.recording.recording_session import RecordingSession
 from reenact.replaying.ambient import MOVES
 from reenact.replaying.options import Options
 from reenact.replaying.renaming import RENAMED
-from reenact.replaying.session import ReplaySession
+from reenact.replaying.replay_session import ReplaySession
 from reenact.seams.lanes import Lane
 from reenact.seams.looks import NOTE as LOOK
 from reenact.seams.restating import differs, restated

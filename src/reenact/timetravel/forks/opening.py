@@ -22,8 +22,8 @@ from reenact.replaying.opening import redactor_of
 from reenact.replaying.options import Options
 from reenact.replaying.revision import Tree
 from reenact.seams import machine, trust
+from reenact.timetravel.forks.fork_session import ForkSession
 from reenact.timetravel.forks.plan import Plan
-from reenact.timetravel.forks.session import ForkSession
 
 _NO_RUN = Run("")
 _CARRIED = ("streams", "time_zone", "hash_seed_set")

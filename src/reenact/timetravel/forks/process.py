@@ -22,11 +22,11 @@ from reenact.seams import lanes, stdio, wiring
 from reenact.seams.files import file_digests
 from reenact.store import in_process as _in_process  # noqa: F401 - loaded before the agent begins
 from reenact.store import open_store
+from reenact.timetravel.forks.fork_session import ForkSession
 from reenact.timetravel.forks.ledger import Ledger
 from reenact.timetravel.forks.opening import open_child, open_session
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.report import ForkReport, conclude
-from reenact.timetravel.forks.session import ForkSession
 from reenact.timetravel.forks.speech import ForkSpeech
 
 

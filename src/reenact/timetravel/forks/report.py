@@ -15,7 +15,7 @@ from reenact.timetravel.forks.permits import meant
 from reenact.timetravel.forks.plan import Plan
 
 if TYPE_CHECKING:
-    from reenact.timetravel.forks.session import ForkSession
+    from reenact.timetravel.forks.fork_session import ForkSession
 
 
 @dataclass(frozen=True, slots=True)

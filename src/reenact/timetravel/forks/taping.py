@@ -24,7 +24,7 @@ from reenact.timetravel.forks.gate import ForkGate, own_tag
 from reenact.timetravel.forks.handing import Handing
 
 if TYPE_CHECKING:
-    from reenact.timetravel.forks.session import ForkSession
+    from reenact.timetravel.forks.fork_session import ForkSession
 
 _settled, _head, _segment, _ended = maker(CallSettled), maker(HeadArrived), maker(SegmentArrived), maker(StreamEnded)
 

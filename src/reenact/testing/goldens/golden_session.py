@@ -23,11 +23,11 @@ from reenact.facts.record import Record
 from reenact.replaying.options import Options
 from reenact.seams.lanes import Lane
 from reenact.testing.goldens.answers import Answers
+from reenact.timetravel.forks.fork_session import ForkSession
 from reenact.timetravel.forks.ladder import Found
 from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.plan import Plan, opens
 from reenact.timetravel.forks.refusals import recorded_calls
-from reenact.timetravel.forks.session import ForkSession
 
 Misses = Literal["stale", "models", "reads"]
 """What becomes of a call that nobody has an answer for: the golden is stale; models are asked; whatever reads is."""
