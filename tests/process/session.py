@@ -1,6 +1,6 @@
 """Begins a small session in a booted process: it keeps what it sees in the boot's private directory.
 
-Stands in for ``reenact.recording.process`` in these tests, which are about how a process is entered and left.
+Stands in for ``reenact.recording.recording_process`` in these tests, which are about how a process is entered and left.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Session:
 
 
 def begin(instructions: dict[str, Any]) -> None:
-    """What ``reenact.recording.process.begin`` does, in small."""
+    """What ``reenact.recording.recording_process.begin`` does, in small."""
     if instructions.get("explode"):
         raise RuntimeError("the recorder cannot begin")
     tape = json.loads(Path(instructions["tape"]).read_text()) if instructions.get("tape") else None

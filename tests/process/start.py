@@ -19,7 +19,7 @@ if sys.version_info >= (3, 11) and __name__ == "sitecustomize":
     sys.path.insert(0, {str(_HERE)!r})
     try:
         import session
-        sys.modules["reenact.recording.process"] = sys.modules["reenact.replaying.process"] = session
+        sys.modules["reenact.recording.recording_process"] = sys.modules["reenact.replaying.replay_process"] = session
     except ImportError:
         pass
     sys.path.remove({str(_HERE)!r})

@@ -52,7 +52,7 @@ DEEP_CLASSES: frozenset[str] = frozenset(
         "reenact.replaying.order.ShuffledGate",
         "reenact.replaying.requests.PreambleGate",
         "reenact.store.bundles.opening.BundleStore",
-        "reenact.testing.experiments.process.CellProcess",
+        "reenact.testing.experiments.cell_process.CellProcess",
         "reenact.testing.experiments.cell_session.CellSession",
         "reenact.testing.goldens.result_file.ResultStore",
         "reenact.testing.goldens.golden_session.GoldenSession",

@@ -102,7 +102,7 @@ LIGHT = {
         *("reenact.replaying.replay_session", "reenact.seams.http", "reenact.seams.strands", "reenact.seams.lanes"),
         *("reenact.timetravel.forks", "reenact.recording.recording_session", "reenact.privacy.gate"),
     ),
-    "reenact.recording.process": (
+    "reenact.recording.recording_process": (
         *("click", "wrapt", "time_machine", "importlib.metadata", "importlib.resources", "zipfile", "difflib"),
         *("tomllib", "http", "email", "xml", "unittest", "multiprocessing", "argparse", "ctypes"),
         *("reenact.replaying", "reenact.testing", "reenact.interop", "reenact.interfaces", "reenact.timetravel"),

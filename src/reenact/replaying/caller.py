@@ -19,7 +19,7 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.shapes import SCRIPT
 from reenact.facts.values import describe_error, encode
-from reenact.replaying import process
+from reenact.replaying import replay_process
 from reenact.replaying.entries import recording_command
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.turns import HERE, untold
@@ -265,7 +265,7 @@ def compare(session: ReplaySession, outcome: Value | Failure) -> None:
 
 def main() -> None:
     """Call the entry point this process was begun for."""
-    replaying = process.current()
+    replaying = replay_process.current()
     instructions = replaying.instructions
     session = replaying.session
     try:

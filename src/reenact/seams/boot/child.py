@@ -30,12 +30,12 @@ UNIMPORTABLE: Final = "reenact cannot be imported"
 """How the failure begins that ``sitecustomize`` reports where this module cannot be loaded."""
 
 _BEGINNERS: Final = {
-    RECORD: "reenact.recording.process",
-    "replay": "reenact.replaying.process",
-    "ask": "reenact.timetravel.asking.process",
-    "fork": "reenact.timetravel.forks.process",
-    "golden": "reenact.testing.goldens.process",
-    "experiment": "reenact.testing.experiments.process",
+    RECORD: "reenact.recording.recording_process",
+    "replay": "reenact.replaying.replay_process",
+    "ask": "reenact.timetravel.asking.asking_process",
+    "fork": "reenact.timetravel.forks.fork_process",
+    "golden": "reenact.testing.goldens.golden_process",
+    "experiment": "reenact.testing.experiments.cell_process",
 }
 """Who begins, by mode: a module with ``begin(instructions: dict) -> None``. A closed table: data names no code."""
 

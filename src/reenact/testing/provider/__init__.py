@@ -8,7 +8,7 @@ should meet it; ``python -m reenact.testing.provider --script FILE`` does the sa
 from __future__ import annotations
 
 from reenact.facts.answers.asks import Ask, OfferedTool, ToolResult, ToolUse, Turn
-from reenact.testing.provider.process import ProviderProcess
+from reenact.testing.provider.provider_process import ProviderProcess
 from reenact.testing.provider.script import (
     Fault,
     Reply,

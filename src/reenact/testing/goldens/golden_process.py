@@ -13,7 +13,7 @@ from reenact.facts.keys import rules_of
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry, Run, Status
 from reenact.recording.opening import Opened
-from reenact.replaying import process as replaying
+from reenact.replaying import replay_process as replaying
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.opening import redactor_of
 from reenact.replaying.reaching import Reaches
@@ -26,8 +26,8 @@ from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.golden import Scripted
 from reenact.testing.goldens.golden_session import GoldenSession, Named, boundaries
 from reenact.testing.goldens.result_file import ResultStore, in_result_file
+from reenact.timetravel.forks.fork_process import ForkingProcess
 from reenact.timetravel.forks.plan import Plan
-from reenact.timetravel.forks.process import ForkingProcess
 from reenact.timetravel.forks.report import ForkReport
 
 __all__ = ["GoldenProcess", "begin", "rehearse"]

@@ -14,7 +14,7 @@ from reenact.facts.serving import failure_of
 from reenact.recording.opening import status_of
 from reenact.recording.speech import Spoken
 from reenact.replaying import guard
-from reenact.replaying import process as replaying
+from reenact.replaying import replay_process as replaying
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.reaching import Reaches
 from reenact.replaying.starting import BASES, LENT

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from reenact.replaying import process as replaying
+from reenact.replaying import replay_process as replaying
 from reenact.replaying.opening import redactor_of
 from reenact.store import open_store
 from reenact.testing.experiments.cell_session import CellSession
 from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.golden import Scripted
-from reenact.testing.goldens.process import GoldenProcess
+from reenact.testing.goldens.golden_process import GoldenProcess
 from reenact.timetravel.forks.report import ForkReport
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reenact.replaying import process as replaying
+from reenact.replaying import replay_process as replaying
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.starting import LENT
