@@ -17,7 +17,7 @@ from reenact.interop.formats import read
 from reenact.interop.importing import import_runs
 from reenact.interop.readers import Asked
 from reenact.interop.traces import Trace
-from reenact.recording.opening import Who
+from reenact.recording.recording_opening import Who
 from reenact.store import open_store
 
 _TRACE = 200

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from reenact.interfaces.cli import opening
+from reenact.interfaces.cli import run_opening
 from reenact.interfaces.cli.main import cli
 from tests.cli import scenes
 from tests.cli.shelf import Shelf
@@ -43,7 +43,7 @@ def shelf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shelf:
     for name in ("REENACT_STORE", "REENACT_DEBUG", "REENACT_DISABLE", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "160")
-    monkeypatch.setattr(opening, "open_store", lambda url=None: shelf)
+    monkeypatch.setattr(run_opening, "open_store", lambda url=None: shelf)
     return shelf
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from reenact import errors
 from reenact.errors import ReenactError
-from reenact.interfaces.cli import opening
+from reenact.interfaces.cli import run_opening
 from reenact.interfaces.cli.main import cli
 from reenact.interfaces.cli.shell import Command
 from reenact.interfaces.cli.table import BY_NAME, COMMANDS
@@ -113,7 +113,7 @@ def test_errors_become_words_and_exit_codes(
     def fail(url: str | None = None) -> None:
         raise kind("it broke", cause="rust", next_command="reenact ls")
 
-    monkeypatch.setattr(opening, "open_store", fail)
+    monkeypatch.setattr(run_opening, "open_store", fail)
     answer = reenact("ls")
     assert (answer.code, answer.out) == (code, "")
     assert answer.err == "reenact: it broke\n  likely cause: rust\n  next: reenact ls\n"
@@ -123,7 +123,7 @@ def test_a_fault_of_ours_is_short_unless_debugged(reenact: Callable[..., Any], m
     def fail(url: str | None = None) -> None:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr(opening, "open_store", fail)
+    monkeypatch.setattr(run_opening, "open_store", fail)
     answer = reenact("ls")
     assert answer.code == 70
     assert "unexpected RuntimeError: boom" in answer.err and "Traceback" not in answer.err
@@ -158,7 +158,7 @@ def test_a_reader_that_leaves_is_no_error(
     def fail(url: str | None = None) -> None:
         raise error
 
-    monkeypatch.setattr(opening, "open_store", fail)
+    monkeypatch.setattr(run_opening, "open_store", fail)
     answer = reenact("ls")
     assert answer.code == (141 if isinstance(error, BrokenPipeError) else 130)
     assert "Traceback" not in answer.err
@@ -174,7 +174,7 @@ def test_common_options_reach_every_command_from_both_sides(
     filled: Any, reenact: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     urls: list[str | None] = []
-    monkeypatch.setattr(opening, "open_store", lambda url=None: urls.append(url) or filled)
+    monkeypatch.setattr(run_opening, "open_store", lambda url=None: urls.append(url) or filled)
     assert reenact("--json", "ls").data == reenact("ls", "--json").data
     reenact("--store", "sqlite:///a", "ls")
     reenact("ls", "--store", "sqlite:///b")

@@ -17,7 +17,7 @@ from reenact.facts.ids import make_run_id
 from reenact.facts.marks import Mark
 from reenact.facts.record import LaneOpened, RunClosed, RunOpened
 from reenact.facts.run import Run, Status, Totals
-from reenact.interfaces.cli import opening
+from reenact.interfaces.cli import run_opening
 from reenact.store.sqlite import SqliteStore
 from tests.store.records import new_run
 
@@ -43,7 +43,7 @@ def kept(tmp_path: Path, shelf: Any, monkeypatch: pytest.MonkeyPatch) -> Iterato
             run_at(store, NOW_US - 2 * HOUR_US + n, status=Status.FAILED if n < 15 else Status.OK)
         for n in range(20):
             run_at(store, NOW_US - HOUR_US // 2 + n, status=Status.FAILED if n < 2 else Status.OK)
-        monkeypatch.setattr(opening, "open_store", lambda url=None: SqliteStore(store.path))
+        monkeypatch.setattr(run_opening, "open_store", lambda url=None: SqliteStore(store.path))
         yield store
 
 

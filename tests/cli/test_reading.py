@@ -16,7 +16,7 @@ import pytest
 from reenact.facts.call import Effect, Kind
 from reenact.facts.ids import tail
 from reenact.facts.run import Status
-from reenact.interfaces.cli import opening
+from reenact.interfaces.cli import run_opening
 from reenact.store.sqlite import SqliteStore
 from tests.cli import scenes
 from tests.store.records import closing, new_run
@@ -75,7 +75,7 @@ def test_ls_explains_a_store_in_a_file(tmp_path: Path, reenact: Cli, monkeypatch
         log = store.begin(run := new_run(tenant="acme"))
         log.write([*opening_records(run), closing(run)])
         log.close()
-    monkeypatch.setattr(opening, "open_store", lambda url=None: SqliteStore(place))
+    monkeypatch.setattr(run_opening, "open_store", lambda url=None: SqliteStore(place))
     words = ("ls", "--explain", "--tenant", "acme", "-k", "refund")
     assert [" ".join(line.split()) for line in reenact(*words).err.splitlines()[:2]] == [
         "reenact: --tenant by an index",

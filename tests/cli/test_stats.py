@@ -24,7 +24,7 @@ from reenact.facts.record import (
     StreamEnded,
 )
 from reenact.facts.run import Run, Status, Totals
-from reenact.interfaces.cli import opening
+from reenact.interfaces.cli import run_opening
 from reenact.interfaces.cli.charts import days_between, encodes, sparkline
 from reenact.store.memory import MemoryStore
 from reenact.store.sqlite import SqliteStore
@@ -146,7 +146,7 @@ def filled(store: Store, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Store
         kept(store, *asks(0, OWN if n == 2 else MINI), models=1, run=new_run(**fields), status=status)
     again = store if isinstance(store, MemoryStore) else None
     monkeypatch.setattr(
-        opening,
+        run_opening,
         "open_store",
         lambda url=None: again or SqliteStore(store.path, own_directory=True),  # type: ignore
     )

@@ -15,7 +15,7 @@ from reenact.facts.run import Run
 from reenact.interop.formats import read
 from reenact.interop.importing import import_runs
 from reenact.interop.readers import Asked
-from reenact.recording.opening import Who
+from reenact.recording.recording_opening import Who
 from reenact.store import open_store
 from tests.fresh.desk import Desk, Ended
 from tests.http.server import Server

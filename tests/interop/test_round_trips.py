@@ -29,7 +29,7 @@ from reenact.interop.exchanges import Exchange, decoded, header
 from reenact.interop.formats import read, write
 from reenact.interop.importing import import_runs
 from reenact.interop.readers import Asked
-from reenact.recording.opening import Who
+from reenact.recording.recording_opening import Who
 from reenact.store import open_store
 from tests.interop.trees import at
 from tests.interop.trees import run as run_of

@@ -14,7 +14,7 @@ from reenact.facts.kit import Bucket, Item, Kit, Standing, Stops
 from reenact.facts.run import Run
 from reenact.interfaces.cli.coldcases import tell_alike
 from reenact.interfaces.cli.reasons import with_fixes
-from reenact.store.opening import open_store
+from reenact.store.back_ends import open_store
 from reenact.store.sqlite import SqliteStore
 from reenact.triage.cold import Reason, reasons
 from reenact.triage.coldcases import ColdCase

@@ -13,8 +13,8 @@ import pytest
 
 import reenact
 from reenact.facts.order import Delivery, event_tag
-from reenact.replaying.opening import open_session
 from reenact.replaying.options import Options
+from reenact.replaying.replay_opening import open_session
 
 from .driver import World, assert_exact, record, replay
 

@@ -51,7 +51,7 @@ DEEP_CLASSES: frozenset[str] = frozenset(
         "reenact.recording.active.ActiveRun",
         "reenact.replaying.order.ShuffledGate",
         "reenact.replaying.requests.PreambleGate",
-        "reenact.store.bundles.opening.BundleStore",
+        "reenact.store.bundles.bundle_store.BundleStore",
         "reenact.testing.experiments.cell_process.CellProcess",
         "reenact.testing.experiments.cell_session.CellSession",
         "reenact.testing.goldens.result_file.ResultStore",

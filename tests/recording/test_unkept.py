@@ -22,7 +22,7 @@ from reenact.privacy import make_redactor
 from reenact.privacy.erasing import Eraser
 from reenact.recording import surroundings as module
 from reenact.recording.kit import LOCALE
-from reenact.recording.opening import Opened
+from reenact.recording.recording_opening import Opened
 from reenact.recording.surroundings import same_surroundings, surroundings
 from reenact.recording.unthreaded import Unthreaded
 from reenact.recording.writer import QUEUE_BYTES

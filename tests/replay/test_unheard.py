@@ -11,8 +11,8 @@ import pytest
 
 import reenact
 from reenact.facts.order import Delivery, event_tag, pack, unpack
-from reenact.replaying.opening import open_session
 from reenact.replaying.options import Options
+from reenact.replaying.replay_opening import open_session
 from reenact.seams import lanes
 
 HEARD: list[str] = []

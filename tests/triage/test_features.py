@@ -25,8 +25,8 @@ from reenact.facts.record import (
     StreamEnded,
 )
 from reenact.facts.run import Run, Status
+from reenact.store.back_ends import open_store
 from reenact.store.feature_rows import Featured
-from reenact.store.opening import open_store
 from reenact.store.sqlite import SqliteStore
 from reenact.triage.featuring import features_of
 from tests.fresh.desk import Desk

@@ -39,8 +39,8 @@ from reenact.interop.exchanges import Exchange, Found
 from reenact.interop.landing import Landing, untold
 from reenact.interop.traces import Trace
 from reenact.privacy import make_redactor
-from reenact.recording.opening import Who
 from reenact.recording.readings import Readings
+from reenact.recording.recording_opening import Who
 from reenact.seams.http.exchange import describe
 
 ROOT: Final = "root"

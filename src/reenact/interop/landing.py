@@ -35,7 +35,7 @@ from reenact.facts.values import encode
 from reenact.facts.variables import chosen
 from reenact.interop.traces import Item, Sort, Trace
 from reenact.privacy import make_redactor
-from reenact.recording.opening import Who
+from reenact.recording.recording_opening import Who
 
 TAG: Final = "trace"
 """Label of a run that was made of a trace: its id."""

@@ -13,7 +13,7 @@ from reenact.facts.policy import Policy
 from reenact.facts.run import Run, Status
 from reenact.recording.active import active, current_run
 from reenact.recording.blocks import Block, open_block
-from reenact.recording.opening import Who
+from reenact.recording.recording_opening import Who
 
 __all__ = ["Recorder", "current_run", "record"]
 

@@ -23,8 +23,8 @@ from reenact.facts.record import RunClosed, RunOpened
 from reenact.facts.run import Run, Status
 from reenact.facts.values import describe_error, encode
 from reenact.recording.active import active, current
-from reenact.recording.opening import Opened, Who, evidence_of, interpreter, new_run, status_of
 from reenact.recording.policies import configured_policy
+from reenact.recording.recording_opening import Opened, Who, evidence_of, interpreter, new_run, status_of
 from reenact.recording.writer import Receipt
 from reenact.seams import background, lanes, stdout, wiring
 from reenact.seams.async_backends import cancelled

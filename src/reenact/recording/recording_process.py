@@ -18,7 +18,7 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry
 from reenact.recording import policies
-from reenact.recording.opening import Opened, Who, evidence_of, hash_seed, interpreter, new_run, status_of
+from reenact.recording.recording_opening import Opened, Who, evidence_of, hash_seed, interpreter, new_run, status_of
 from reenact.recording.requests import Requests
 from reenact.recording.speech import Spoken
 from reenact.seams import escapes, lanes, logs, speech, stdio, wiring

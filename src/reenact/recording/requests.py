@@ -16,7 +16,7 @@ from reenact.facts.run import Run
 from reenact.facts.serving import RELATION, REQUEST, credentials_of, failure_of, traceparent_of
 from reenact.facts.unrecorded import unrecorded
 from reenact.recording.blocks import RootBlock
-from reenact.recording.opening import Opened, Who, new_run
+from reenact.recording.recording_opening import Opened, Who, new_run
 from reenact.recording.recording_session import RecordingSession
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane

@@ -15,9 +15,9 @@ from reenact.facts.values import decode
 from reenact.replaying import caller, guard, launch
 from reenact.replaying.beginning import Beginning
 from reenact.replaying.isolation import Isolation
-from reenact.replaying.opening import open_session
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
+from reenact.replaying.replay_opening import open_session
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.report import Difference, Report
 from reenact.replaying.results import Printed, files

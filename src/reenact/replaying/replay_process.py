@@ -30,12 +30,12 @@ from reenact.replaying.covering import within
 from reenact.replaying.hiding import hidden_of
 from reenact.replaying.isolation import Isolation, folders_of, isolate, own_folders
 from reenact.replaying.moving import Moving
-from reenact.replaying.opening import open_preamble, open_session
 from reenact.replaying.options import Options
 from reenact.replaying.raised import raised
 from reenact.replaying.reaching import Reach, Reaches
 from reenact.replaying.redirecting import Redirect
 from reenact.replaying.relocating import placed
+from reenact.replaying.replay_opening import open_preamble, open_session
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.report import Difference
 from reenact.replaying.requests import Player, Preamble, Stage, never_served

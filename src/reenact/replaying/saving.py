@@ -35,7 +35,7 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Run, Status, Totals
 from reenact.privacy import make_redactor
-from reenact.replaying.opening import known_values
+from reenact.replaying.replay_opening import known_values
 from reenact.replaying.replay_session import ReplaySession
 from reenact.seams.ambient import pack
 from reenact.seams.setting import variables_now

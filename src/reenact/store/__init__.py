@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reenact.store.opening import open_store
+    from reenact.store.back_ends import open_store
     from reenact.store.sharing import borrow_store, give_back
 
 __all__ = ["borrow_store", "give_back", "open_store"]

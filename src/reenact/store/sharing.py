@@ -13,7 +13,7 @@ import os
 
 from reenact.abc.store import Store
 from reenact.facts.lazy_dataclass import dataclass, field
-from reenact.store.opening import open_store
+from reenact.store.back_ends import open_store
 
 IDLE = 4
 """Stores kept open that nobody uses."""

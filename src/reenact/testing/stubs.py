@@ -25,7 +25,7 @@ from reenact.facts.keys import rules_of
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
 from reenact.replaying import divergence as words
-from reenact.replaying.opening import redactor_of
+from reenact.replaying.replay_opening import redactor_of
 from reenact.seams.functions import Seam, SeamCall
 from reenact.seams.generators import Playing, played, played_async
 from reenact.seams.lanes import Lane

@@ -14,7 +14,7 @@ from reenact.replaying.api import Replay, replayed
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
 from reenact.store import open_store
-from reenact.store.opening import names_bundle
+from reenact.store.back_ends import names_bundle
 from reenact.timetravel.forking import concluded
 from reenact.timetravel.forks.code import require_code_here
 from reenact.timetravel.forks.here import fork_here

@@ -30,7 +30,7 @@ from reenact.interop.landing import TAG, Landing
 from reenact.interop.originals import Original, original
 from reenact.interop.otlp import reader
 from reenact.interop.traces import Trace
-from reenact.recording.opening import Who
+from reenact.recording.recording_opening import Who
 
 FILE: Final = "received over OTLP"
 """What a run that came in so has in the place of its file's name."""

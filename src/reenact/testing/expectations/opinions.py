@@ -18,7 +18,7 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
 from reenact.privacy import make_redactor
 from reenact.recording.api import record
-from reenact.replaying.opening import known_values
+from reenact.replaying.replay_opening import known_values
 from reenact.testing.expectations.asking import address_of, ask, request_body
 from reenact.testing.expectations.courts import Opinion, Question, stale
 from reenact.timetravel.vocabulary import RunScope

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reenact.replaying import replay_process as replaying
-from reenact.replaying.opening import redactor_of
+from reenact.replaying.replay_opening import redactor_of
 from reenact.store import open_store
 from reenact.testing.experiments.cell_session import CellSession
 from reenact.testing.goldens.answers import Answers, Overlay

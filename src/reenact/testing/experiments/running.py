@@ -15,7 +15,7 @@ from reenact.facts.run import run_failed
 from reenact.replaying.options import Options
 from reenact.seams.boot.folders import Folder
 from reenact.store import open_store
-from reenact.store.opening import BUNDLE
+from reenact.store.back_ends import BUNDLE
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.experiments.cache import Attempt, Cells
 from reenact.testing.experiments.candidates import Candidate

@@ -14,7 +14,7 @@ from reenact.abc.store import Recording
 from reenact.errors import ReenactError
 from reenact.facts.lazy_dataclass import asdict, dataclass
 from reenact.facts.phrases import counted
-from reenact.replaying.opening import known_values
+from reenact.replaying.replay_opening import known_values
 from reenact.replaying.starting import Starter
 from reenact.seams.boot.parent import run_program
 from reenact.testing.goldens.batch import several

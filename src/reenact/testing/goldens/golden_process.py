@@ -12,11 +12,11 @@ from reenact.facts.ids import make_run_id
 from reenact.facts.keys import rules_of
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry, Run, Status
-from reenact.recording.opening import Opened
+from reenact.recording.recording_opening import Opened
 from reenact.replaying import replay_process as replaying
 from reenact.replaying.isolation import Isolation
-from reenact.replaying.opening import redactor_of
 from reenact.replaying.reaching import Reaches
+from reenact.replaying.replay_opening import redactor_of
 from reenact.seams.boot.frame import FRAME
 from reenact.store import open_store
 from reenact.store.bundles.lines import line_of

@@ -22,13 +22,13 @@ from reenact.abc.store import Recording
 from reenact.errors import Halt, UnreplayableRun
 from reenact.facts.keys import rules_of
 from reenact.facts.run import Run, Status
-from reenact.recording.opening import status_of
+from reenact.recording.recording_opening import status_of
 from reenact.replaying import caller, guard
 from reenact.replaying.blocking import BLOCK
 from reenact.replaying.entries import Start, start_of
-from reenact.replaying.opening import redactor_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import placed, relocated
+from reenact.replaying.replay_opening import redactor_of
 from reenact.replaying.revision import Tree, kept_revision
 from reenact.replaying.starting import environment_of
 from reenact.replaying.touching import WATCH
@@ -39,8 +39,8 @@ from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.golden_session import GoldenSession, Named, boundaries
 from reenact.testing.goldens.launch import ProcessResult
 from reenact.testing.goldens.opened import OpenGolden
+from reenact.timetravel.forks.fork_opening import open_child
 from reenact.timetravel.forks.ledger import Ledger
-from reenact.timetravel.forks.opening import open_child
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.report import conclude
 

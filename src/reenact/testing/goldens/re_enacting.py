@@ -10,7 +10,7 @@ import os
 
 from reenact.abc.store import Recording
 from reenact.facts.run import Run
-from reenact.replaying.opening import known_values
+from reenact.replaying.replay_opening import known_values
 from reenact.store.bundles import PackedRun
 from reenact.testing.goldens.differing import Differing, differing
 from reenact.testing.goldens.opened import OpenGolden

@@ -16,7 +16,7 @@ from reenact.abc.store import Recording
 from reenact.errors import GoldenMismatch
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.recording.git import Git
-from reenact.replaying.opening import known_values
+from reenact.replaying.replay_opening import known_values
 from reenact.seams.boot.folders import Folder
 from reenact.store.bundles import PackedRun
 from reenact.testing.expectations.strength import strength

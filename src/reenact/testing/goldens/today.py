@@ -11,8 +11,8 @@ from reenact.facts.large import is_withheld
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import CallIssued, CallSettled, CheckpointTaken, Printed, Record
 from reenact.facts.run import Run
-from reenact.replaying.opening import redactor_of
 from reenact.replaying.relocating import relocated
+from reenact.replaying.replay_opening import redactor_of
 from reenact.replaying.revision import Tree
 from reenact.store.bundles import PackedRun
 from reenact.store.memory import MemoryStore

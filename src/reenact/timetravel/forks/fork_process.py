@@ -11,7 +11,7 @@ from reenact.abc.store import Store
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Status
 from reenact.facts.serving import failure_of
-from reenact.recording.opening import status_of
+from reenact.recording.recording_opening import status_of
 from reenact.recording.speech import Spoken
 from reenact.replaying import guard
 from reenact.replaying import replay_process as replaying
@@ -22,9 +22,9 @@ from reenact.seams import lanes, stdio, wiring
 from reenact.seams.files import file_digests
 from reenact.store import in_process as _in_process  # noqa: F401 - loaded before the agent begins
 from reenact.store import open_store
+from reenact.timetravel.forks.fork_opening import open_child, open_session
 from reenact.timetravel.forks.fork_session import ForkSession
 from reenact.timetravel.forks.ledger import Ledger
-from reenact.timetravel.forks.opening import open_child, open_session
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.report import ForkReport, conclude
 from reenact.timetravel.forks.speech import ForkSpeech

@@ -9,12 +9,12 @@ from typing import Any
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
 from reenact.facts.run import Run
-from reenact.recording.opening import status_of
+from reenact.recording.recording_opening import status_of
 from reenact.replaying import caller, guard
 from reenact.replaying.options import Options
 from reenact.seams import lanes, wiring
+from reenact.timetravel.forks.fork_opening import open_child, open_session
 from reenact.timetravel.forks.ledger import Ledger
-from reenact.timetravel.forks.opening import open_child, open_session
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.report import ForkReport, conclude
 

@@ -17,9 +17,9 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.reading import Reading
 from reenact.facts.run import RESEND, Entry, Run
 from reenact.recording.blocks import RootBlock
-from reenact.recording.opening import Opened, Who, new_run
+from reenact.recording.recording_opening import Opened, Who, new_run
 from reenact.timetravel.contents import headers_of
-from reenact.timetravel.forks.opening import policy_of
+from reenact.timetravel.forks.fork_opening import policy_of
 from reenact.timetravel.resending.destination import Destination
 from reenact.timetravel.resending.request import Request
 from reenact.timetravel.resending.signing import signed

@@ -13,7 +13,7 @@ from reenact.facts.call import Json, Stream
 from reenact.facts.event import Event
 from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.detail import onward
-from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.timetravel import pasteable
 from reenact.timetravel.contents import headers_of

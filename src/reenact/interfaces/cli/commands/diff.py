@@ -15,8 +15,8 @@ from reenact.facts.difference import Difference, differences, patch, render, wor
 from reenact.facts.event import Event
 from reenact.facts.phrases import counted
 from reenact.interfaces.cli.arguments import whole_run
-from reenact.interfaces.cli.opening import bundle_of, opened
 from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.run_opening import bundle_of, opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel import preview
 from reenact.timetravel.aligning import Sort

@@ -18,7 +18,7 @@ from reenact.interfaces.cli.arguments import Since
 from reenact.interfaces.cli.cells import candidates_of, cells_folder, run_cells
 from reenact.interfaces.cli.choosing import filters_of, scope_of
 from reenact.interfaces.cli.goldens.add import program_of
-from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.replaying.launch import project_of
 from reenact.testing.expectations.expectation import Expectation, expect

@@ -16,8 +16,8 @@ from reenact.facts.phrases import counted
 from reenact.facts.policy import OTEL_CONTENTS, OTEL_DIALECTS, Policy
 from reenact.facts.settings import policy_of
 from reenact.interfaces.cli.arguments import whole_run
-from reenact.interfaces.cli.opening import bundle_of, opened
 from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.run_opening import bundle_of, opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interop.formats import SPANS, WRITERS, Written, spans, write
 from reenact.interop.otlp.exporters import Sent

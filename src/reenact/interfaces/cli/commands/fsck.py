@@ -7,8 +7,8 @@ import click
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import is_run_id, tail
-from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Reading
+from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.store.checking import Break, Checked, Touched, check_store
 from reenact.store.sqlite import SqliteStore, no_store

@@ -20,8 +20,8 @@ from reenact.facts.kit import Verdict
 from reenact.facts.phrases import counted
 from reenact.facts.run import Run
 from reenact.facts.thinned import why_thinned
-from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Progress
+from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.store.expiring import Going, spent_us
 from reenact.store.sqlite import SqliteStore

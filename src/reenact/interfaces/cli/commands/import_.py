@@ -18,15 +18,15 @@ from reenact.facts.settings import policy_of
 from reenact.facts.traced import is_traced, trace_of
 from reenact.facts.typed import typed
 from reenact.interfaces.cli.arguments import fields, pairs
-from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Reading, Working
+from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interop.exchanges import Found
 from reenact.interop.formats import read
 from reenact.interop.importing import Arrival, import_runs
 from reenact.interop.readers import Asked, readers
 from reenact.interop.traces import Trace
-from reenact.recording.opening import Who
+from reenact.recording.recording_opening import Who
 from reenact.timetravel.plain import run_data
 from reenact.timetravel.preview import safe
 

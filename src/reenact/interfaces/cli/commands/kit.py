@@ -15,8 +15,8 @@ from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.auditing import tell_audit
 from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
 from reenact.interfaces.cli.commands.show import headline
-from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel.preview import clip, safe
 from reenact.triage.budget import allow

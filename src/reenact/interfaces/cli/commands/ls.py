@@ -17,9 +17,9 @@ from reenact.facts.phrases import counted
 from reenact.facts.run import run_failed
 from reenact.interfaces.cli.choosing import choosing, chosen, filters_of, nothing_called, ways
 from reenact.interfaces.cli.expires import Expiring
-from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.outcome import outcome
 from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, columns, current, paint
 from reenact.timetravel import preview
 from reenact.timetravel.gist import command_of, question_of

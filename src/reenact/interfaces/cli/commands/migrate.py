@@ -8,8 +8,8 @@ from reenact.errors import StoreBusy, UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import is_run_id, tail
 from reenact.facts.phrases import counted
-from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Reading
+from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.store.migrating import Migrated, Plan
 from reenact.store.sqlite import SqliteStore

@@ -13,10 +13,10 @@ from reenact.errors import UsageError
 from reenact.facts.ids import tail
 from reenact.facts.phrases import counted
 from reenact.interfaces.cli.arguments import whole_run
-from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.store.opening import BUNDLE as SUFFIX
+from reenact.store.back_ends import BUNDLE as SUFFIX
 from reenact.timetravel.bundling.packing import Checked, Packed, check, pack
 from reenact.timetravel.preview import duration, safe
 

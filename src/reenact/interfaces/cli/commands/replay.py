@@ -14,7 +14,7 @@ from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.arguments import whole_run
-from reenact.interfaces.cli.opening import opened, said_around, stored
+from reenact.interfaces.cli.run_opening import opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options

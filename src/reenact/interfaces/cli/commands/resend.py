@@ -25,8 +25,8 @@ from reenact.facts.traced import is_traced_model, reading_in
 from reenact.facts.typed import typed
 from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.commands.fork import pairs, text_of, value
-from reenact.interfaces.cli.opening import opened, stored
 from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.run_opening import opened, stored
 from reenact.interfaces.cli.shell import Command, Shell, columns, current
 from reenact.seams import trust
 from reenact.seams.setting import variables_now

@@ -12,7 +12,7 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import no_sources, reference
 from reenact.interfaces.cli.commands.fork import naming_sources, numbering, results_of, value
-from reenact.interfaces.cli.opening import opened, said_around, stored
+from reenact.interfaces.cli.run_opening import opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.options import Options
 from reenact.timetravel import preview

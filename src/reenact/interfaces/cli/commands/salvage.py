@@ -8,10 +8,10 @@ import click
 
 from reenact.errors import UsageError
 from reenact.facts.ids import is_run_id, tail
-from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Reading
+from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.store.opening import open_store
+from reenact.store.back_ends import open_store
 from reenact.store.salvaging import Salvaged, salvage
 from reenact.store.sqlite import SqliteStore, no_store
 from reenact.timetravel.preview import safe

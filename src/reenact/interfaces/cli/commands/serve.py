@@ -15,7 +15,7 @@ from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.phrases import counted
 from reenact.facts.settings import policy_of
-from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interop.otlp.listening import Address, Listening, is_loopback, listen, listen_rpc
 from reenact.interop.otlp.receiving import Received, Receiver

@@ -25,8 +25,8 @@ from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.detail import event_lines, onward
 from reenact.interfaces.cli.expires import Expiring
 from reenact.interfaces.cli.goldens.history import history_lines
-from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.outcome import outcome
+from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, columns, current, paint, wrapped
 from reenact.interfaces.cli.wrong import hint_data, hint_lines, pointed, pointed_data, pointed_lines
 from reenact.testing.goldens.golden import Golden

@@ -13,7 +13,7 @@ from reenact.facts.difference import Difference, patch, render
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import reference
-from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel import preview
 from reenact.timetravel.authorship import ABSENT, Setting

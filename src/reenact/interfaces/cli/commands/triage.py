@@ -14,8 +14,8 @@ from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.late import late
 from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
-from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Reading
+from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interfaces.cli.triaging import TriageReport, halves_of, markdown, tell_groups, tell_json
 from reenact.triage.groups import Group, group_called, grouped, short_names

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from reenact.facts.ids import tail
-from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, current
 from reenact.timetravel.bundling.unpacking import unpack
 from reenact.timetravel.plain import run_data

@@ -17,7 +17,7 @@ from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import asdict, replace
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.commands.pack import tell_findings
-from reenact.interfaces.cli.opening import opened, said_around
+from reenact.interfaces.cli.run_opening import opened, said_around
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.testing.expectations.expectation import expect
 from reenact.testing.goldens.adding import Added, add_golden

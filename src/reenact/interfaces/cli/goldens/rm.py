@@ -7,7 +7,7 @@ from contextlib import suppress
 import click
 
 from reenact.errors import ReenactError
-from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, current
 from reenact.testing.goldens.adding import let_runs_go, rm_golden
 from reenact.testing.goldens.golden_dir import open_golden_dir

@@ -16,10 +16,10 @@ from reenact.facts.policy import Policy
 from reenact.facts.removed import REMOVED
 from reenact.facts.retention import LABELS
 from reenact.facts.run import Run
-from reenact.recording.opening import Opened, hash_seed
+from reenact.recording.recording_opening import Opened, hash_seed
 from reenact.replaying.ambient import MOVES, clock_of
-from reenact.replaying.opening import redactor_of
 from reenact.replaying.options import Options
+from reenact.replaying.replay_opening import redactor_of
 from reenact.replaying.revision import Tree
 from reenact.seams import machine, trust
 from reenact.timetravel.forks.fork_session import ForkSession

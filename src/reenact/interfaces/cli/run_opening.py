@@ -11,7 +11,7 @@ from reenact.facts.ids import tail
 from reenact.facts.late import late
 from reenact.interfaces.cli.stores import store_url
 from reenact.store import open_store
-from reenact.store.opening import BUNDLE as SUFFIX
+from reenact.store.back_ends import BUNDLE as SUFFIX
 
 if TYPE_CHECKING:
     from reenact.abc.store import Store
