@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from reenact.facts.order import Delivery, Tag, event_tag
 from reenact.seams.waits import Waiter, never_tag
 from reenact.timetravel.forks import timing
-from reenact.timetravel.forks.gate import own_tag
+from reenact.timetravel.forks.fork_gate import own_tag
 from reenact.timetravel.forks.timed import OWN, TimedGate
 from reenact.timetravel.forks.timing import LATE_US, UNSURE_US, Coming
 from reenact.timetravel.forks.waiting import Lines

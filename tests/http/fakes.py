@@ -19,7 +19,7 @@ from reenact.abc.sources import CLOCK
 from reenact.errors import Halt
 from reenact.facts.call import Call, End, EndKind, Failure, Stream, Value
 from reenact.facts.run import Run
-from reenact.recording.order import RecordingGate
+from reenact.recording.recording_gate import RecordingGate
 from reenact.seams import http
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane, inside, session_began, session_ended, unowned

@@ -16,7 +16,7 @@ import pytest
 
 import reenact
 from reenact.recording.holding import budget_us
-from reenact.recording.order import RecordingGate
+from reenact.recording.recording_gate import RecordingGate
 
 from .driver import Recorded, World, assert_exact, record, replay
 

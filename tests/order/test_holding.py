@@ -23,7 +23,7 @@ from reenact.recording.holding import (
     Holds,
     budget_us,
 )
-from reenact.recording.order import RecordingGate
+from reenact.recording.recording_gate import RecordingGate
 from reenact.seams import watch
 from reenact.seams.reckoning import LOOK_US, HoldClock, Look
 from reenact.seams.watch import delayed

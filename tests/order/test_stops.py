@@ -19,9 +19,9 @@ import pytest
 import reenact
 from reenact.abc.sources import CLOCK
 from reenact.facts.order import Tag
-from reenact.replaying.order import ReplayGate
+from reenact.replaying.replay_gate import ReplayGate
 from reenact.seams.watch import _at_a_prompt
-from reenact.timetravel.forks.gate import ForkGate
+from reenact.timetravel.forks.fork_gate import ForkGate
 
 from .driver import World, record, replay
 

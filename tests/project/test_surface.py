@@ -100,7 +100,7 @@ LIGHT = {
     "reenact.interfaces.cli.commands.replay": (
         *("asyncio", "ssl", "logging", "concurrent", "difflib", "importlib.metadata", "email", "wrapt", "time_machine"),
         *("reenact.replaying.replay_session", "reenact.seams.http", "reenact.seams.strands", "reenact.seams.lanes"),
-        *("reenact.timetravel.forks", "reenact.recording.recording_session", "reenact.privacy.gate"),
+        *("reenact.timetravel.forks", "reenact.recording.recording_session", "reenact.privacy.redactor"),
     ),
     "reenact.recording.recording_process": (
         *("click", "wrapt", "time_machine", "importlib.metadata", "importlib.resources", "zipfile", "difflib"),

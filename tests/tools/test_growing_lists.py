@@ -22,7 +22,7 @@ import reenact
 from reenact.abc.store import Recording
 from reenact.errors import BlobMissing, UsageError
 from reenact.facts import growing
-from reenact.privacy.gate import CredentialRedactor
+from reenact.privacy.redactor import CredentialRedactor
 from reenact.store import open_store
 from reenact.store.checking import check_store
 from reenact.store.reading import SqliteRecording

@@ -19,7 +19,7 @@ import pytest
 
 import reenact
 from reenact.facts.run import Status
-from reenact.recording import blocks, order, recording_session
+from reenact.recording import blocks, recording_gate, recording_session
 from reenact.recording.holding import WORK_RATE, budget_us
 from reenact.store import open_store
 
@@ -55,12 +55,12 @@ def upstream() -> Iterator[str]:
 
 
 @pytest.fixture
-def gates(monkeypatch: pytest.MonkeyPatch) -> list[order.RecordingGate]:
+def gates(monkeypatch: pytest.MonkeyPatch) -> list[recording_gate.RecordingGate]:
     """The gate of every run that is recorded."""
-    made: list[order.RecordingGate] = []
+    made: list[recording_gate.RecordingGate] = []
 
-    def make(*args: Any, **options: Any) -> order.RecordingGate:
-        made.append(order.RecordingGate(*args, **options))
+    def make(*args: Any, **options: Any) -> recording_gate.RecordingGate:
+        made.append(recording_gate.RecordingGate(*args, **options))
         return made[-1]
 
     monkeypatch.setattr(recording_session, "RecordingGate", make)
@@ -115,7 +115,7 @@ async def _serve(url: str, store: Any, neighbours: int, spinning: bool) -> list[
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("neighbours", "spinning"), [(100, False), (1, True), (100, True)])
 def test_a_recorded_server_with_busy_neighbours(
-    upstream: str, gates: list[order.RecordingGate], tmp_path: Path, neighbours: int, spinning: bool
+    upstream: str, gates: list[recording_gate.RecordingGate], tmp_path: Path, neighbours: int, spinning: bool
 ) -> None:
     with open_store(str(tmp_path / "store")) as store:
         began_s = time.monotonic()
@@ -145,7 +145,7 @@ def test_a_recorded_server_with_busy_neighbours(
 
 
 @pytest.mark.timeout(120)
-def test_a_run_that_spins_itself_ends(upstream: str, gates: list[order.RecordingGate], tmp_path: Path) -> None:
+def test_a_run_that_spins_itself_ends(upstream: str, gates: list[recording_gate.RecordingGate], tmp_path: Path) -> None:
     """The spinning task is the run's own: holds are given up within the budget."""
 
     async def main() -> list[str]:

@@ -54,11 +54,11 @@ DOORS = frozenset(
         "recording/recording_session.py:RecordingSession.virtual",
         "recording/writer.py:Writer._run",
         "recording/writer.py:Receipt.wait",
-        "recording/order.py:RecordingGate.grant",
-        "recording/order.py:RecordingGate.immediate",
-        "recording/order.py:RecordingGate.choose",
-        "recording/order.py:RecordingGate.impatient",
-        "recording/order.py:RecordingGate.overdue",
+        "recording/recording_gate.py:RecordingGate.grant",
+        "recording/recording_gate.py:RecordingGate.immediate",
+        "recording/recording_gate.py:RecordingGate.choose",
+        "recording/recording_gate.py:RecordingGate.impatient",
+        "recording/recording_gate.py:RecordingGate.overdue",
         "recording/api.py:record",
         "recording/blocks.py:open_block",
         "recording/blocks.py:Block.enter",
@@ -261,8 +261,8 @@ def test_a_method_of_a_call_that_always_fails_costs_the_recording_alone(
     [
         "recording/writer.py:Writer._finish",
         "recording/writer.py:Writer._let_go",
-        "privacy/gate.py:_text",
-        "privacy/gate.py:CredentialRedactor.naming",
+        "privacy/redactor.py:_text",
+        "privacy/redactor.py:CredentialRedactor.naming",
     ],
 )
 def test_a_fault_where_a_thread_begins_or_ends_or_a_lane_gets_its_name_costs_the_recording_alone(

@@ -7,7 +7,7 @@ another one goes on from.
 
 from __future__ import annotations
 
-from reenact.privacy.gate import CredentialRedactor, make_redactor
+from reenact.privacy.redactor import CredentialRedactor, make_redactor
 from reenact.privacy.removed import Removed, removed_before
 
 __all__ = ["CredentialRedactor", "Removed", "make_redactor", "removed_before"]

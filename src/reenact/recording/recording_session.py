@@ -49,8 +49,8 @@ from reenact.facts.tracecontext import Propagation
 from reenact.recording.calls import LiveCall
 from reenact.recording.evidence import Evidence
 from reenact.recording.limiting import ANY, MB, Limits
-from reenact.recording.order import RecordingGate
 from reenact.recording.readings import Readings
+from reenact.recording.recording_gate import RecordingGate
 from reenact.recording.repeats import First, RepeatedCall, Repeats
 from reenact.recording.tallies import Tally
 from reenact.recording.writer import LAST_WORK_US, Receipt, Writer

@@ -54,9 +54,9 @@ from reenact.replaying.long_values import needed, read_value
 from reenact.replaying.matching import Match, Matcher, Miss
 from reenact.replaying.met_lanes import MetLanes, lane_of
 from reenact.replaying.options import Options
-from reenact.replaying.order import ReplayGate, ShuffledGate
 from reenact.replaying.plumbing import Exports, Uncounted
 from reenact.replaying.renaming import Renaming, began_as
+from reenact.replaying.replay_gate import ReplayGate, ShuffledGate
 from reenact.replaying.report import without_credentials
 from reenact.replaying.saying import Saying
 from reenact.replaying.tally import Tally

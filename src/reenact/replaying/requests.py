@@ -29,7 +29,7 @@ from reenact.facts.order import Delivery
 from reenact.facts.run import Run
 from reenact.facts.serving import LIFESPAN, REQUEST, environ_of, scope_of, with_credentials
 from reenact.replaying.options import Options
-from reenact.replaying.order import ReplayGate
+from reenact.replaying.replay_gate import ReplayGate
 from reenact.replaying.replay_session import ReplaySession
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane

@@ -14,7 +14,7 @@ from reenact.facts.call import Call, End, Failure, Json, Value
 from reenact.facts.record import HeadArrived, Record, SegmentArrived
 from reenact.facts.tracecontext import Propagation
 from reenact.recording.calls import LiveCall
-from reenact.replaying.order import ReplayGate
+from reenact.replaying.replay_gate import ReplayGate
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.turns import NOW

@@ -16,7 +16,7 @@ from reenact.facts.event import Event
 from reenact.facts.interruptions import INTERRUPTED
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.order import Delivery, Tag, call_around
-from reenact.replaying.order import ENDLESS, STUCK_US, UNPROVEN_US
+from reenact.replaying.replay_gate import ENDLESS, STUCK_US, UNPROVEN_US
 from reenact.seams.lanes import Lane
 from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.timed import OWN, TimedGate

@@ -45,8 +45,8 @@ from reenact.timetravel.forks.cancelled_calls import CancelledCalls
 from reenact.timetravel.forks.changes import Changed, changed_outcome
 from reenact.timetravel.forks.counterparts import Counterparts, session_found
 from reenact.timetravel.forks.flags import flag_answer
+from reenact.timetravel.forks.fork_gate import ForkGate
 from reenact.timetravel.forks.fork_points import fork_point_at, prefix_is_behind
-from reenact.timetravel.forks.gate import ForkGate
 from reenact.timetravel.forks.giving import GivenCall
 from reenact.timetravel.forks.handing import Handing
 from reenact.timetravel.forks.input import arguments, is_read

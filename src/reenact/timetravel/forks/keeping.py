@@ -32,7 +32,7 @@ from reenact.timetravel.forks.ambient import ForkAmbient
 from reenact.timetravel.forks.changes import Changed
 from reenact.timetravel.forks.counterparts import progress_of
 from reenact.timetravel.forks.course import ASKED, Answer, Course
-from reenact.timetravel.forks.gate import ForkGate
+from reenact.timetravel.forks.fork_gate import ForkGate
 from reenact.timetravel.forks.ledger import Doubt, Ledger
 from reenact.timetravel.forks.plan import Plan
 

@@ -20,7 +20,7 @@ from reenact.seams.lanes import Lane
 from reenact.seams.turns import NOW, rejoin_cancelled
 from reenact.seams.waits import RECALLED, never_tag
 from reenact.timetravel.forks.alarms import ended_by_alarm
-from reenact.timetravel.forks.gate import ForkGate, own_tag
+from reenact.timetravel.forks.fork_gate import ForkGate, own_tag
 from reenact.timetravel.forks.handing import Handing
 
 if TYPE_CHECKING:

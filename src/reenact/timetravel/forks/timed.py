@@ -13,7 +13,7 @@ from typing import Any
 from reenact.abc.sources import Clock
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.order import Delivery, Tag, Timed
-from reenact.replaying.order import ReplayGate
+from reenact.replaying.replay_gate import ReplayGate
 from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.elapsing import Elapsing
 from reenact.timetravel.forks.timing import (
