@@ -13,7 +13,7 @@ from reenact.facts.policy import Policy
 from reenact.interfaces.cli.commands import record, replay
 from reenact.recording.command import Ended
 from reenact.replaying.options import Options
-from reenact.replaying.report import Difference, Report
+from reenact.replaying.replay_report import Difference, Report
 from tests.cli import scenes
 
 Cli = Callable[..., Any]

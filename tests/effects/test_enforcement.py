@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from reenact.replaying.covering import Covered, outermost
 from reenact.replaying.isolation import Isolation, folders_of
-from reenact.replaying.report import enforced
+from reenact.replaying.replay_report import enforced
 from reenact.seams.boot.folders import Folder
 
 from .conftest import Agent, in_force, permitted

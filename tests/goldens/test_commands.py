@@ -18,9 +18,9 @@ from reenact import open_store
 from reenact.facts.typed import typed
 from reenact.testing.expectations.verdict import Verdict
 from reenact.testing.goldens.golden import Golden
-from reenact.testing.goldens.launch import ProcessResult
+from reenact.testing.goldens.golden_launch import ProcessResult
 from reenact.testing.goldens.running import concluded
-from reenact.timetravel.forks.report import ForkReport
+from reenact.timetravel.forks.fork_report import ForkReport
 
 from .project import AGENT, ASKS_ON, FIX, Project
 

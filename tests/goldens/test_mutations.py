@@ -24,7 +24,7 @@ from reenact.store.bundles import PackedRun, read_bundle, write_bundle
 from reenact.testing import ProviderProcess
 from reenact.testing.expectations.expectation import expect
 from reenact.testing.goldens.golden import Golden
-from reenact.testing.goldens.launch import Asked, launch
+from reenact.testing.goldens.golden_launch import Asked, launch
 from reenact.testing.goldens.opened import open_golden
 from reenact.testing.goldens.running import QUIET, WARM_SEED, outcome_of, run_golden
 

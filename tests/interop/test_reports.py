@@ -11,8 +11,8 @@ from markdown_it import MarkdownIt
 
 from reenact.abc.store import Store
 from reenact.timetravel.comparing import compare_all
+from reenact.timetravel.markdown_report import MOST, comparison_report, run_report
 from reenact.timetravel.markup import LONGEST, block, cell, code
-from reenact.timetravel.report import MOST, comparison_report, run_report
 
 from .conftest import Bring, Tried
 

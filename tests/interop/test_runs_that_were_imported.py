@@ -15,7 +15,7 @@ from reenact.errors import ForkError, UnreplayableRun
 from reenact.facts.call import Effect
 from reenact.facts.kit import Standing
 from reenact.interop.formats import write
-from reenact.timetravel.forks.launch import require_ended
+from reenact.timetravel.forks.fork_launch import require_ended
 from reenact.triage.budget import budget_of
 from reenact.triage.kit import kit_of
 from tests.interop.conftest import Bring, Tried

@@ -28,7 +28,7 @@ from reenact.interop.landing import EARLIER
 from reenact.interop.otlp.columns import CLOCKS, DIFFERING, MERGED, ORPHANS, REPEATED, ROOTS
 from reenact.interop.readers import Asked
 from reenact.recording.recording_opening import Who
-from reenact.timetravel.forks.launch import require_ended
+from reenact.timetravel.forks.fork_launch import require_ended
 from reenact.timetravel.gist import answer_of, question_of
 from reenact.timetravel.readings import decision_of, reading_of
 from reenact.triage.budget import budget_of

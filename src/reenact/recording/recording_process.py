@@ -18,9 +18,9 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry
 from reenact.recording import policies
+from reenact.recording.recorded_speech import Spoken
 from reenact.recording.recording_opening import Opened, Who, evidence_of, hash_seed, interpreter, new_run, status_of
 from reenact.recording.requests import Requests
-from reenact.recording.speech import Spoken
 from reenact.seams import escapes, lanes, logs, speech, stdio, wiring
 from reenact.seams.boot.parent import Boot, choose_hash_seed, is_python
 from reenact.seams.files import file_digests

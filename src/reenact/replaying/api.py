@@ -12,14 +12,14 @@ from reenact.errors import Divergence, EffectRefused
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
 from reenact.facts.values import decode
-from reenact.replaying import caller, guard, launch
+from reenact.replaying import caller, guard, replay_launch
 from reenact.replaying.beginning import Beginning
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
 from reenact.replaying.replay_opening import open_session
+from reenact.replaying.replay_report import Difference, Report
 from reenact.replaying.replay_session import ReplaySession
-from reenact.replaying.report import Difference, Report
 from reenact.replaying.results import Printed, files
 from reenact.replaying.telling import to_divergence
 from reenact.replaying.verdict import Contact, conclude
@@ -73,13 +73,13 @@ def replayed(store: Store, run: Run, entry: Callable[..., Any] | None, options: 
     """
     if entry is not None:
         return _here(store, run, entry, options)
-    report = launch.replay_run(store.url, run.id, options)
+    report = replay_launch.replay_run(store.url, run.id, options)
     return _concluded(run, report, None, to_divergence(report.divergence) if report.divergence else None)
 
 
 def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -> Replay:
     """Replay in this process: the hash seed and whatever was imported before are as they are."""
-    run, tree = relocated(run, launch.project_of())
+    run, tree = relocated(run, replay_launch.project_of())
     recording = store.open(run)
     session = open_session(recording, options, tree)
     function = inspect.unwrap(entry)

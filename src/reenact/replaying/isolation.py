@@ -23,7 +23,7 @@ from reenact.replaying.copying import Copy
 from reenact.replaying.covering import NOTHING, Covered, Covering, outermost, within
 from reenact.replaying.filtering import refuse_system_calls
 from reenact.replaying.hiding import Hidden
-from reenact.replaying.report import CALLS, EVERYWHERE, NETWORK, OVERLAY
+from reenact.replaying.replay_report import CALLS, EVERYWHERE, NETWORK, OVERLAY
 from reenact.seams.boot.folders import PREFIX, is_made
 
 _NEWNS: Final = 0x00020000

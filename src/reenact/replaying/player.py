@@ -14,7 +14,7 @@ from reenact.facts.imported import UNPROVEN
 from reenact.facts.large import LARGE
 from reenact.facts.traced import Grade, is_traced
 from reenact.replaying.options import Options
-from reenact.replaying.report import Report
+from reenact.replaying.replay_report import Report
 from reenact.replaying.telling import first_line, last_line
 
 

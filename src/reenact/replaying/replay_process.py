@@ -36,13 +36,13 @@ from reenact.replaying.reaching import Reach, Reaches
 from reenact.replaying.redirecting import Redirect
 from reenact.replaying.relocating import placed
 from reenact.replaying.replay_opening import open_preamble, open_session
+from reenact.replaying.replay_report import Difference
 from reenact.replaying.replay_session import ReplaySession
-from reenact.replaying.report import Difference
 from reenact.replaying.requests import Player, Preamble, Stage, never_served
 from reenact.replaying.results import Output, Printed, files, learn, outputs_differ
 from reenact.replaying.revision import Tree
 from reenact.replaying.saving import Said, save
-from reenact.replaying.speech import Echo
+from reenact.replaying.speech_echo import Echo
 from reenact.replaying.temporaries import Made
 from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import contacts, lanes, logs, speech, stdio, stdout, wiring

@@ -57,7 +57,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.plumbing import Exports, Uncounted
 from reenact.replaying.renaming import Renaming, began_as
 from reenact.replaying.replay_gate import ReplayGate, ShuffledGate
-from reenact.replaying.report import without_credentials
+from reenact.replaying.replay_report import without_credentials
 from reenact.replaying.saying import Saying
 from reenact.replaying.tally import Tally
 from reenact.replaying.tape import Tape

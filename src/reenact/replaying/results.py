@@ -9,7 +9,7 @@ from reenact.abc.store import Recording
 from reenact.facts.alike import shared_length
 from reenact.privacy import make_redactor
 from reenact.replaying.normalising import normalised
-from reenact.replaying.report import Difference
+from reenact.replaying.replay_report import Difference
 
 _Cleaned = Callable[[Sequence[bytes]], list[bytes] | None]
 _CONTEXT = 60

@@ -11,7 +11,7 @@ from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.traced import Grade
 from reenact.replaying.options import Options
-from reenact.replaying.report import Difference, Report, enforced
+from reenact.replaying.replay_report import Difference, Report, enforced
 
 FROZEN = "http tools models processes flags environment clock random"
 NOT_PROVEN = "order not proven at "

@@ -12,15 +12,15 @@ from reenact.facts.run import Run
 from reenact.facts.values import decode
 from reenact.replaying.api import Replay, replayed
 from reenact.replaying.options import Options
-from reenact.replaying.report import Report
+from reenact.replaying.replay_report import Report
 from reenact.store import open_store
 from reenact.store.back_ends import names_bundle
 from reenact.timetravel.forking import concluded
 from reenact.timetravel.forks.code import require_code_here
+from reenact.timetravel.forks.fork_launch import fork_run, require_ended
+from reenact.timetravel.forks.fork_report import ForkReport
 from reenact.timetravel.forks.here import fork_here
-from reenact.timetravel.forks.launch import fork_run, require_ended
 from reenact.timetravel.forks.partial_replay import partial_replay
-from reenact.timetravel.forks.report import ForkReport
 
 
 def replay(

@@ -12,7 +12,7 @@ from reenact.interfaces.cli.ending import told_to_end
 from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.shell import Shell
 from reenact.interfaces.cli.stores import store_url
-from reenact.replaying.launch import folder_of
+from reenact.replaying.replay_launch import folder_of
 from reenact.testing.experiments.batch import Experiment, Runner, run_experiment
 from reenact.testing.experiments.cache import FOLDER
 from reenact.testing.experiments.candidates import Candidate, parse_candidate

@@ -7,7 +7,7 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.interfaces.cli.shell import Shell
 from reenact.interfaces.cli.telling import tell_fork
 from reenact.replaying.options import Options
-from reenact.timetravel.forks.launch import fork_run
+from reenact.timetravel.forks.fork_launch import fork_run
 from reenact.timetravel.forks.partial_replay import partial_replay
 from reenact.timetravel.forks.plan import Plan
 

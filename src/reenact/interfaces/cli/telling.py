@@ -6,7 +6,7 @@ from reenact.facts.ids import tail
 from reenact.interfaces.cli.shell import Shell
 from reenact.timetravel import preview
 from reenact.timetravel.forks.course import MADE
-from reenact.timetravel.forks.report import ForkReport
+from reenact.timetravel.forks.fork_report import ForkReport
 
 
 def tell_fork(shell: Shell, report: ForkReport) -> None:

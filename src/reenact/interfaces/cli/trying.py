@@ -20,8 +20,8 @@ from reenact.interfaces.cli.cells import candidates_of, cells_folder, run_cells
 from reenact.interfaces.cli.goldens.add import program_of
 from reenact.interfaces.cli.shell import Shell, columns, paint, wrapped
 from reenact.replaying.entries import start_of
-from reenact.replaying.launch import project_of
 from reenact.replaying.options import Options
+from reenact.replaying.replay_launch import project_of
 from reenact.testing.expectations.expectation import Expectation, expect
 from reenact.testing.experiments.batch import Experiment, here
 from reenact.testing.experiments.candidates import Candidate

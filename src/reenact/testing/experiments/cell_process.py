@@ -11,7 +11,7 @@ from reenact.testing.experiments.cell_session import CellSession
 from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.golden import Scripted
 from reenact.testing.goldens.golden_process import GoldenProcess
-from reenact.timetravel.forks.report import ForkReport
+from reenact.timetravel.forks.fork_report import ForkReport
 
 
 class CellProcess(GoldenProcess):

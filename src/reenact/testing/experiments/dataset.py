@@ -19,7 +19,7 @@ from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.opened import open_golden
-from reenact.timetravel.forks.launch import require_ended
+from reenact.timetravel.forks.fork_launch import require_ended
 from reenact.timetravel.vocabulary import RunScope
 
 BEGAN: Final = "started_us"

@@ -24,9 +24,9 @@ from reenact.testing.experiments.code import files_digest
 from reenact.testing.experiments.dataset import Row
 from reenact.testing.experiments.differences import asks_a_model, changed_calls, first_difference
 from reenact.testing.experiments.opinions import CellCourt
+from reenact.testing.goldens.golden_launch import Asked, ProcessResult, launch
 from reenact.testing.goldens.imports import JUDGED, answered_by
 from reenact.testing.goldens.judges import Asks, Judgement, judgement
-from reenact.testing.goldens.launch import Asked, ProcessResult, launch
 from reenact.testing.goldens.outcome import judged_of
 from reenact.testing.goldens.running import concluded
 from reenact.timetravel.bundling.packing import pack

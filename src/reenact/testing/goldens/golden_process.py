@@ -27,8 +27,8 @@ from reenact.testing.goldens.golden import Scripted
 from reenact.testing.goldens.golden_session import GoldenSession, Named, boundaries
 from reenact.testing.goldens.result_file import ResultStore, in_result_file
 from reenact.timetravel.forks.fork_process import ForkingProcess
+from reenact.timetravel.forks.fork_report import ForkReport
 from reenact.timetravel.forks.plan import Plan
-from reenact.timetravel.forks.report import ForkReport
 
 __all__ = ["GoldenProcess", "begin", "rehearse"]
 

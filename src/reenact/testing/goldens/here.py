@@ -36,13 +36,13 @@ from reenact.seams import lanes, wiring
 from reenact.seams.setting import folder_now, variables_now, variables_set
 from reenact.store.memory import MemoryStore
 from reenact.testing.goldens.answers import Answers, Overlay
+from reenact.testing.goldens.golden_launch import ProcessResult
 from reenact.testing.goldens.golden_session import GoldenSession, Named, boundaries
-from reenact.testing.goldens.launch import ProcessResult
 from reenact.testing.goldens.opened import OpenGolden
 from reenact.timetravel.forks.fork_opening import open_child
+from reenact.timetravel.forks.fork_report import conclude
 from reenact.timetravel.forks.ledger import Ledger
 from reenact.timetravel.forks.plan import Plan
-from reenact.timetravel.forks.report import conclude
 
 ENFORCEMENT: Final = ("audit hook (connections, processes, files)", "the calling process")
 _OUTSIDE: Final = ("TZ", "PYTHONHASHSEED", "LANG", "LC_ALL", "PATH", "HOME", "PWD")

@@ -19,9 +19,9 @@ from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.lazy_dataclass import dataclass, replace
-from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
-from reenact.replaying.report import Report
+from reenact.replaying.replay_launch import replay_run
+from reenact.replaying.replay_report import Report
 from reenact.replaying.starting import Starting
 from reenact.seams.boot.folders import Folder
 from reenact.store import open_store

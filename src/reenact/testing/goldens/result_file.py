@@ -20,7 +20,7 @@ from reenact.facts.record import Record
 from reenact.facts.run import Run
 from reenact.store.bundles.lines import line_of, record_of
 from reenact.store.memory import MemoryStore
-from reenact.timetravel.forks.launch import keep_status_in
+from reenact.timetravel.forks.fork_launch import keep_status_in
 
 SCHEME: Final = "handed:"
 _FAULTS: Final = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, IndexError, RecursionError)

@@ -14,24 +14,24 @@ from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.run import Run
 from reenact.facts.typed import typed
 from reenact.replaying.entries import ProgramGone
-from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
-from reenact.replaying.report import Report
+from reenact.replaying.replay_launch import replay_run
+from reenact.replaying.replay_report import Report
 from reenact.replaying.starting import Starter, Starting, Unreported
 from reenact.seams.boot.folders import Folder, fleeting
 from reenact.seams.boot.parent import run_program
 from reenact.testing.expectations.verdict import Verdict
 from reenact.testing.goldens.golden_dir import GoldenDir
+from reenact.testing.goldens.golden_launch import PLACE, REFUSED, STALE, Asked, ProcessResult, launch
 from reenact.testing.goldens.golden_session import Misses
 from reenact.testing.goldens.here import run_here
 from reenact.testing.goldens.imports import answered_by, require_recorded
 from reenact.testing.goldens.judges import Asks, GoldenCourt, judgement
-from reenact.testing.goldens.launch import PLACE, REFUSED, STALE, Asked, ProcessResult, launch
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome, Status, judged_of
 from reenact.testing.goldens.result_file import SCHEME, recording_of
+from reenact.timetravel.forks.fork_report import ForkReport
 from reenact.timetravel.forks.plan import Opening, Plan
-from reenact.timetravel.forks.report import ForkReport
 
 QUIET = Options(divert_output=True, as_is=True)
 """What the agent prints is not shown; a golden is about today's code, whichever its run had."""

@@ -23,7 +23,7 @@ from reenact.facts.thinned import require_bodies
 from reenact.facts.variables import is_secret
 from reenact.privacy import Removed
 from reenact.replaying.entries import interpreted
-from reenact.replaying.launch import project_of
+from reenact.replaying.replay_launch import project_of
 from reenact.seams import trust
 from reenact.store.bundles import BELONGING, PackedRun, members_of, write_bundle
 from reenact.timetravel.bundling.cleaning import Cleaned, clean, known_here, list_of

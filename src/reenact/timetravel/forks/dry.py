@@ -17,21 +17,21 @@ from reenact.facts.phrases import counted
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.run import Run
 from reenact.replaying.entries import start_of
-from reenact.replaying.launch import project_of
 from reenact.replaying.options import Options
+from reenact.replaying.replay_launch import project_of
 from reenact.replaying.starting import environment_of
 from reenact.seams.setting import variables_now
 from reenact.store.nesting import holder_of
 from reenact.timetravel.forks.allowing import require_known, with_settings
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import require_code
+from reenact.timetravel.forks.fork_launch import require_ended
 from reenact.timetravel.forks.fork_points import inside, require_fork_point
+from reenact.timetravel.forks.fork_report import first_line
 from reenact.timetravel.forks.keys import Destination, address_of, keys_named_in, keys_of, said_by
-from reenact.timetravel.forks.launch import require_ended
 from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.permits import only_kept
 from reenact.timetravel.forks.plan import Plan, may_write, opens
-from reenact.timetravel.forks.report import first_line
 from reenact.timetravel.forks.rewriting import is_rewritten, unspoken
 
 

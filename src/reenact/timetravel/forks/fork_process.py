@@ -11,8 +11,8 @@ from reenact.abc.store import Store
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Status
 from reenact.facts.serving import failure_of
+from reenact.recording.recorded_speech import Spoken
 from reenact.recording.recording_opening import status_of
-from reenact.recording.speech import Spoken
 from reenact.replaying import guard
 from reenact.replaying import replay_process as replaying
 from reenact.replaying.isolation import Isolation
@@ -23,11 +23,11 @@ from reenact.seams.files import file_digests
 from reenact.store import in_process as _in_process  # noqa: F401 - loaded before the agent begins
 from reenact.store import open_store
 from reenact.timetravel.forks.fork_opening import open_child, open_session
+from reenact.timetravel.forks.fork_report import ForkReport, conclude
 from reenact.timetravel.forks.fork_session import ForkSession
+from reenact.timetravel.forks.fork_speech import ForkSpeech
 from reenact.timetravel.forks.ledger import Ledger
 from reenact.timetravel.forks.plan import Plan
-from reenact.timetravel.forks.report import ForkReport, conclude
-from reenact.timetravel.forks.speech import ForkSpeech
 
 
 class ForkingProcess(replaying.ReplayingProcess):

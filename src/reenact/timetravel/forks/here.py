@@ -14,9 +14,9 @@ from reenact.replaying import caller, guard
 from reenact.replaying.options import Options
 from reenact.seams import lanes, wiring
 from reenact.timetravel.forks.fork_opening import open_child, open_session
+from reenact.timetravel.forks.fork_report import ForkReport, conclude
 from reenact.timetravel.forks.ledger import Ledger
 from reenact.timetravel.forks.plan import Plan
-from reenact.timetravel.forks.report import ForkReport, conclude
 
 _PLAIN = Options()
 

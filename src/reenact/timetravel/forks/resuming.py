@@ -19,8 +19,8 @@ from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run, Status
 from reenact.facts.serving import preamble_of
 from reenact.store.nesting import holder_of
+from reenact.timetravel.forks.fork_report import ForkReport, last_line
 from reenact.timetravel.forks.plan import Plan, Settling, by_number, is_number
-from reenact.timetravel.forks.report import ForkReport, last_line
 from reenact.timetravel.forks.resume_points import ResumePoint, require_broken, resume_point_of, stopped_in_doubt
 
 

@@ -20,7 +20,7 @@ from reenact.interfaces.cli.choosing import filters_of, scope_of
 from reenact.interfaces.cli.goldens.add import program_of
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
-from reenact.replaying.launch import project_of
+from reenact.replaying.replay_launch import project_of
 from reenact.testing.expectations.expectation import Expectation, expect
 from reenact.testing.experiments.batch import Experiment, Runner, here
 from reenact.testing.experiments.candidates import Candidate

@@ -27,7 +27,7 @@ from reenact.timetravel import preview
 from reenact.timetravel.forking import Change, plan_of
 from reenact.timetravel.forks.dry import DryRun
 from reenact.timetravel.forks.dry import dry_run as planned
-from reenact.timetravel.forks.launch import fork_run
+from reenact.timetravel.forks.fork_launch import fork_run
 from reenact.timetravel.forks.ledger import address_of
 from reenact.timetravel.forks.plan import OPENINGS
 

@@ -16,9 +16,9 @@ from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.run_opening import opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
-from reenact.replaying.report import Report
+from reenact.replaying.replay_launch import replay_run
+from reenact.replaying.replay_report import Report
 from reenact.replaying.telling import in_force
 from reenact.timetravel import preview
 

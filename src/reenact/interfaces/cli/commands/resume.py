@@ -17,9 +17,9 @@ from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.options import Options
 from reenact.timetravel import preview
 from reenact.timetravel.forks import resuming
-from reenact.timetravel.forks.launch import fork_run
+from reenact.timetravel.forks.fork_launch import fork_run
+from reenact.timetravel.forks.fork_report import ForkReport
 from reenact.timetravel.forks.plan import Settling
-from reenact.timetravel.forks.report import ForkReport
 from reenact.timetravel.forks.resuming import Resumption
 
 _WORDS = ("done", "retry")

@@ -16,9 +16,9 @@ from reenact.facts.run import Run, Status
 from reenact.facts.serving import preamble_of
 from reenact.facts.thinned import require_bodies
 from reenact.replaying.entries import start_of
-from reenact.replaying.launch import changed_code, project_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
+from reenact.replaying.replay_launch import changed_code, project_of
 from reenact.replaying.starting import Process, run_process
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
@@ -27,9 +27,9 @@ from reenact.timetravel.forks.allowing import require_known, with_settings
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import Code, code_of
 from reenact.timetravel.forks.fork_points import require_fork_point
+from reenact.timetravel.forks.fork_report import ForkReport, first_line, last_line
 from reenact.timetravel.forks.input import asks_people
 from reenact.timetravel.forks.plan import Plan
-from reenact.timetravel.forks.report import ForkReport, first_line, last_line
 from reenact.timetravel.phrasing import event_text
 
 _ANSWER = 200

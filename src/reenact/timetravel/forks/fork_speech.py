@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reenact.abc.store import Recording
 from reenact.facts.spoken import BELOW, NOTE, Piece
-from reenact.recording.speech import Spoken
+from reenact.recording.recorded_speech import Spoken
 from reenact.timetravel.forks.fork_points import inside
 
 if TYPE_CHECKING:

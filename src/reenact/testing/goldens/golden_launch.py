@@ -23,9 +23,9 @@ from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.golden_session import Misses
 from reenact.testing.goldens.result_file import in_result_file, path_of
 from reenact.timetravel.forks.code import code_of
-from reenact.timetravel.forks.launch import keep_status
+from reenact.timetravel.forks.fork_launch import keep_status
+from reenact.timetravel.forks.fork_report import ForkReport
 from reenact.timetravel.forks.plan import Opening, Plan
-from reenact.timetravel.forks.report import ForkReport
 
 STALE: Final = 3
 """What the process of a golden that was stopped for want of something ends with."""
