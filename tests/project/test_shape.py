@@ -50,7 +50,7 @@ DEEP_CLASSES: frozenset[str] = frozenset(
         "reenact.interfaces.cli.commands.golden.Goldens",
         "reenact.recording.active.ActiveRun",
         "reenact.replaying.replay_gate.ShuffledGate",
-        "reenact.replaying.requests.PreambleGate",
+        "reenact.replaying.request_replay.PreambleGate",
         "reenact.store.bundles.bundle_store.BundleStore",
         "reenact.testing.experiments.cell_process.CellProcess",
         "reenact.testing.experiments.cell_session.CellSession",

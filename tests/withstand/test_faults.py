@@ -32,7 +32,7 @@ import reenact
 from reenact.errors import ReenactError
 from reenact.facts.call import Fidelity
 from reenact.facts.run import Status
-from reenact.recording.calls import LiveCall, total
+from reenact.recording.live_calls import LiveCall, total
 from reenact.store import open_store
 from tests.withstand.injection import HOME, Injection, injected
 
@@ -41,13 +41,13 @@ LIMIT_S = 20.0
 ROOMS = ("recording", "store", "privacy", "facts")
 DOORS = frozenset(
     {
-        "recording/calls.py:total.<locals>.guarded",
-        "recording/calls.py:LiveCall.enter",
-        "recording/calls.py:LiveCall.dropped",  # Python 3.11 loses its way when a trace function raises here: see below
-        "recording/calls.py:LiveCall.sends",
-        "recording/calls.py:Taping.then",
-        "recording/calls.py:Entered.__enter__",
-        "recording/calls.py:Entered.__exit__",
+        "recording/live_calls.py:total.<locals>.guarded",
+        "recording/live_calls.py:LiveCall.enter",
+        "recording/live_calls.py:LiveCall.dropped",  # Python 3.11 loses its way when a trace function raises here: see below
+        "recording/live_calls.py:LiveCall.sends",
+        "recording/live_calls.py:Taping.then",
+        "recording/live_calls.py:Entered.__enter__",
+        "recording/live_calls.py:Entered.__exit__",
         "recording/recording_session.py:RecordingSession.put",
         "recording/recording_session.py:RecordingSession.fault",
         "recording/recording_session.py:RecordingSession.restate",

@@ -20,7 +20,7 @@ from reenact.facts.run import Entry
 from reenact.recording import policies
 from reenact.recording.recorded_speech import Spoken
 from reenact.recording.recording_opening import Opened, Who, evidence_of, hash_seed, interpreter, new_run, status_of
-from reenact.recording.requests import Requests
+from reenact.recording.request_runs import Requests
 from reenact.seams import escapes, lanes, logs, speech, stdio, wiring
 from reenact.seams.boot.parent import Boot, choose_hash_seed, is_python
 from reenact.seams.files import file_digests

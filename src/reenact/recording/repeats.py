@@ -7,7 +7,7 @@ from collections.abc import Generator
 from typing import Any, Literal
 
 from reenact.facts.call import Call, ErrorFact, Failure, Value
-from reenact.recording.calls import LiveCall
+from reenact.recording.live_calls import LiveCall
 from reenact.recording.writer import Receipt
 
 _GONE = Failure(ErrorFact("builtins.RuntimeError", "the first call under this key was given up"))

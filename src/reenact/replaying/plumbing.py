@@ -14,7 +14,7 @@ from reenact.facts.call import Call, End, EndKind, Failure, Json, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.exporters import Endpoint
 from reenact.facts.plumbing import Plumbing
-from reenact.replaying.calls import Sudden
+from reenact.replaying.frozen_calls import Sudden
 from reenact.replaying.tape import Tape
 from reenact.seams.lanes import Lane
 

@@ -19,7 +19,7 @@ from reenact.privacy import make_redactor
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import renaming
 from reenact.replaying.replay_session import ReplaySession
-from reenact.replaying.requests import Preamble
+from reenact.replaying.request_replay import Preamble
 from reenact.replaying.revision import Tree
 from reenact.seams.setting import variables_now
 

@@ -38,7 +38,7 @@ from reenact.replaying.relocating import placed
 from reenact.replaying.replay_opening import open_preamble, open_session
 from reenact.replaying.replay_report import Difference
 from reenact.replaying.replay_session import ReplaySession
-from reenact.replaying.requests import Player, Preamble, Stage, never_served
+from reenact.replaying.request_replay import Player, Preamble, Stage, never_served
 from reenact.replaying.results import Output, Printed, files, learn, outputs_differ
 from reenact.replaying.revision import Tree
 from reenact.replaying.saving import Said, save

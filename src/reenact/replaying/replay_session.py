@@ -42,11 +42,11 @@ from reenact.replaying import divergence as words
 from reenact.replaying.ambient import Ambient
 from reenact.replaying.blocked_strands import BlockedStrands
 from reenact.replaying.callers import nobody_calls, waiting_place
-from reenact.replaying.calls import FrozenCall, RerunCall, Unanswered, UnrecordedCall
 from reenact.replaying.chains import Chains
 from reenact.replaying.comparing import Comparing
 from reenact.replaying.ending import StoppedEnd
 from reenact.replaying.files_read import Files
+from reenact.replaying.frozen_calls import FrozenCall, RerunCall, Unanswered, UnrecordedCall
 from reenact.replaying.grown_states import GrownStates
 from reenact.replaying.imported import KeyedMatcher, Own
 from reenact.replaying.insides import FrozenScopes, never_handed_over

@@ -22,7 +22,7 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.phrases import counted
 from reenact.facts.values import encode
 from reenact.replaying import divergence as words
-from reenact.replaying.calls import FrozenCall, Sudden
+from reenact.replaying.frozen_calls import FrozenCall, Sudden
 from reenact.replaying.imported import KeyedMatcher, Own
 from reenact.replaying.matching import Match, Miss
 from reenact.replaying.replay_session import ReplaySession

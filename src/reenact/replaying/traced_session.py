@@ -18,7 +18,7 @@ from reenact.facts.phrases import counted
 from reenact.facts.reading import Reading
 from reenact.facts.traced import Grade, reading_in
 from reenact.replaying import divergence as words
-from reenact.replaying.calls import UnrecordedCall
+from reenact.replaying.frozen_calls import UnrecordedCall
 from reenact.replaying.matching import Miss
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.saying import Saying

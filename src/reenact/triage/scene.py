@@ -17,7 +17,7 @@ from reenact.facts.reading import Reading
 from reenact.facts.run import Run, Totals
 from reenact.facts.traced import is_traced_model, reading_in
 from reenact.store.nesting import holder_of
-from reenact.triage.requests import Request, is_embedding, model_tools, request_of, traceparent_in
+from reenact.triage.tool_requests import Request, is_embedding, model_tools, request_of, traceparent_in
 
 if TYPE_CHECKING:
     from reenact.facts.dialects import read, recognise

@@ -15,7 +15,7 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.reading import Reading
 from reenact.facts.traced import Grade
 from reenact.interop.questions import Asked, conversation
-from reenact.interop.rows.calls import (
+from reenact.interop.rows.call_items import (
     Held,
     exact,
     listing,

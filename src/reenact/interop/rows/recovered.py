@@ -10,7 +10,7 @@ from typing import Final
 
 from reenact.facts.call import Json
 from reenact.interop.questions import conversation
-from reenact.interop.rows.calls import tool_call
+from reenact.interop.rows.call_items import tool_call
 from reenact.interop.traces import Item
 from reenact.interop.unpacking import opened
 

@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import quote
 
 from reenact.facts.call import Json
-from reenact.interop.rows.calls import Held, listing, mapping, microseconds, model_call, since, text
+from reenact.interop.rows.call_items import Held, listing, mapping, microseconds, model_call, since, text
 from reenact.interop.rows.reading import Belongs, Row, Teller
 from reenact.interop.rows.recovered import Conversations, Recovered
 from reenact.interop.traces import Facts, Item

@@ -13,7 +13,7 @@ from reenact.interop.otlp.documents import Pages, json_form
 from reenact.interop.otlp.layouts import Documents
 from reenact.interop.otlp.names import as_said
 from reenact.interop.otlp.spans import Span, time_ns
-from reenact.interop.rows.calls import listing, mapping, text
+from reenact.interop.rows.call_items import listing, mapping, text
 from reenact.interop.trees.entries import MAGIC, Entries
 from reenact.interop.trees.turns import Room, turns
 

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final
 from reenact.facts.call import Json
 from reenact.interop.otlp.documents import Pages, json_form
 from reenact.interop.otlp.spans import Span, identity, time_ns
-from reenact.interop.rows.calls import mapping, text
+from reenact.interop.rows.call_items import mapping, text
 from reenact.interop.unpacking import opened
 
 SOURCE: Final = "langfuse"

@@ -14,7 +14,7 @@ from reenact.interop.messages import words
 from reenact.interop.otlp.documents import Pages, json_form
 from reenact.interop.otlp.names import as_said
 from reenact.interop.otlp.spans import Span
-from reenact.interop.rows.calls import listing, mapping, text
+from reenact.interop.rows.call_items import listing, mapping, text
 from reenact.interop.trees.turns import Room, turns
 
 SOURCE: Final = "messages"

@@ -10,7 +10,7 @@ from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.interop.messages import message as neutral
 from reenact.interop.otlp.names import as_said
-from reenact.interop.rows.calls import listing, mapping, text
+from reenact.interop.rows.call_items import listing, mapping, text
 from reenact.interop.unpacking import opened
 
 ROOM: Final = 24 << 20

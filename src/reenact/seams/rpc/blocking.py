@@ -20,7 +20,7 @@ from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.rpc.asking import address, start, traced
 from reenact.seams.rpc.rendezvous import Rpc, rendezvous_class
-from reenact.seams.rpc.requests import Feeder, Requests
+from reenact.seams.rpc.request_streams import Feeder, Requests
 
 _WAYS: Final = {
     "_UnaryUnaryMultiCallable": ("unary_unary", ("__call__", "with_call", "future")),

@@ -66,7 +66,7 @@ _COUNTING = (
 )
 """Where something of ours can be half done. Not where a call is merely passed on: what a program sends to itself with
 ``os.kill`` is handled before that returns."""
-_ENTERING = frozenset({"reenact.recording.calls", "reenact.seams.lanes"})
+_ENTERING = frozenset({"reenact.recording.live_calls", "reenact.seams.lanes"})
 """Where a lane below a transport is entered or left."""
 _MADE = "namedtuple_"
 """In whose name a named tuple of ours is made."""

@@ -20,7 +20,7 @@ from reenact.replaying.matching import Miss
 from reenact.replaying.replay_session import ReplaySession
 from reenact.seams.lanes import Lane
 from reenact.seams.setting import variables_now
-from reenact.timetravel.asking.calls import AskedCall, Heard
+from reenact.timetravel.asking.asking_calls import AskedCall, Heard
 from reenact.timetravel.cost import prices, reading_cost
 from reenact.timetravel.forks.keys import keys_of
 from reenact.timetravel.forks.models import is_model

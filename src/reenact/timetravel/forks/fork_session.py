@@ -30,7 +30,7 @@ from reenact.facts.record import Noted
 from reenact.facts.serving import GONE, REQUEST, arrives
 from reenact.facts.stopped import stopped_at, stopped_waiting
 from reenact.facts.values import encode
-from reenact.recording.calls import LiveCall
+from reenact.recording.live_calls import LiveCall
 from reenact.recording.repeats import RepeatedCall
 from reenact.replaying.ambient import MOVES
 from reenact.replaying.imported import Own

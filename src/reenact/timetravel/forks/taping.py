@@ -13,8 +13,8 @@ from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import maker
 from reenact.facts.order import Tag, event_tag
 from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrived, StreamEnded
-from reenact.recording.calls import LiveCall
-from reenact.replaying.calls import FrozenCall, Serving, Sudden
+from reenact.recording.live_calls import LiveCall
+from reenact.replaying.frozen_calls import FrozenCall, Serving, Sudden
 from reenact.seams.async_backends import cancelled
 from reenact.seams.lanes import Lane
 from reenact.seams.turns import NOW, rejoin_cancelled

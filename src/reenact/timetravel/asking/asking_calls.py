@@ -13,7 +13,7 @@ from reenact.errors import Halt
 from reenact.facts.call import Call, End, Failure, Json, Value
 from reenact.facts.record import HeadArrived, Record, SegmentArrived
 from reenact.facts.tracecontext import Propagation
-from reenact.recording.calls import LiveCall
+from reenact.recording.live_calls import LiveCall
 from reenact.replaying.replay_gate import ReplayGate
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
@@ -24,7 +24,7 @@ LARGEST = 16 << 20
 
 
 class Heard:
-    """What a model that was asked has said, kept to be read at the end (``recording.calls.Taper``).
+    """What a model that was asked has said, kept to be read at the end (``recording.live_calls.Taper``).
 
     Args:
         gate: Where turns are taken.
