@@ -12,7 +12,7 @@ from typing import Any
 
 import reenact
 from reenact.abc.store import Recording, Store
-from reenact.timetravel.comparing import Comparison
+from reenact.timetravel.run_comparison import Comparison
 from reenact.timetravel.timeline import Timeline
 from tests.timetravel.long import TURN, keep_long
 

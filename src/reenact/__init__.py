@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from reenact.seams.steps import note, step
     from reenact.seams.tools import tool
     from reenact.store import open_store
-    from reenact.timetravel.comparing import Comparison, compare
     from reenact.timetravel.forking import Change, fork, resume
     from reenact.timetravel.replays import replay
+    from reenact.timetravel.run_comparison import Comparison, compare
 
 __all__ = [
     "Change",
@@ -57,7 +57,7 @@ __all__ = [
 _HOMES = {
     "Change": "timetravel.forking",
     "Checkpoint": "facts.checkpoint",
-    "Comparison": "timetravel.comparing",
+    "Comparison": "timetravel.run_comparison",
     "Divergence": "errors",
     "Effect": "facts.call",
     "Event": "facts.event",
@@ -65,7 +65,7 @@ _HOMES = {
     "ReenactError": "errors",
     "Run": "facts.run",
     "Store": "abc.store",
-    "compare": "timetravel.comparing",
+    "compare": "timetravel.run_comparison",
     "current_run": "recording.api",
     "fork": "timetravel.forking",
     "model": "seams.models",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reenact.abc.store import Recording
-from reenact.timetravel.comparing import Comparison, Pair
+from reenact.timetravel.run_comparison import Comparison, Pair
 
 _OWN = frozenset({"run", "tail", "relation", "duration"})
 """Figures that two runs have apart although they are the same."""

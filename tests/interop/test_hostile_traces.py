@@ -15,7 +15,7 @@ from reenact.abc.store import Store
 from reenact.errors import InteropError
 from reenact.interop.formats import read
 from reenact.interop.originals import LARGEST_HELD
-from reenact.interop.otlp import documents, reader
+from reenact.interop.otlp import otlp_documents, reader
 from reenact.interop.otlp.columns import ORPHANS
 from reenact.interop.readers import Asked
 from tests.interop.conftest import Bring, Tried
@@ -171,7 +171,7 @@ def test_a_file_in_gzip_is_read(bring: Bring, tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_too_long_is_left(bring: Bring, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "LARGEST", 4000)
+    monkeypatch.setattr(otlp_documents, "LARGEST", 4000)
     long = text(tool(2, says={"gen_ai.tool.call.result": "x" * 5000}))
     (run,) = bring("otlp", lines(chat(1)) + long + "\n" + lines(tool(3)))
     assert (run.totals.models, run.totals.tools) == (1, 1)
@@ -269,9 +269,9 @@ def test_many_traces_in_one_document_parse_it_a_few_times_only(
     bring: Bring, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsed = []
-    real = documents.read_at
+    real = otlp_documents.read_at
     monkeypatch.setattr(reader, "_SMALL", 0)
-    monkeypatch.setattr(documents, "read_at", lambda *given: parsed.append(given[2]) or real(*given))
+    monkeypatch.setattr(otlp_documents, "read_at", lambda *given: parsed.append(given[2]) or real(*given))
     runs = bring("otlp", text(*(tool(n, trace=f"{n:032x}") for n in range(1, 41))))
     assert len(runs) == 40
     assert len(parsed) <= 3, "once for the order, once for the content, once for what came in"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from reenact.interop.documents import _TOKEN, MOST_TOKENS
+from reenact.interop.foreign_documents import _TOKEN, MOST_TOKENS
 from tests.interop.spans import chat
 from tests.interop.test_logs_of_claude_code import answers, says
 from tests.interop.test_logs_of_providers import NOVA, invocation

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from reenact.abc.store import Store
-from reenact.timetravel.comparing import compare_all
 from reenact.timetravel.markdown_report import MOST, comparison_report, run_report
 from reenact.timetravel.markup import LONGEST, block, cell, code
+from reenact.timetravel.run_comparison import compare_all
 
 from .conftest import Bring, Tried
 

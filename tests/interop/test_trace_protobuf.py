@@ -12,7 +12,7 @@ import pytest
 from reenact.abc.store import Store
 from reenact.errors import InteropError
 from reenact.interop.formats import read
-from reenact.interop.otlp import documents
+from reenact.interop.otlp import otlp_documents
 from reenact.interop.readers import Asked
 from tests.interop.conftest import Bring
 from tests.interop.spans import chat, document, span, text, tool
@@ -110,7 +110,7 @@ def test_without_the_package_the_refusal_names_the_extra(tmp_path: Path, monkeyp
     def missing(name: str, *args: Any) -> Any:
         raise ImportError(name)
 
-    monkeypatch.setattr(documents, "import_module", missing)
+    monkeypatch.setattr(otlp_documents, "import_module", missing)
     path = tmp_path / "traces.pb"
     path.write_bytes(message(*SPANS))
     with pytest.raises(InteropError) as raised:

@@ -19,7 +19,7 @@ from reenact.facts.run import Run
 from reenact.facts.traced import Grade, graded, is_original, reading_in
 from reenact.interop.formats import read, write
 from reenact.interop.originals import LARGEST_HELD
-from reenact.interop.otlp.documents import LARGEST
+from reenact.interop.otlp.otlp_documents import LARGEST
 from reenact.interop.readers import HEAD, Asked, readers
 from reenact.interop.trees import turns
 from tests.interop.conftest import Bring

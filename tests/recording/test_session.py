@@ -17,7 +17,7 @@ import reenact
 from reenact.facts.call import Call, Effect, Kind
 from reenact.recording.recording_session import RecordingSession
 from reenact.recording.writer import Writer
-from reenact.replaying.ambient import _values
+from reenact.replaying.ambient_replay import _values
 from reenact.seams import lanes
 
 

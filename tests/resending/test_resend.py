@@ -18,7 +18,7 @@ import pytest
 import reenact
 from reenact.facts.reading import Reading
 from reenact.interfaces.cli.commands import resend as command
-from reenact.timetravel.resending.comparing import distance, tokens_of
+from reenact.timetravel.resending.answer_comparison import distance, tokens_of
 from tests.interop.spans import chat, span, text
 from tests.resending.conftest import KEYS, Desk
 from tests.resending.test_protocols import openai_chat

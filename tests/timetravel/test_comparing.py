@@ -19,8 +19,8 @@ import reenact
 from reenact.store.memory import MemoryStore
 from reenact.testing.provider import Rule, Script, ScriptedProvider, When
 from reenact.timetravel.aligning import Sort
-from reenact.timetravel.comparing import Comparison
-from reenact.timetravel.documents import document
+from reenact.timetravel.event_documents import document
+from reenact.timetravel.run_comparison import Comparison
 from tests.store.records import closing, issued, new_run, opening, settled
 from tests.timetravel.conftest import Answer
 from tests.timetravel.long import TURN, keep_long

@@ -15,8 +15,8 @@ from urllib.parse import urlencode
 
 from reenact.facts.imported import RESENT
 from reenact.interop.assembling import exchange
-from reenact.interop.documents import read_json
 from reenact.interop.exchanges import Exchange, Found
+from reenact.interop.foreign_documents import read_json
 from reenact.interop.refusing import refused
 
 _BEFORE_ANSWER: Final = ("blocked", "dns", "connect", "send", "wait")

@@ -17,8 +17,8 @@ from typing import Any, Final
 from reenact.errors import InteropError
 from reenact.facts.imported import PARSED
 from reenact.interop.assembling import date_us, exchange
-from reenact.interop.documents import read_document
 from reenact.interop.exchanges import Exchange, Found
+from reenact.interop.foreign_documents import read_document
 from reenact.interop.refusing import refused
 
 _PORTS: Final = {"http": 80, "https": 443}

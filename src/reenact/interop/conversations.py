@@ -16,8 +16,8 @@ from reenact.errors import UsageError
 from reenact.facts.imported import MADE_UP, PAIRED
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.interop.assembling import exchange
-from reenact.interop.documents import lines
 from reenact.interop.exchanges import Exchange, Found
+from reenact.interop.foreign_documents import lines
 from reenact.interop.refusing import refused
 
 OPENAI: Final = "https://api.openai.com/v1/chat/completions"

@@ -15,7 +15,7 @@ from reenact.facts.imported import times_known
 from reenact.facts.reading import Reading
 from reenact.facts.traced import is_original
 from reenact.interop.otlp.exporting import reading_told
-from reenact.replaying.ambient import clock_of
+from reenact.replaying.ambient_replay import clock_of
 
 VECTORS: Final = "calls of models for vectors"
 FUNCTIONS: Final = "calls of models in the process"

@@ -13,7 +13,7 @@ from reenact.facts.framing import unframed
 from reenact.facts.imported import is_imported, times_known
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.interop.exchanges import Exchange, Headers
-from reenact.replaying.ambient import clock_of
+from reenact.replaying.ambient_replay import clock_of
 
 _LARGEST: Final = 64 << 20
 _UPGRADED: Final = 101

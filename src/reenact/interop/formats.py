@@ -14,10 +14,10 @@ from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.policy import Policy
 from reenact.interop import archive_writing, cassette_writing, plain
-from reenact.interop.documents import contents
 from reenact.interop.evals_writing import rows
 from reenact.interop.exchanges import Found, decoded
 from reenact.interop.exporting import export_exchanges
+from reenact.interop.foreign_documents import contents
 from reenact.interop.importing import Origin
 from reenact.interop.originals import original
 from reenact.interop.otlp.exporting import Exported, exported

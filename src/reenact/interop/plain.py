@@ -10,8 +10,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from reenact.interop.assembling import exchange
-from reenact.interop.documents import read_json
 from reenact.interop.exchanges import Exchange, Found
+from reenact.interop.foreign_documents import read_json
 from reenact.interop.refusing import refused
 
 FORMAT: Final = "reenact-exchanges/1"

@@ -17,10 +17,10 @@ from typing import Any, Final, Protocol, runtime_checkable
 from reenact.errors import InteropError, ReenactError, UsageError
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.interop import archives, cassettes, conversations, plain
-from reenact.interop.documents import LARGEST
 from reenact.interop.exchanges import Found
+from reenact.interop.foreign_documents import LARGEST
 from reenact.interop.originals import Original
-from reenact.interop.otlp import documents as otlp
+from reenact.interop.otlp import otlp_documents as otlp
 from reenact.interop.otlp import reader as traces
 from reenact.interop.refusing import refused
 from reenact.interop.rows import anthropic, bedrock, claude_code, evals, mlflow, openai, vertex

@@ -22,7 +22,7 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.serving import preamble_of
 from reenact.facts.stopped import was_stopped
 from reenact.replaying import guard, temporaries
-from reenact.replaying.ambient import clock_of
+from reenact.replaying.ambient_replay import clock_of
 from reenact.replaying.beginning import Beginning, behind
 from reenact.replaying.carried import refused_here
 from reenact.replaying.copying import Copy

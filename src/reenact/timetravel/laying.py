@@ -10,7 +10,7 @@ from reenact.errors import BlobMissing
 from reenact.facts.call import Failure, Stream
 from reenact.facts.event import Event
 from reenact.facts.values import canonical
-from reenact.timetravel import documents
+from reenact.timetravel import event_documents
 from reenact.timetravel.aligning import Match, Sort, align, last_inside
 from reenact.timetravel.authorship import equal
 from reenact.timetravel.faces import Side, same_call
@@ -112,7 +112,7 @@ def same_answer(left: Recording, one: Event, right: Recording, other: Event) -> 
         decided = decision_of(one), decision_of(other)
         if None not in decided and isinstance(one.outcome, Stream):
             return decided[0] == decided[1]
-        return equal(documents.answer(left, one), documents.answer(right, other))
+        return equal(event_documents.answer(left, one), event_documents.answer(right, other))
     try:
         return canonical(left.body(one.answer)) == canonical(right.body(other.answer))
     except BlobMissing as error:

@@ -19,10 +19,10 @@ from reenact.facts.late import late
 from reenact.facts.phrases import counted
 from reenact.facts.run import Run
 from reenact.timetravel import preview
-from reenact.timetravel.comparing import Comparison, Pair
 from reenact.timetravel.gist import answer_of, command_of, error_of_run, question_of
 from reenact.timetravel.markup import LINE, block, cell, code
 from reenact.timetravel.readings import decides, decision_of, model_name
+from reenact.timetravel.run_comparison import Comparison, Pair
 from reenact.timetravel.story import Line, tell
 
 if TYPE_CHECKING:

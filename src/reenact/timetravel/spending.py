@@ -24,7 +24,7 @@ from reenact.recording.tallies import belongs
 from reenact.store.sqlite import SqliteStore
 from reenact.store.usage import Usage
 from reenact.timetravel.cost import Priced, calls_around, reading_cost, reading_made
-from reenact.timetravel.forks.course import ASKED
+from reenact.timetravel.forks.fork_course import ASKED
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNREAD: Final = "an answer that has not been read"

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from reenact.facts.call import Json
-from reenact.facts.suspicions.course import UNREAD, Act, Course, Said, Sort, Suspicion
+from reenact.facts.suspicions.run_course import UNREAD, Act, Course, Said, Sort, Suspicion
 
 _FIRST_BAD_STATUS: Final = 400
 _TOO_MANY: Final = 429

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.facts.suspicions.course import Act, Course, Sort
 from reenact.facts.suspicions.failures import tool_failed
 from reenact.facts.suspicions.repeats import is_empty
+from reenact.facts.suspicions.run_course import Act, Course, Sort
 
 FEWEST: Final = 3
 """Healthy runs below which nothing is called strange."""

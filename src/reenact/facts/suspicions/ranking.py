@@ -12,10 +12,10 @@ from itertools import pairwise
 from typing import Final
 
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.facts.suspicions.course import Act, Course, Sort, Suspicion
 from reenact.facts.suspicions.failures import tool_failed
 from reenact.facts.suspicions.healthy import Profile, unheard_of
 from reenact.facts.suspicions.repeats import is_empty
+from reenact.facts.suspicions.run_course import Act, Course, Sort, Suspicion
 
 _PLACE: Final = "model step"
 """How a reason begins that is only the place of a step."""

@@ -8,8 +8,8 @@ from typing import Final
 
 from reenact.facts.call import Json
 from reenact.facts.rounds import FEWEST_ROUNDS, rounds_at
-from reenact.facts.suspicions.course import UNREAD, Act, Course, Sort, Suspicion
 from reenact.facts.suspicions.failures import tool_failed
+from reenact.facts.suspicions.run_course import UNREAD, Act, Course, Sort, Suspicion
 
 _TOO_MANY: Final = 429
 _BROKEN: Final = 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.shell import Shell
 from reenact.timetravel import preview
-from reenact.timetravel.forks.course import MADE
+from reenact.timetravel.forks.fork_course import MADE
 from reenact.timetravel.forks.fork_report import ForkReport
 
 

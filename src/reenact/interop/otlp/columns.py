@@ -12,7 +12,7 @@ from hashlib import blake2b
 from itertools import pairwise
 
 from reenact.facts.lazy_dataclass import dataclass, field
-from reenact.interop.otlp.documents import Place
+from reenact.interop.otlp.otlp_documents import Place
 from reenact.interop.otlp.telling import SpanFacts
 from reenact.interop.traces import NO_FACTS, Facts, Sort
 

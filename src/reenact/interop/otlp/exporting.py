@@ -18,13 +18,13 @@ from reenact.facts.reading import Reading
 from reenact.facts.suspicions import Suspicion
 from reenact.facts.tracecontext import around
 from reenact.facts.traced import is_original, is_traced_model, is_untold, reading_in
-from reenact.interop.otlp.course import Course, resource
 from reenact.interop.otlp.recounting import MENTIONED, SPANNED, Seen, is_spanned
 from reenact.interop.otlp.sent import Batch, SentSpan
+from reenact.interop.otlp.span_tree import Course, resource
 from reenact.interop.otlp.spelling import as_text, returned
 from reenact.interop.questions import conversation
 from reenact.recording.revision import REVISION
-from reenact.replaying.ambient import clock_of
+from reenact.replaying.ambient_replay import clock_of
 from reenact.timetravel.contents import Unread, answered, arguments_of, asked
 from reenact.timetravel.readings import reading_of
 from reenact.timetravel.suspicious import marked

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from reenact.errors import InteropError
 from reenact.facts.compression import undo
-from reenact.interop.documents import read_json
-from reenact.interop.otlp.documents import decoded
+from reenact.interop.foreign_documents import read_json
+from reenact.interop.otlp.otlp_documents import decoded
 
 LARGEST: Final = 64 << 20
 """Most bytes of a request, unpacked."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Final, Protocol
 
-from reenact.interop.otlp.documents import Left, Pages, Place, form_of
+from reenact.interop.otlp.otlp_documents import Left, Pages, Place, form_of
 from reenact.interop.otlp.spans import Span, raw_spans, span_of
 
 

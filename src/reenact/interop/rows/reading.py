@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Final, Protocol
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field, fields
 from reenact.interop.originals import Original
-from reenact.interop.otlp.documents import Form, Left, Place, json_form, places, read_at
+from reenact.interop.otlp.otlp_documents import Form, Left, Place, json_form, places, read_at
 from reenact.interop.refusing import refused
 from reenact.interop.traces import Facts, Item, Sort, Trace, Wrong
 

@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import Any, BinaryIO, Final
 
 from reenact.errors import InteropError
-from reenact.interop.documents import read_json
-from reenact.interop.otlp.documents import LARGEST, Left, Place
+from reenact.interop.foreign_documents import read_json
+from reenact.interop.otlp.otlp_documents import LARGEST, Left, Place
 from reenact.interop.refusing import refused
 
 MAGIC: Final = b"PK\x03\x04"

@@ -9,9 +9,9 @@ from typing import Any, BinaryIO, Final
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
-from reenact.interop.otlp.documents import Pages, json_form
 from reenact.interop.otlp.layouts import Documents
 from reenact.interop.otlp.names import as_said
+from reenact.interop.otlp.otlp_documents import Pages, json_form
 from reenact.interop.otlp.spans import Span, time_ns
 from reenact.interop.rows.call_items import listing, mapping, text
 from reenact.interop.trees.entries import MAGIC, Entries

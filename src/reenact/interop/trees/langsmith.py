@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import Any, BinaryIO, Final
 
 from reenact.facts.call import Json
-from reenact.interop.otlp.documents import Pages, json_form
 from reenact.interop.otlp.names import as_said
+from reenact.interop.otlp.otlp_documents import Pages, json_form
 from reenact.interop.otlp.spans import Span, identity, time_ns
 from reenact.interop.rows.call_items import listing, mapping, text
 from reenact.interop.unpacking import opened

@@ -10,10 +10,10 @@ from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import replace
 from reenact.timetravel import preview
 from reenact.timetravel.aligning import Sort
-from reenact.timetravel.comparing import Comparison
 from reenact.timetravel.contents import Unread, arguments_of, asked
 from reenact.timetravel.forks import models
 from reenact.timetravel.readings import is_model, model_name
+from reenact.timetravel.run_comparison import Comparison
 
 _TOOLS = frozenset((Kind.TOOL, Kind.RETRIEVAL, Kind.MCP, Kind.HTTP, Kind.PROCESS, Kind.DB, Kind.WEBSOCKET))
 _MARKS = {Sort.ADDED: "+", Sort.REMOVED: "-", Sort.REORDERED: "^"}

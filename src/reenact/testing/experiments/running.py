@@ -30,7 +30,7 @@ from reenact.testing.goldens.judges import Asks, Judgement, judgement
 from reenact.testing.goldens.outcome import judged_of
 from reenact.testing.goldens.running import concluded
 from reenact.timetravel.bundling.packing import pack
-from reenact.timetravel.comparing import Comparison
+from reenact.timetravel.run_comparison import Comparison
 from reenact.timetravel.vocabulary import RunScope
 from reenact.triage.featuring import ending_of
 

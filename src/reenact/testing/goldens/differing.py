@@ -23,7 +23,7 @@ from reenact.facts.run import Status
 from reenact.facts.spotting import normalise
 from reenact.privacy import make_redactor
 from reenact.replaying.results import Output, outputs_differ
-from reenact.timetravel import documents
+from reenact.timetravel import event_documents
 from reenact.timetravel.aligning import Face, Sort
 from reenact.timetravel.contents import error_of, status_of
 from reenact.timetravel.faces import Side, asked_key, compared, side_of
@@ -64,7 +64,7 @@ class Differing:
         today: Number of today's event; None where it has none.
         call: Kind and name of what was called.
         how: How they differ, in words.
-        was, now: Both as documents (``timetravel.documents``); None where there is none.
+        was, now: Both as documents (``timetravel.event_documents``); None where there is none.
         old, new: Digests of both: 32 hexadecimal digits of SHA-256 over the key of what is asked and what came back;
             empty where there is none.
     """
@@ -177,7 +177,7 @@ class _Comparing:
         """An event as a document, and its digest."""
         if event is None:
             return None, ""
-        told = documents.document(recording, event)
+        told = event_documents.document(recording, event)
         return told, digest([event.kind, event.name, asked_key(recording, event, self._rules), told["answer"]])
 
 

@@ -22,7 +22,6 @@ from reenact.replaying.replay_launch import changed_code, project_of
 from reenact.replaying.starting import Process, run_process
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
-from reenact.timetravel.comparing import Comparison
 from reenact.timetravel.forks.allowing import require_known, with_settings
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import Code, code_of
@@ -31,6 +30,7 @@ from reenact.timetravel.forks.fork_report import ForkReport, first_line, last_li
 from reenact.timetravel.forks.input import asks_people
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.phrasing import event_text
+from reenact.timetravel.run_comparison import Comparison
 
 _ANSWER = 200
 """Most characters of an answer that are said."""

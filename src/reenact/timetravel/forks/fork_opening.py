@@ -17,7 +17,7 @@ from reenact.facts.removed import REMOVED
 from reenact.facts.retention import LABELS
 from reenact.facts.run import Run
 from reenact.recording.recording_opening import Opened, hash_seed
-from reenact.replaying.ambient import MOVES, clock_of
+from reenact.replaying.ambient_replay import MOVES, clock_of
 from reenact.replaying.options import Options
 from reenact.replaying.replay_opening import redactor_of
 from reenact.replaying.revision import Tree

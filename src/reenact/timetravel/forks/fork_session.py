@@ -32,7 +32,7 @@ from reenact.facts.stopped import stopped_at, stopped_waiting
 from reenact.facts.values import encode
 from reenact.recording.live_calls import LiveCall
 from reenact.recording.repeats import RepeatedCall
-from reenact.replaying.ambient import MOVES
+from reenact.replaying.ambient_replay import MOVES
 from reenact.replaying.imported import Own
 from reenact.replaying.matching import Miss
 from reenact.replaying.options import Options

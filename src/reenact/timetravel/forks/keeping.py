@@ -21,17 +21,17 @@ from reenact.facts.run import Run, Totals
 from reenact.facts.stopped import FIELD as STOPPED
 from reenact.facts.stopped import stopped_waiting
 from reenact.recording.recording_session import RecordingSession
-from reenact.replaying.ambient import MOVES
+from reenact.replaying.ambient_replay import MOVES
 from reenact.replaying.options import Options
 from reenact.replaying.renaming import RENAMED
 from reenact.replaying.replay_session import ReplaySession
 from reenact.seams.lanes import Lane
 from reenact.seams.looks import NOTE as LOOK
 from reenact.seams.restating import differs, restated
-from reenact.timetravel.forks.ambient import ForkAmbient
 from reenact.timetravel.forks.changes import Changed
 from reenact.timetravel.forks.counterparts import progress_of
-from reenact.timetravel.forks.course import ASKED, Answer, Course
+from reenact.timetravel.forks.fork_ambient import ForkAmbient
+from reenact.timetravel.forks.fork_course import ASKED, Answer, Course
 from reenact.timetravel.forks.fork_gate import ForkGate
 from reenact.timetravel.forks.ledger import Doubt, Ledger
 from reenact.timetravel.forks.plan import Plan

@@ -24,10 +24,10 @@ from reenact.interop.otlp.exporters import Sent
 from reenact.interop.otlp.sending import Unsent, target
 from reenact.interop.otlp.sent import as_json, as_protobuf
 from reenact.interop.plain import OURS, script
-from reenact.timetravel.comparing import compare_all
 from reenact.timetravel.cost import prices, run_cost
 from reenact.timetravel.markdown_report import comparison_report, run_report
 from reenact.timetravel.preview import safe
+from reenact.timetravel.run_comparison import compare_all
 
 REPORT = "markdown"
 """The format that people read."""

@@ -32,7 +32,7 @@ from reenact.seams import trust
 from reenact.seams.setting import variables_now
 from reenact.timetravel.cost import prices, reading_cost
 from reenact.timetravel.preview import amount, clip, duration, safe
-from reenact.timetravel.resending.comparing import distance, facts_of, tokens_of
+from reenact.timetravel.resending.answer_comparison import distance, facts_of, tokens_of
 from reenact.timetravel.resending.destination import Configured, Destination, destination
 from reenact.timetravel.resending.request import Request, changed, request_of, require_stateless
 from reenact.timetravel.resending.sending import Sent, send

@@ -12,7 +12,7 @@ from reenact.abc.store import Recording
 from reenact.facts.clocked import moment_of, moved
 from reenact.facts.event import Event
 from reenact.facts.texts import text_of
-from reenact.replaying.ambient import Ambient, Window
+from reenact.replaying.ambient_replay import Ambient, Window
 from reenact.seams.ambient import TIMED, extrapolate, from_timed, timed
 from reenact.seams.lanes import Lane
 from reenact.timetravel.forks.timed import WALL, TimedGate

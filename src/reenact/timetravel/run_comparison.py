@@ -12,7 +12,7 @@ from reenact.facts.difference import Difference, differences, patch
 from reenact.facts.event import Event
 from reenact.facts.run import Run
 from reenact.store import open_store
-from reenact.timetravel import documents
+from reenact.timetravel import event_documents
 from reenact.timetravel.aligning import Match, Sort
 from reenact.timetravel.authorship import equal
 from reenact.timetravel.faces import Side, beginnings, compared, side_of
@@ -62,7 +62,7 @@ class Pair:
 
     def differences(self) -> list[Difference]:
         """What differs inside the pair, from left to right; an event that is not there is null."""
-        left, right = (documents.document(each.recording, self._event(n)) for n, each in enumerate(self._sides))
+        left, right = (event_documents.document(each.recording, self._event(n)) for n, each in enumerate(self._sides))
         return differences(left, right, _MOST)
 
     def patch(self) -> list[dict[str, Json]]:

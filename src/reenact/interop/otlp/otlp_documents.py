@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Final
 
 from reenact.errors import InteropError
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.interop.documents import read_json
+from reenact.interop.foreign_documents import read_json
 from reenact.interop.otlp.spans import raw_spans
 from reenact.interop.refusing import refused
 
