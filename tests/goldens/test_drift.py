@@ -15,7 +15,7 @@ import pytest
 from reenact.facts.reading import Reading
 from reenact.facts.record import Noted, Record, RunClosed, RunOpened
 from reenact.facts.run import Run
-from reenact.recording.evidence import PROCESS
+from reenact.recording.run_evidence import PROCESS
 from reenact.store.bundles import read_bundle, write_bundle
 from reenact.testing import ProviderProcess
 from reenact.testing.goldens.causes import Cause, requests, runs_on

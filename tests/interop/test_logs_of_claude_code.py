@@ -16,7 +16,7 @@ from reenact.facts.call import Failure
 from reenact.facts.traced import Grade, graded
 from reenact.interop.formats import read
 from reenact.interop.readers import Asked, reader
-from reenact.interop.rows.reading import REPEATED
+from reenact.interop.rows.row_reader import REPEATED
 from reenact.timetravel.gist import answer_of, question_of
 from tests.interop.conftest import Bring, Tried
 

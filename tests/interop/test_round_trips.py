@@ -23,7 +23,7 @@ from reenact.facts.policy import Policy
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run
 from reenact.facts.traced import reading_in
-from reenact.interop import archive_writing, archives, cassette_writing, cassettes, plain, yamltext
+from reenact.interop import archive_writing, archives, cassette_writing, cassettes, plain_json, yamltext
 from reenact.interop.assembling import DECODED, ENCODED, LENGTH, exchange
 from reenact.interop.exchanges import Exchange, decoded, header
 from reenact.interop.formats import read, write
@@ -112,7 +112,7 @@ def test_an_archive_comes_back_in_order_with_its_times(exchanges: list[Exchange]
 
 @given(st.lists(EXCHANGES, min_size=1, max_size=4))
 def test_plain_json_comes_back_whole(exchanges: list[Exchange]) -> None:
-    assert list(plain.read(plain.write(exchanges, {})).exchanges) == exchanges
+    assert list(plain_json.read(plain_json.write(exchanges, {})).exchanges) == exchanges
 
 
 @pytest.mark.parametrize(

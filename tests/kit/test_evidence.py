@@ -16,7 +16,7 @@ import pytest
 import reenact
 from reenact.facts.conventions import conventional, is_traceparent
 from reenact.facts.kit import Standing
-from reenact.recording import evidence
+from reenact.recording import run_evidence
 from reenact.recording.kit import traceparent
 from reenact.recording.packages import packages
 from reenact.recording.revision import read_commit
@@ -87,7 +87,7 @@ def test_a_dirty_diff_and_untracked_sources_are_kept_without_their_credentials(r
     said = desk.run("--json", "kit", "@").stdout
     assert SECRET not in said and "KEY = '" in said
     with reenact.open_store(str(desk.folder / ".reenact")) as store:
-        process = store.open(store.run("@")).notes(None)[evidence.PROCESS]
+        process = store.open(store.run("@")).notes(None)[run_evidence.PROCESS]
     assert process["texts"]["helper.py"].startswith("x = 1\npassword = '") and SECRET not in str(process)
 
 
@@ -155,7 +155,7 @@ def test_runs_of_one_process_share_what_is_the_same_and_start_no_process(reposit
     with reenact.open_store(url) as store:
         runs = {run.agent: run for run in store.runs()}
         notes = {name: store.open(run).notes(None) for name, run in runs.items()}
-        held = {name: each[evidence.PROCESS].get("held_by") for name, each in notes.items()}
+        held = {name: each[run_evidence.PROCESS].get("held_by") for name, each in notes.items()}
         assert held == {"run0": None, "run1": runs["run0"].id, "run2": None, "run3": runs["run0"].id}
         for run in runs.values():
             kit = kit_of(store, run)
@@ -173,7 +173,7 @@ def test_a_fault_in_it_costs_the_evidence_and_never_the_run(monkeypatch: pytest.
     def broken(*_: Any) -> Any:
         raise RuntimeError("the disk is odd")
 
-    monkeypatch.setattr(evidence, "_installed", broken)
+    monkeypatch.setattr(run_evidence, "_installed", broken)
     with reenact.open_store("memory:broken-evidence") as store:
         with reenact.record(store=store) as run:
             pass

@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 import reenact
-from reenact.timetravel.plain import event_data, run_data
+from reenact.timetravel.json_views import event_data, run_data
 
 _LISTENS = re.compile(r"(?:[Rr]unning on|listens on) http://127\.0\.0\.1:(\d+)")
 

@@ -12,8 +12,8 @@ import pytest
 from reenact.facts.call import Kind
 from reenact.facts.record import AmbientRead, LaneOpened, Record
 from reenact.store.connection import PAGE, Writing
-from reenact.store.reading import SqliteRecording
 from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_recording import SqliteRecording
 from tests.store.records import closing, issued, new_run, opening, settled, turns
 
 LONG = 100_000

@@ -8,8 +8,8 @@ import pytest
 
 from reenact.facts.rule_names import RULE_NAMES, chosen_rules
 from reenact.facts.suspicions import RULES, Act, Course, Said, Sort, suspicions
-from reenact.facts.suspicions.evidence import Evidence, first_unseen
 from reenact.facts.suspicions.failures import is_cut, is_same_model
+from reenact.facts.suspicions.suspicion_evidence import Evidence, first_unseen
 
 HOUR = 1_760_000_400_000_000
 """A full hour, microseconds since 1970."""

@@ -25,8 +25,8 @@ from reenact.facts import growing
 from reenact.privacy.redactor import CredentialRedactor
 from reenact.store import open_store
 from reenact.store.checking import check_store
-from reenact.store.reading import SqliteRecording
 from reenact.store.records import records_of
+from reenact.store.sqlite_recording import SqliteRecording
 
 GROWS = ("messages",)
 

@@ -13,7 +13,7 @@ from reenact.errors import InteropError, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.policy import Policy
-from reenact.interop import archive_writing, cassette_writing, plain
+from reenact.interop import archive_writing, cassette_writing, plain_json
 from reenact.interop.evals_writing import rows
 from reenact.interop.exchanges import Found, decoded
 from reenact.interop.exporting import export_exchanges
@@ -125,7 +125,7 @@ def write(name: str, recording: Recording, *, as_json: bool = False) -> Written:
         exchanges = whole
         data = archive_writing.write(whole, version("reenact"), f"run {run.id}")
     elif name == "json":
-        data = plain.write(exchanges, {"run": run.id, "agent": run.agent, "lost": lost})
+        data = plain_json.write(exchanges, {"run": run.id, "agent": run.agent, "lost": lost})
     else:
         raise UsageError(
             f"there is no format {name!r} to export",

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from reenact.errors import InteropError, ReenactError, UsageError
 from reenact.facts.lazy_dataclass import dataclass, field
-from reenact.interop import archives, cassettes, conversations, plain
+from reenact.interop import archives, cassettes, conversations, plain_json
 from reenact.interop.exchanges import Found
 from reenact.interop.foreign_documents import LARGEST
 from reenact.interop.originals import Original
@@ -24,7 +24,7 @@ from reenact.interop.otlp import otlp_documents as otlp
 from reenact.interop.otlp import reader as traces
 from reenact.interop.refusing import refused
 from reenact.interop.rows import anthropic, bedrock, claude_code, evals, mlflow, openai, vertex
-from reenact.interop.rows.reading import read as rows
+from reenact.interop.rows.row_reader import read as rows
 from reenact.interop.traces import Trace
 from reenact.interop.trees import inspect_logs, langfuse, langsmith, trajectories
 
@@ -205,7 +205,7 @@ def _cassette(head: bytes) -> bool:
 
 
 def _plain(head: bytes) -> bool:
-    return plain.FORMAT.encode() in head
+    return plain_json.FORMAT.encode() in head
 
 
 def _messages(head: bytes) -> bool:
@@ -239,7 +239,7 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
         "json",
         "what reenact export json wrote",
         _plain,
-        lambda data, asked: [plain.read(data, asked.only)],
+        lambda data, asked: [plain_json.read(data, asked.only)],
     ),
     _Traces(
         "inspect",

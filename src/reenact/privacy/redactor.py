@@ -51,7 +51,7 @@ from reenact.privacy.tails import Part, Tail
 R = TypeVar("R")
 
 _SOURCES = "texts"
-"""Of a note of a run's surroundings (``recording.evidence``): paths of source files with what is in them."""
+"""Of a note of a run's surroundings (``recording.run_evidence``): paths of source files with what is in them."""
 
 _TEXTS = ("env/", "listing/")
 """Ambient sources whose values are texts (``seams.ambient``)."""

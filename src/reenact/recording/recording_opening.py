@@ -21,10 +21,10 @@ from reenact.facts.policy import Policy
 from reenact.facts.record import RunOpened
 from reenact.facts.run import RAISED_AT, Entry, Run, Status
 from reenact.privacy import make_redactor, removed_before
-from reenact.recording.evidence import Evidence
 from reenact.recording.kit import traceparent
 from reenact.recording.readings import Readings
 from reenact.recording.recording_session import Numbering, RecordingSession
+from reenact.recording.run_evidence import Evidence
 from reenact.recording.sample import leave_out
 from reenact.recording.surroundings import same_surroundings, surroundings
 from reenact.recording.tapping import tap_for

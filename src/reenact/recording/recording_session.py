@@ -46,12 +46,12 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Run, Totals
 from reenact.facts.tracecontext import Propagation
-from reenact.recording.evidence import Evidence
 from reenact.recording.limiting import ANY, MB, Limits
 from reenact.recording.live_calls import LiveCall
 from reenact.recording.readings import Readings
 from reenact.recording.recording_gate import RecordingGate
 from reenact.recording.repeats import First, RepeatedCall, Repeats
+from reenact.recording.run_evidence import Evidence
 from reenact.recording.tallies import Tally
 from reenact.recording.writer import LAST_WORK_US, Receipt, Writer
 from reenact.seams import lanes

@@ -43,7 +43,6 @@ from reenact.replaying.ambient_replay import Ambient
 from reenact.replaying.blocked_strands import BlockedStrands
 from reenact.replaying.callers import nobody_calls, waiting_place
 from reenact.replaying.chains import Chains
-from reenact.replaying.ending import StoppedEnd
 from reenact.replaying.files_read import Files
 from reenact.replaying.frozen_calls import FrozenCall, RerunCall, Unanswered, UnrecordedCall
 from reenact.replaying.grown_states import GrownStates
@@ -59,6 +58,7 @@ from reenact.replaying.replay_gate import ReplayGate, ShuffledGate
 from reenact.replaying.replay_report import without_credentials
 from reenact.replaying.result_comparison import Comparing
 from reenact.replaying.saying import Saying
+from reenact.replaying.stopped_end import StoppedEnd
 from reenact.replaying.tally import Tally
 from reenact.replaying.tape import Tape
 from reenact.replaying.unmade import count_inside, unmade

@@ -18,7 +18,7 @@ from reenact.replaying.entries import Start
 from reenact.seams.boot.folders import Folder
 
 REVISION: Final = "kit.revision"
-"""Name of the note with which a run says what state its code was in (``recording.evidence``)."""
+"""Name of the note with which a run says what state its code was in (``recording.run_evidence``)."""
 _FEW: Final = 3
 _GIT_SECONDS: Final = 120
 

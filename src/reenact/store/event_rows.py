@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reenact.facts.run import Totals
     from reenact.store.bodies import Bodies
     from reenact.store.connection import Reading
-    from reenact.store.evidence import Evidence
+    from reenact.store.evidence_rows import Evidence
     from reenact.store.lane_rows import LaneRows
     from reenact.store.references import no_event
     from reenact.store.rows import Recurring

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from reenact.facts.run import Status, belongs_to
-from reenact.store import effects
+from reenact.store import effect_rows
 from reenact.store.feature_rows import forget_features
 from reenact.store.full_text import drop_text, mark_erasure
 from reenact.store.inheriting import hand_over, share_again
@@ -27,7 +27,7 @@ _RANGES = ("lane", "event", "stream", "turns")
 def forget(connection: sqlite3.Connection, log: int) -> None:
     """Remove everything of one log, in a transaction; forks that read it have its rows first."""
     readers = hand_over(connection, log)
-    effects.forget(connection, log)
+    effect_rows.forget(connection, log)
     first, end = log << SHIFT, log << SHIFT | LOW
     runs = [row[0] for row in connection.execute("SELECT id FROM run WHERE log = ?", (log,))]
     for table in _RANGES:

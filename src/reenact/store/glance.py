@@ -1,6 +1,6 @@
 """A glance at a store: the names in it that a person may type, read in milliseconds, without a change to any file.
 
-It stands beside ``store.reading``, not on it: a shell asks while a person types, so it loads nothing but SQLite, looks
+It stands beside ``store.sqlite_recording``, not on it: a shell asks while a person types, so it loads nothing but SQLite, looks
 at a bounded number of rows, and gives nothing where there is no store, a damaged one, or one that is busy.
 """
 

@@ -18,11 +18,11 @@ from reenact.facts.run import Run, Status, Totals
 from reenact.store.connection import PAGE, Reading
 from reenact.store.pieces import QUERY, Part, Piece, pieces_of, place_of
 from reenact.store.ranges import Ranges
-from reenact.store.reading import SqliteRecording
 from reenact.store.references import no_event
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.snapshots import distinct
 from reenact.store.spoken import STREAMS, len_of
+from reenact.store.sqlite_recording import SqliteRecording
 from reenact.store.unfinished import totalled
 
 T = TypeVar("T")

@@ -42,9 +42,9 @@ from reenact.store.codec import joined
 from reenact.store.connection import connect_reading
 from reenact.store.inherited import SharingRecording
 from reenact.store.marks import sound_marks
-from reenact.store.reading import SqliteRecording
 from reenact.store.records import TURNS, as_begun, contents_of, state_of
 from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_recording import SqliteRecording
 
 T = TypeVar("T")
 Rows = SqliteRecording | SharingRecording

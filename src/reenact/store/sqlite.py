@@ -23,10 +23,10 @@ from reenact.facts.run import Run, Status
 from reenact.store.connection import Reading, Writing
 from reenact.store.finding import Finding, Text, has_narrow, make_narrow
 from reenact.store.hashes import KeyedHash
-from reenact.store.reading import SqliteRecording
 from reenact.store.runrows import COLUMNS, row_number, run_of
 from reenact.store.schema import LOW
 from reenact.store.span import Owner
+from reenact.store.sqlite_recording import SqliteRecording
 from reenact.store.versions import Format, check_readable
 from reenact.store.views import Views, check_filters
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from reenact.facts.event import Payload
     from reenact.facts.marks import Mark
     from reenact.facts.record import Record
-    from reenact.store import effects, inheriting, marks, thinning
+    from reenact.store import effect_rows, inheriting, marks, thinning
     from reenact.store.contents import Contents
     from reenact.store.expiring import Going, Housekeeping
     from reenact.store.feature_rows import FeatureRows
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from reenact.store.writing import SqliteLog, write_whole
 else:
     Payload = late("reenact.facts.event", "Payload")
-    effects = late("reenact.store.effects")
+    effect_rows = late("reenact.store.effect_rows")
     thinning = late("reenact.store.thinning")
     Contents = late("reenact.store.contents", "Contents")
     Housekeeping = late("reenact.store.expiring", "Housekeeping")
@@ -369,17 +369,17 @@ class SqliteStore(Views):
     def claim(self, claim: Claim, *, over: Claim | None = None) -> bool:
         """See ``abc.store.Store``."""
         with self._write()[0].transaction(durable=True) as connection:
-            return effects.claim(connection, claim, over)
+            return effect_rows.claim(connection, claim, over)
 
     def note_claims(self, claims: Iterable[Claim]) -> None:
         """See ``abc.store.Store``."""
         with self._write()[0].transaction(durable=True) as connection:
-            effects.note(connection, claims)
+            effect_rows.note(connection, claims)
 
     def exchange(self, left: Run, right: Run) -> Run:
         """See ``abc.store.Store``."""
         with self._write()[0].transaction(durable=True) as connection:
-            effects.exchange(connection, left, right)
+            effect_rows.exchange(connection, left, right)
         return self.run(left.id)
 
     def delete(self, run: Run | str) -> None:

@@ -15,7 +15,7 @@ from reenact.errors import UsageError
 from reenact.facts.call import Json, Stream, Value
 from reenact.facts.event import Event
 from reenact.timetravel.contents import answered, arguments_of, asked, decoded_body, headers_of, message_body
-from reenact.timetravel.plain import event_data
+from reenact.timetravel.json_views import event_data
 from reenact.timetravel.readings import reading_of
 from reenact.timetravel.steps import event_state
 

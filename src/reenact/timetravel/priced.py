@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from reenact.facts.late import late
-from reenact.timetravel.plain import run_data
+from reenact.timetravel.json_views import run_data
 from reenact.timetravel.readings import is_model
 
 if TYPE_CHECKING:
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from reenact.facts.call import Json
     from reenact.facts.event import Event
     from reenact.timetravel.cost import event_cost, prices, run_cost
-    from reenact.timetravel.plain import event_data
+    from reenact.timetravel.json_views import event_data
 else:
     event_cost = late("reenact.timetravel.cost", "event_cost")
     prices = late("reenact.timetravel.cost", "prices")
     run_cost = late("reenact.timetravel.cost", "run_cost")
-    event_data = late("reenact.timetravel.plain", "event_data")
+    event_data = late("reenact.timetravel.json_views", "event_data")
 
 
 def priced_run(recording: Recording) -> dict[str, Json]:

@@ -9,9 +9,9 @@ from reenact.facts.kit import Bucket, Item, Kit, Standing
 from reenact.facts.run import Run
 from reenact.facts.traced import is_traced
 from reenact.triage import identity
-from reenact.triage.effects import effects
 from reenact.triage.environment import surroundings
 from reenact.triage.inputs import inputs
+from reenact.triage.kit_effects import effects
 from reenact.triage.models import models
 from reenact.triage.scene import Scene, scene_of
 from reenact.triage.toolservers import offered

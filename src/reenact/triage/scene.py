@@ -27,7 +27,7 @@ else:
 
 PROCESS = "kit.process"
 REVISION = "kit.revision"
-"""Names of the notes that a recording leaves on the run (``recording.evidence``)."""
+"""Names of the notes that a recording leaves on the run (``recording.run_evidence``)."""
 
 FULL_READINGS = 64
 """Model calls of a run whose request is read in full; of the others the kept reading has to do."""

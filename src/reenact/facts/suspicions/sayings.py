@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from reenact.facts.call import Json
-from reenact.facts.suspicions.evidence import Evidence, first_unseen, leaves_of
 from reenact.facts.suspicions.failures import tool_failed
 from reenact.facts.suspicions.run_course import UNREAD, Act, Course, Sort, Suspicion
+from reenact.facts.suspicions.suspicion_evidence import Evidence, first_unseen, leaves_of
 
 _ADMITS: Final = re.compile(
     r"\b(?:errors?|fail\w*|unable|(?:can|could|did|does|do|is|was|were|are|has|have|would|will)(?:not|n['’]t| not)\b|"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from reenact.interop.rows.call_items import Held, mapping, model_call, text
-from reenact.interop.rows.reading import Belongs, Row, Teller
+from reenact.interop.rows.row_reader import Belongs, Row, Teller
 from reenact.interop.traces import Facts, Item, Wrong
 
 SOURCE: Final = "anthropic"

@@ -27,7 +27,7 @@ from reenact.interop.rows.call_items import (
     text,
     tool_call,
 )
-from reenact.interop.rows.reading import Belongs, Row, Teller
+from reenact.interop.rows.row_reader import Belongs, Row, Teller
 from reenact.interop.traces import Facts, Item, Sort, Wrong
 
 SOURCE: Final = "claude-code"

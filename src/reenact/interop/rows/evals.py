@@ -9,8 +9,8 @@ from typing import Any, Final
 from reenact.facts.call import Json
 from reenact.facts.evals import MARK
 from reenact.interop.rows.call_items import Held, listing, mapping, microseconds, model_call, semantic, since, text
-from reenact.interop.rows.reading import Belongs, Row, Teller
 from reenact.interop.rows.recovered import Recovered
+from reenact.interop.rows.row_reader import Belongs, Row, Teller
 from reenact.interop.traces import Facts, Item, Sort, Wrong
 from reenact.interop.unpacking import opened
 

@@ -11,7 +11,7 @@ from reenact.facts.traced import Grade
 from reenact.interop.otlp.spans import Span, spans_in
 from reenact.interop.otlp.telling import span_facts
 from reenact.interop.rows.call_items import listing, mapping, microseconds, since, text
-from reenact.interop.rows.reading import Belongs, Row, Teller
+from reenact.interop.rows.row_reader import Belongs, Row, Teller
 from reenact.interop.traces import Facts, Item, Sort, Wrong
 from reenact.interop.unpacking import loaded
 

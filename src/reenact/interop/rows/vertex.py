@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from reenact.facts.call import Json
 from reenact.interop.rows.call_items import Held, listing, mapping, microseconds, model_call, since, text
-from reenact.interop.rows.reading import Belongs, Row, Teller
 from reenact.interop.rows.recovered import Conversations, Recovered
+from reenact.interop.rows.row_reader import Belongs, Row, Teller
 from reenact.interop.traces import Facts, Item
 from reenact.interop.unpacking import opened
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.seams.boot.plain import read_plain
+from reenact.seams.boot.plain_file import read_plain
 
 __all__ = ["NOTHING", "Death", "Watch", "broke", "name_of_signal", "read_death"]
 

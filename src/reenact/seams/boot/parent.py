@@ -21,7 +21,7 @@ from reenact.seams.boot import bound
 from reenact.seams.boot.child import LAUNCHERS, MODE, RECORD, VARIABLE
 from reenact.seams.boot.death import Death, read_death
 from reenact.seams.boot.folders import Folder
-from reenact.seams.boot.plain import read_plain
+from reenact.seams.boot.plain_file import read_plain
 
 __all__ = ["Boot", "choose_hash_seed", "end_like", "find_program", "ignores_boot", "is_python", "run_program"]
 

@@ -19,7 +19,7 @@ from reenact.seams import lanes
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
-from reenact.seams.strands import ending
+from reenact.seams.strands import main_thread_end
 from reenact.seams.strands.identity import identity
 from reenact.seams.strands.loops import name_of
 
@@ -70,7 +70,7 @@ def install() -> None:
     replace(_Pool, "shutdown", _shutting_down)
     replace(_Item, "run", _running)
     replace(concurrent.futures.Future, "add_done_callback", _calling_back)
-    ending.watch(_jobs_left)
+    main_thread_end.watch(_jobs_left)
 
 
 def _jobs_left() -> bool:
@@ -149,7 +149,7 @@ class Job:
             if not self.desk.busy:  # who waits for the pool goes on: counted before this one is counted out
                 self.gate.running += self.desk.awaited
                 self.desk.awaited = 0
-        ending.one_has_ended()
+        main_thread_end.one_has_ended()
         self.gate.blocked()
 
     def settled(self, future: Any) -> None:

@@ -19,7 +19,7 @@ from reenact.seams import lanes
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
-from reenact.seams.strands import ending
+from reenact.seams.strands import main_thread_end
 from reenact.seams.strands.loops import name_of
 from reenact.seams.strands.waiters import StrandWaiter, wait_in_turn
 from reenact.seams.waits import Rest, rest
@@ -31,7 +31,7 @@ def install() -> None:
     replace(threading.Thread, "join", _joining)
     replace(threading.Condition, "wait", _waiting)
     replace(time, "sleep", _sleeping)
-    ending.watch(_strands_left)
+    main_thread_end.watch(_strands_left)
 
 
 def _strands_left() -> bool:
@@ -105,7 +105,7 @@ def run_strand(lane: Lane, gate: Gate, body: Callable[[], Any], finish: Finish) 
         with finish.condition:
             finish.ended = True
             finish.condition.notify_all()
-        ending.one_has_ended()
+        main_thread_end.one_has_ended()
         lanes._context.reset(token)
         lanes.adopt_thread(None)
         gate.blocked()

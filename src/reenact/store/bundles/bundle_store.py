@@ -16,8 +16,8 @@ from reenact.facts.marks import Mark
 from reenact.facts.record import Record
 from reenact.facts.run import Run
 from reenact.store.back_ends import BUNDLE
+from reenact.store.bundles.bundle_reader import read_bundle
 from reenact.store.bundles.model import Bundle
-from reenact.store.bundles.reading import read_bundle
 from reenact.store.hashes import KeyedHash
 from reenact.store.memory import MemoryStore
 

@@ -16,10 +16,10 @@ from reenact.facts.jsontext import writer
 from reenact.facts.record import Record
 from reenact.store.bundles import limits
 from reenact.store.bundles.archive import OLDEST_READER, WRITTEN, too_large, write_archive
+from reenact.store.bundles.bundle_reader import GOLDEN, MANIFEST, read_bundle
 from reenact.store.bundles.chain import chained, last_link
 from reenact.store.bundles.lines import line_of
 from reenact.store.bundles.model import PackedRun
-from reenact.store.bundles.reading import GOLDEN, MANIFEST, read_bundle
 
 _json = writer(ascii_only=True, nan=False)
 _PERMISSIONS: Final = 0o644

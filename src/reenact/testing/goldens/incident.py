@@ -14,7 +14,7 @@ from reenact.facts.file_notes import ABSENT
 from reenact.facts.file_notes import NOTE as FILE
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run
-from reenact.recording.evidence import PROCESS
+from reenact.recording.run_evidence import PROCESS
 from reenact.replaying.relocating import relocated
 from reenact.replaying.revision import REVISION, file_at, find_revision, is_known, kept_revision, tree_of
 from reenact.seams.places import root_of

@@ -37,7 +37,7 @@ from reenact.facts.run import Run
 from reenact.facts.variables import chosen
 from reenact.privacy import Removed, make_redactor
 from reenact.privacy.personal import personal
-from reenact.recording.evidence import PROCESS
+from reenact.recording.run_evidence import PROCESS
 from reenact.store.codec import dump, joined, weaker
 
 _FLOWING: Final = (HeadArrived, SegmentArrived, Printed)

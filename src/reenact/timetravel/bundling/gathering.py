@@ -11,7 +11,7 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.record import Noted, Record
 from reenact.facts.run import Run, Status
 from reenact.facts.serving import RELATION, preamble_of
-from reenact.recording.evidence import PROCESS
+from reenact.recording.run_evidence import PROCESS
 from reenact.store.records import records_of
 
 _INSIDE = ("child", RELATION)

@@ -23,7 +23,7 @@ from reenact.interop.formats import SPANS, WRITERS, Written, spans, write
 from reenact.interop.otlp.exporters import Sent
 from reenact.interop.otlp.sending import Unsent, target
 from reenact.interop.otlp.sent import as_json, as_protobuf
-from reenact.interop.plain import OURS, script
+from reenact.interop.plain_json import OURS, script
 from reenact.timetravel.cost import prices, run_cost
 from reenact.timetravel.markdown_report import comparison_report, run_report
 from reenact.timetravel.preview import safe

@@ -8,7 +8,7 @@ from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, current
-from reenact.timetravel.plain import run_data
+from reenact.timetravel.json_views import run_data
 
 
 @click.command(

@@ -27,7 +27,7 @@ from reenact.interop.importing import Arrival, import_runs
 from reenact.interop.readers import Asked, readers
 from reenact.interop.traces import Trace
 from reenact.recording.recording_opening import Who
-from reenact.timetravel.plain import run_data
+from reenact.timetravel.json_views import run_data
 from reenact.timetravel.preview import safe
 
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from reenact.interfaces.cli.coldcases import tell_alike, tell_reasons
     from reenact.interfaces.cli.shell import Shell
     from reenact.interfaces.cli.tidying import tidy
+    from reenact.timetravel.json_views import run_data
     from reenact.timetravel.lineage import draw
-    from reenact.timetravel.plain import run_data
     from reenact.timetravel.priced import priced_run
     from reenact.triage.coldcases import ColdCase, cold_case
 else:
@@ -41,7 +41,7 @@ else:
     tell_reasons = late("reenact.interfaces.cli.coldcases", "tell_reasons")
     tidy = late("reenact.interfaces.cli.tidying", "tidy")
     draw = late("reenact.timetravel.lineage", "draw")
-    run_data = late("reenact.timetravel.plain", "run_data")
+    run_data = late("reenact.timetravel.json_views", "run_data")
     priced_run = late("reenact.timetravel.priced", "priced_run")
     cold_case = late("reenact.triage.coldcases", "cold_case")
     Periods = late("reenact.facts.marks", "Periods")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from reenact.interfaces.cli.tidying import tidy
     from reenact.seams.boot.parent import end_like
     from reenact.timetravel import preview
-    from reenact.timetravel.plain import run_data
+    from reenact.timetravel.json_views import run_data
     from reenact.triage import identity
     from reenact.triage.kit import kit_of
 else:
@@ -42,7 +42,7 @@ else:
     tidy = late("reenact.interfaces.cli.tidying", "tidy")
     end_like = late("reenact.seams.boot.parent", "end_like")
     preview = late("reenact.timetravel.preview")
-    run_data = late("reenact.timetravel.plain", "run_data")
+    run_data = late("reenact.timetravel.json_views", "run_data")
     kit_of = late("reenact.triage.kit", "kit_of")
     identity = late("reenact.triage.identity")
 
@@ -53,10 +53,10 @@ _FEW = 3
 _AT_THE_END: Final = (
     "reenact.timetravel.preview",
     "reenact.triage.kit",
-    "reenact.triage.effects",
+    "reenact.triage.kit_effects",
     "reenact.store.event_rows",
     "reenact.store.ambient_rows",
-    "reenact.store.evidence",
+    "reenact.store.evidence_rows",
     "reenact.store.liveness",
     "reenact.store.slot_rows",
     "reenact.store.stream_rows",

@@ -20,7 +20,7 @@ from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interop.otlp.listening import Address, Listening, is_loopback, listen, listen_rpc
 from reenact.interop.otlp.receiving import Received, Receiver
 from reenact.interop.prometheus import Page
-from reenact.timetravel.plain import run_data
+from reenact.timetravel.json_views import run_data
 from reenact.timetravel.preview import safe
 
 _HTTP = "127.0.0.1:4318"

@@ -33,8 +33,8 @@ from reenact.testing.goldens.golden import Golden
 from reenact.timetravel import preview
 from reenact.timetravel.cost import prices, run_cost
 from reenact.timetravel.gist import answer_of, command_of, error_of_run, question_of
+from reenact.timetravel.json_views import run_data
 from reenact.timetravel.lineage import draw, origin, whole_lineage
-from reenact.timetravel.plain import run_data
 from reenact.timetravel.priced import priced_event, priced_run
 from reenact.timetravel.references import Reference
 from reenact.timetravel.steps import shown_state, step_data, steps_of

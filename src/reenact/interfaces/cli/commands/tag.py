@@ -10,7 +10,7 @@ from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import pairs, whole_run
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, current
-from reenact.timetravel.plain import run_data
+from reenact.timetravel.json_views import run_data
 from reenact.timetravel.preview import safe
 
 

@@ -17,8 +17,8 @@ from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel import preview
 from reenact.timetravel.authorship import ABSENT, Setting
+from reenact.timetravel.json_views import event_data
 from reenact.timetravel.phrasing import event_text
-from reenact.timetravel.plain import event_data
 from reenact.timetravel.readings import decides, model_name
 from reenact.timetravel.timeline import Changes, Moment, Timeline
 

@@ -11,7 +11,7 @@ from reenact.interfaces.cli.progress import Working
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, current
 from reenact.timetravel.bundling.unpacking import unpack
-from reenact.timetravel.plain import run_data
+from reenact.timetravel.json_views import run_data
 from reenact.timetravel.preview import safe
 
 

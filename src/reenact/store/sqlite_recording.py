@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reenact.store.bodies import Bodies
     from reenact.store.connection import Reading
     from reenact.store.event_rows import EventRows
-    from reenact.store.evidence import Evidence
+    from reenact.store.evidence_rows import Evidence
     from reenact.store.hashes import KeyedHash
     from reenact.store.lane_rows import LaneRows
     from reenact.store.order_rows import deliveries
@@ -35,7 +35,7 @@ else:
     AmbientRows = late("reenact.store.ambient_rows", "AmbientRows")
     Bodies = late("reenact.store.bodies", "Bodies")
     EventRows = late("reenact.store.event_rows", "EventRows")
-    Evidence = late("reenact.store.evidence", "Evidence")
+    Evidence = late("reenact.store.evidence_rows", "Evidence")
     LaneRows = late("reenact.store.lane_rows", "LaneRows")
     deliveries = late("reenact.store.order_rows", "deliveries")
     printed = late("reenact.store.output_rows", "printed")
