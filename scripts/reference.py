@@ -19,8 +19,8 @@ import click
 import reenact
 import reenact.testing
 from reenact.facts import expressions
+from reenact.interfaces.cli.command_table import COMMANDS
 from reenact.interfaces.cli.main import cli
-from reenact.interfaces.cli.table import COMMANDS
 from reenact.interop.readers import BUILT_IN
 from reenact.testing import expecting
 from reenact.testing.expectations.scope import ASKING_WORDS

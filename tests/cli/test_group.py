@@ -15,9 +15,9 @@ import pytest
 from reenact import errors
 from reenact.errors import ReenactError
 from reenact.interfaces.cli import run_opening
+from reenact.interfaces.cli.command_table import BY_NAME, COMMANDS
 from reenact.interfaces.cli.main import cli
 from reenact.interfaces.cli.shell import Command
-from reenact.interfaces.cli.table import BY_NAME, COMMANDS
 
 CONTRACT = (
     "record ls show cat replay resume fork timeline diff flag tag golden experiment kit triage pack unpack import "

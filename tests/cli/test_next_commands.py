@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
+from reenact.interfaces.cli.command_table import BY_NAME
 from reenact.interfaces.cli.main import cli
-from reenact.interfaces.cli.table import BY_NAME
 from tests.cli.proposals import STAND_IN, proposed
 
 OTHERS = {"exec", "export", "pip", "python", "git", "make", "which", "ls", "df", "ray"}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from reenact.errors import UsageError
 from reenact.testing.experiments.cell import Cell, Status
+from reenact.testing.experiments.result_table import total_lines
 from reenact.testing.experiments.statistics import Z95, Share, difference, wilson
-from reenact.testing.experiments.table import total_lines
 from reenact.testing.experiments.tally import Tally
 from reenact.testing.experiments.threshold import ThresholdScope, explained, threshold
 

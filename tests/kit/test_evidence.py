@@ -20,7 +20,7 @@ from reenact.recording import run_evidence
 from reenact.recording.kit import traceparent
 from reenact.recording.packages import packages
 from reenact.recording.revision import read_commit
-from reenact.recording.sources import LARGEST, loaded_sources
+from reenact.recording.source_files import LARGEST, loaded_sources
 from reenact.triage.kit import kit_of
 from tests.kit.recorded import Desk
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.facts.dialects import read, recognise, stateless_model_request
-from reenact.facts.dialects.streams import amazon_events, collected, elements, framing_of, lines
+from reenact.facts.dialects.answer_streams import amazon_events, collected, elements, framing_of, lines
 from tests.models.test_providers import AMAZON, frame
 
 HI: Any = [{"role": "user", "content": "hi"}]

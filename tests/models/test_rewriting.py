@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.facts.dialects.rewriting import NotRewritten, other_protocol, rewritten
+from reenact.facts.dialects.request_rewriting import NotRewritten, other_protocol, rewritten
 
 TOOLS = '[ {"name":"look",  "schema": {"b": 1,"a": 1.50, "é": "\\u00e9"}} ]'
 JSON = st.recursive(

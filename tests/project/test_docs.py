@@ -12,8 +12,8 @@ import click
 import pytest
 
 import reenact
+from reenact.interfaces.cli.command_table import COMMANDS
 from reenact.interfaces.cli.main import cli
-from reenact.interfaces.cli.table import COMMANDS
 from reenact.testing.expectations.scope import EXPECTATION_WORDS
 from reenact.timetravel.vocabulary import EVENT_WORDS
 from tests.project.transcript import blocks, type_out

@@ -24,7 +24,7 @@ from reenact.store.codec import (
 )
 from reenact.store.hashes import KeyedHash
 from reenact.store.payloads import compress, decompress
-from reenact.store.streams import FIRST_LINK, OpenStream, Part, parts_of
+from reenact.store.stream_pieces import FIRST_LINK, OpenStream, Part, parts_of
 
 text = st.text(st.characters(), max_size=8)  # lone surrogates among them
 json = st.recursive(

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from reenact.errors import StoreError
-from reenact.store import rewriting
+from reenact.store import log_migration
 from reenact.store.checking import check_store
 from reenact.store.folding import FOLDED
+from reenact.store.log_migration import MARK
 from reenact.store.migrating import Migrated, Plan
-from reenact.store.rewriting import MARK
 from reenact.store.splice_rows import SPLICED
 from reenact.store.sqlite import SqliteStore
 from reenact.store.versions import OLDEST_READER, WRITTEN
@@ -161,7 +161,7 @@ def test_a_full_disk_leaves_a_store_that_reads_as_before_and_the_next_call_goes_
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = said(path)
-    monkeypatch.setattr(rewriting, "STEP_BYTES", 4096)
+    monkeypatch.setattr(log_migration, "STEP_BYTES", 4096)
     failed = 0
     most = number(path, "PRAGMA page_count")
     for extra in range(0, 60, 4):
@@ -289,12 +289,12 @@ def test_damaged_rows_stay_as_they_are_and_are_named(path: Path) -> None:
 
 def test_one_that_is_written_differently_is_undone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = said(path)
-    insert = rewriting.Splicing.replace
+    insert = log_migration.Splicing.replace
 
     def wrongly(self: Any, connection: sqlite3.Connection, row: int, body: bytes, channel: str) -> None:
         insert(self, connection, row, body[:-1] + b"?", channel)
 
-    monkeypatch.setattr(rewriting.Splicing, "replace", wrongly)
+    monkeypatch.setattr(log_migration.Splicing, "replace", wrongly)
     with pytest.raises(StoreError, match="does not read back as it was"):
         migrate(path)
     assert said(path) == before

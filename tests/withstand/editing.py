@@ -20,7 +20,7 @@ from reenact.store.codec import dump, pack_call, pack_settled
 from reenact.store.folding import first_of, whole
 from reenact.store.hashes import KeyedHash
 from reenact.store.payloads import compress
-from reenact.store.streams import FIRST_LINK, Chunk, OpenStream, parts_of
+from reenact.store.stream_pieces import FIRST_LINK, Chunk, OpenStream, parts_of
 
 _CALL_AT = 7
 _DIGEST_AT = 5

@@ -45,7 +45,7 @@ from reenact.privacy.erasing import Eraser
 from reenact.privacy.fields import WITHHELD, cleaned, lane_of, withheld
 from reenact.privacy.foreseeing import text_of
 from reenact.privacy.removed import Removed
-from reenact.privacy.streams import NOTE, Stream, Withheld, stream_for, withheld_segment
+from reenact.privacy.stream_cleaning import NOTE, Stream, Withheld, stream_for, withheld_segment
 from reenact.privacy.tails import Part, Tail
 
 R = TypeVar("R")

@@ -17,7 +17,7 @@ from reenact.facts.record import Noted, Record
 from reenact.facts.run import Run, Status
 from reenact.recording.packages import packages
 from reenact.recording.revision import ANSWERED, REVISION, read_commit
-from reenact.recording.sources import Sources, loaded_sources
+from reenact.recording.source_files import Sources, loaded_sources
 
 PROCESS = "kit.process"
 """Name of the note with ``digest``, ``packages``, ``sources`` (path to digest) and ``texts`` (path to content), or with

@@ -17,11 +17,11 @@ from reenact.replaying.beginning import Beginning
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
+from reenact.replaying.replay_lines import to_divergence
 from reenact.replaying.replay_opening import open_session
 from reenact.replaying.replay_report import Difference, Report
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.results import Printed, files
-from reenact.replaying.telling import to_divergence
 from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import lanes, stdout, wiring
 from reenact.seams.files import file_digests

@@ -20,7 +20,7 @@ PROCESS: Final = "kit.process"
 _SHOWN: Final = 3
 _COMMIT: Final = 7
 _READ: Final = (256 << 10) + 1
-"""Bytes of a file that its recorded digest is of (``recording.sources``)."""
+"""Bytes of a file that its recorded digest is of (``recording.source_files``)."""
 
 
 def sources_of(store: Store, run: Run) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from reenact.facts.difference import first_difference
 from reenact.facts.event import Event
 from reenact.facts.spotting import normalise
 from reenact.facts.values import jsonable
-from reenact.replaying.telling import NOT_PROVEN, NOT_THE_CODE
+from reenact.replaying.replay_lines import NOT_PROVEN, NOT_THE_CODE
 from reenact.seams.nodes import node_now
 
 _SHOWN = 300

@@ -14,8 +14,8 @@ from reenact.facts.imported import UNPROVEN
 from reenact.facts.large import LARGE
 from reenact.facts.traced import Grade, is_traced
 from reenact.replaying.options import Options
+from reenact.replaying.replay_lines import first_line, last_line
 from reenact.replaying.replay_report import Report
-from reenact.replaying.telling import first_line, last_line
 
 
 def walk(recording: Recording, options: Options) -> Report:

@@ -26,10 +26,10 @@ from reenact.replaying.entries import ProgramGone, Start, start_of
 from reenact.replaying.hiding import private_folders
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import placed, relocated
+from reenact.replaying.replay_lines import exit_statuses, first_line, last_line, with_changed_code
 from reenact.replaying.replay_report import Report
 from reenact.replaying.revision import REVISION, Tree, kept_revision, remarks, tree_of
 from reenact.replaying.starting import AS_RECORDED, Left, Process, Starting, Unreported, run_process
-from reenact.replaying.telling import exit_statuses, first_line, last_line, with_changed_code
 from reenact.replaying.turns import driven, turns_of
 from reenact.store import open_store
 from reenact.store.nesting import holder_of

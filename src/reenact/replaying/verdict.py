@@ -10,9 +10,9 @@ from reenact.facts.imported import UNPROVEN, is_imported, remarks
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.phrases import counted
 from reenact.replaying.options import Options
+from reenact.replaying.replay_lines import first_line, from_divergence, last_line
 from reenact.replaying.replay_report import Difference, Report
 from reenact.replaying.replay_session import ReplaySession
-from reenact.replaying.telling import first_line, from_divergence, last_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from reenact.store.check_sums import damaged
 from reenact.store.connection import Reading
 from reenact.store.hashes import KeyedHash
 from reenact.store.schema import LOW
-from reenact.store.streams import FIRST_LINK, Chunk, parts_of
+from reenact.store.stream_pieces import FIRST_LINK, Chunk, parts_of
 
 Segment = tuple[int | None, int, bytes]
 """Number of its delivery, microseconds since the run began, and bytes."""

@@ -16,7 +16,7 @@ from reenact.store.frames import DEFLATED
 from reenact.store.hashes import KeyedHash
 from reenact.store.payloads import WITHHELD, decompress
 from reenact.store.slot_rows import States
-from reenact.store.streams import FIRST_LINK, Chunk, parts_of
+from reenact.store.stream_pieces import FIRST_LINK, Chunk, parts_of
 
 CHECK_SUM = "does not agree with its check sum"
 MISSING = "is missing"

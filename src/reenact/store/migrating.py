@@ -1,7 +1,7 @@
 """Bringing an old store to today's format, in its file: what that would be, and doing it, log by log.
 
 First a copy is made beside it. Then the logs that are to be rewritten are marked, in the transaction that makes the
-file one of today's format; each loses its mark with its last step (``store.rewriting``). So whatever stops it, a second
+file one of today's format; each loses its mark with its last step (``store.log_migration``). So whatever stops it, a second
 call goes on, and at every moment the store can be read, written and replayed.
 """
 
@@ -20,9 +20,9 @@ from reenact.store.connection import Reading, Writing, connect_reading
 from reenact.store.finding import add_narrow, has_narrow, make_narrow
 from reenact.store.folding import Folding
 from reenact.store.hashes import KeyedHash
+from reenact.store.log_migration import MARK, Damage, Rewriting, is_folded
 from reenact.store.pieces import is_there
 from reenact.store.rewording import as_said, reword
-from reenact.store.rewriting import MARK, Damage, Rewriting, is_folded
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.trial import WHOLE_BODIES, saved
 from reenact.store.versions import WRITTEN, bring_up, read_format

@@ -14,7 +14,7 @@ from reenact.store.hashes import KeyedHash
 from reenact.store.payloads import WITHHELD, corrupt, missing, taken_out
 from reenact.store.rows import parsed
 from reenact.store.span import Span
-from reenact.store.streams import FIRST_LINK, Chunk, Part, parts_of, said_of
+from reenact.store.stream_pieces import FIRST_LINK, Chunk, Part, parts_of, said_of
 
 _CACHED = 1024
 

@@ -65,7 +65,7 @@ from reenact.store.slot_rows import (
     said_of,
 )
 from reenact.store.spoken import Spoken
-from reenact.store.streams import OpenStream
+from reenact.store.stream_pieces import OpenStream
 from reenact.store.versions import has_folded, has_packed
 
 NOTE_INLINE = 512

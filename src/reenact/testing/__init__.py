@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from reenact.testing.expectations.runview import RunView
     from reenact.testing.expectations.strength import Strength, strength, weak
     from reenact.testing.expectations.verdict import Verdict
+    from reenact.testing.fake_sources import FrozenClock, SeededEntropy
     from reenact.testing.frozen_time import frozen_clock, seeded_entropy
     from reenact.testing.goldens.replayed import GoldenCall, Replayed
     from reenact.testing.provider import ProviderProcess, ScriptedProvider
     from reenact.testing.scripted import Said, ScriptedModel, scripted_model
-    from reenact.testing.sources import FrozenClock, SeededEntropy
     from reenact.testing.stubs import RecordedTool, recorded_tool
 
 __all__ = [

@@ -26,7 +26,7 @@ from reenact.seams import clock, entropy, lanes, numpy_random
 from reenact.seams.ambient import CLOCKS
 from reenact.seams.gate import Gate
 from reenact.seams.waits import Waiter
-from reenact.testing.sources import FrozenClock, SeededEntropy
+from reenact.testing.fake_sources import FrozenClock, SeededEntropy
 
 __all__ = ["frozen_clock", "seeded_entropy"]
 

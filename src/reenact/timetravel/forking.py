@@ -11,7 +11,7 @@ from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.run import Run
 from reenact.replaying.options import Options
-from reenact.replaying.telling import to_divergence
+from reenact.replaying.replay_lines import to_divergence
 from reenact.store import open_store
 from reenact.timetravel.forks import resuming
 from reenact.timetravel.forks.allowing import require_known, with_settings

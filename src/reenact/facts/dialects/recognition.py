@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from reenact.facts.call import Json
 from reenact.facts.compression import undo
+from reenact.facts.dialects.answer_streams import collected, framing_of
 from reenact.facts.dialects.anthropic_messages import AnthropicMessages
 from reenact.facts.dialects.bedrock_converse import BedrockConverse, counted
 from reenact.facts.dialects.bedrock_invoke import BedrockInvoke
@@ -21,7 +22,6 @@ from reenact.facts.dialects.ollama import Ollama
 from reenact.facts.dialects.openai_chat import OpenAIChat
 from reenact.facts.dialects.openai_completions import OpenAICompletions
 from reenact.facts.dialects.openai_responses import OpenAIResponses
-from reenact.facts.dialects.streams import collected, framing_of
 from reenact.facts.framing import header, unframed
 from reenact.facts.interruptions import let_through
 from reenact.facts.reading import Reading

@@ -4,7 +4,7 @@ Each rule is a pure function of a ``Course``; ``RULES`` is the table of them. ``
 recording.
 """
 
+from reenact.facts.suspicions.rule_table import RULES, Rule, suspicions
 from reenact.facts.suspicions.run_course import UNREAD, Act, Course, Said, Sort, Suspicion
-from reenact.facts.suspicions.table import RULES, Rule, suspicions
 
 __all__ = ["RULES", "UNREAD", "Act", "Course", "Rule", "Said", "Sort", "Suspicion", "suspicions"]

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.interop.otlp.otlp_documents import Place
-from reenact.interop.otlp.telling import SpanFacts
+from reenact.interop.otlp.span_facts import SpanFacts
 from reenact.interop.traces import NO_FACTS, Facts, Sort
 
 NONE = 0

@@ -21,8 +21,8 @@ from reenact.interop.originals import Original
 from reenact.interop.otlp.columns import Columns, Found, Order, documents_of, ordered, short
 from reenact.interop.otlp.layouts import Documents, Layout, Otlp, held_by, line
 from reenact.interop.otlp.otlp_documents import Left, Place
+from reenact.interop.otlp.span_facts import merged, span_facts
 from reenact.interop.otlp.spans import LOG, Span, read_spans, whole
-from reenact.interop.otlp.telling import merged, span_facts
 from reenact.interop.refusing import refused
 from reenact.interop.traces import NO_FACTS, Facts, Item, Sort, Trace, Wrong
 from reenact.interop.unpacking import opened

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.traced import Grade
+from reenact.interop.otlp.span_facts import span_facts
 from reenact.interop.otlp.spans import Span, spans_in
-from reenact.interop.otlp.telling import span_facts
 from reenact.interop.rows.call_items import listing, mapping, microseconds, since, text
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
 from reenact.interop.traces import Facts, Item, Sort, Wrong

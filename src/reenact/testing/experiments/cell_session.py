@@ -11,9 +11,9 @@ from reenact.seams.lanes import Lane
 from reenact.testing.experiments.cell import UNANSWERED_MODEL
 from reenact.testing.goldens.answers import Answers
 from reenact.testing.goldens.golden_session import GoldenSession
+from reenact.timetravel.forks.fork_requests import as_sent, is_rewritten, unwritable
 from reenact.timetravel.forks.ladder import Found
 from reenact.timetravel.forks.refusals import recorded_calls
-from reenact.timetravel.forks.rewriting import as_sent, is_rewritten, unwritable
 
 
 class CellSession(GoldenSession):

@@ -8,8 +8,8 @@ from typing import Any
 from reenact.facts.marks import Mark, Periods
 from reenact.testing.experiments.cell import Cell
 from reenact.testing.experiments.dataset import BEGAN, Row
+from reenact.testing.experiments.result_table import total_lines
 from reenact.testing.experiments.statistics import difference
-from reenact.testing.experiments.table import total_lines
 from reenact.testing.experiments.tally import Tally, tallies
 from reenact.timetravel.preview import safe
 

@@ -11,8 +11,8 @@ from reenact.facts.call import Json
 from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run
+from reenact.replaying.replay_lines import to_divergence
 from reenact.replaying.replay_report import Report
-from reenact.replaying.telling import to_divergence
 from reenact.testing.expectations.runview import RunView
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import GoldenRun

@@ -15,11 +15,11 @@ from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.serving import arrives
 from reenact.facts.values import encode
+from reenact.timetravel.forks.fork_requests import unwritable
 from reenact.timetravel.forks.handing import Handing
 from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.plan import Settling, said_of
 from reenact.timetravel.forks.refusals import given_up, unanswered
-from reenact.timetravel.forks.rewriting import unwritable
 
 if TYPE_CHECKING:
     from reenact.timetravel.forks.fork_session import ForkSession

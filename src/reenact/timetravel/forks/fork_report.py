@@ -9,7 +9,7 @@ from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import asdict, dataclass, fields, replace
 from reenact.facts.run import Run
-from reenact.replaying.telling import from_divergence
+from reenact.replaying.replay_lines import from_divergence
 from reenact.timetravel.forks.fork_course import Course
 from reenact.timetravel.forks.permits import meant
 from reenact.timetravel.forks.plan import Plan

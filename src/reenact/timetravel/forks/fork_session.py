@@ -47,6 +47,7 @@ from reenact.timetravel.forks.counterparts import Counterparts, session_found
 from reenact.timetravel.forks.flags import flag_answer
 from reenact.timetravel.forks.fork_gate import ForkGate
 from reenact.timetravel.forks.fork_points import fork_point_at, prefix_is_behind
+from reenact.timetravel.forks.fork_requests import as_sent, is_rewritten, redirects, said, sent, unmoved, unwritable
 from reenact.timetravel.forks.giving import GivenCall
 from reenact.timetravel.forks.handing import Handing
 from reenact.timetravel.forks.input import arguments, is_read
@@ -59,7 +60,6 @@ from reenact.timetravel.forks.permits import meant, only_kept
 from reenact.timetravel.forks.plan import Plan, opens, refusal, said_of
 from reenact.timetravel.forks.refusals import unwritten
 from reenact.timetravel.forks.resources import Resources, began_by, gone
-from reenact.timetravel.forks.rewriting import as_sent, is_rewritten, redirects, said, sent, unmoved, unwritable
 from reenact.timetravel.forks.stops import StoppingSession
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
 

@@ -10,7 +10,7 @@ from reenact.errors import EffectRefused, UsageError
 from reenact.facts.call import Call, Fidelity, Json, Kind
 from reenact.facts.credentials import STANDIN
 from reenact.facts.dialects import recognise, stateless_model_request
-from reenact.facts.dialects.rewriting import NotRewritten, rewritten
+from reenact.facts.dialects.request_rewriting import NotRewritten, rewritten
 from reenact.facts.event import Event
 from reenact.facts.framing import header
 from reenact.facts.ids import tail

@@ -29,8 +29,8 @@ from reenact.testing.experiments.cluster import SCHEME, on_ray
 from reenact.testing.experiments.code import project_digest
 from reenact.testing.experiments.dataset import Row, golden_rows, stored_rows
 from reenact.testing.experiments.periods import Halves
+from reenact.testing.experiments.result_table import row_lines, rows_of, total_lines
 from reenact.testing.experiments.running import Place
-from reenact.testing.experiments.table import row_lines, rows_of, total_lines
 from reenact.testing.experiments.tally import Tally, tallies
 from reenact.testing.experiments.threshold import ThresholdScope, explained, threshold
 from reenact.testing.goldens.golden_dir import open_golden_dir

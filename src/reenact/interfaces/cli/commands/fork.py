@@ -16,9 +16,9 @@ from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import replace
 from reenact.interfaces.cli.arguments import no_sources, reference
+from reenact.interfaces.cli.fork_lines import tell_fork
 from reenact.interfaces.cli.run_opening import bundle_of, opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.interfaces.cli.telling import tell_fork
 from reenact.replaying.carried import naming_the_option
 from reenact.replaying.entries import ProgramGone
 from reenact.replaying.options import Options

@@ -18,8 +18,8 @@ from reenact.interfaces.cli.run_opening import opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.options import Options
 from reenact.replaying.replay_launch import replay_run
+from reenact.replaying.replay_lines import in_force
 from reenact.replaying.replay_report import Report
-from reenact.replaying.telling import in_force
 from reenact.timetravel import preview
 
 # A line that names the command to type: a run is called there as the person called it.

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from reenact.facts.call import Call, Json, Kind
 from reenact.facts.dialects import recognise, sort_of
-from reenact.facts.dialects.rewriting import NotRewritten, rewritten
+from reenact.facts.dialects.request_rewriting import NotRewritten, rewritten
 from reenact.facts.lazy_dataclass import replace
 from reenact.seams.http.outgoing import bound
 from reenact.timetravel.forks.models import is_model
