@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from reenact.testing.goldens.marked_test import Opener, Trial
     from reenact.testing.goldens.playing import Playing
     from reenact.testing.goldens.replayed import Replayed
-    from reenact.testing.goldens.trial import Opener, Trial
 
 _MODES = ("frozen", "missing", "rerecord", "review")
 _NAME = "_reenact_golden"
@@ -171,7 +171,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     marker = item.get_closest_marker("reenact")
     if marker is not None:
         from reenact.testing.goldens.deciding import Reasons
-        from reenact.testing.goldens.trial import Opener, Trial
+        from reenact.testing.goldens.marked_test import Opener, Trial
 
         config = item.config
         opener = config.stash.setdefault(_OPENER, Opener())

@@ -18,7 +18,7 @@ from reenact.facts.ids import make_run_id
 from reenact.facts.record import CallIssued, CallSettled, LaneOpened, Record, RunClosed, RunOpened
 from reenact.facts.run import Entry, Run, Status, Totals
 from reenact.store.sqlite import SqliteStore
-from reenact.store.writing import write_whole
+from reenact.store.sqlite_log import write_whole
 
 _START_US = 1_760_000_000_000_000
 _EVERY_US = 1_000_000

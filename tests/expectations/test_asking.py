@@ -263,7 +263,7 @@ def test_a_form_of_the_question_that_has_changed_is_stale(
         monkeypatch.setenv(name, value)
     kept = MemoryStore()
     expect(CLAIM.format("gpt-5.4-mini")).judge(fixed, court=KeptOpinions(kept, ask=True))
-    monkeypatch.setattr("reenact.testing.expectations.asking._SYSTEM", "Judge in another way.")
+    monkeypatch.setattr("reenact.testing.expectations.judge_calls._SYSTEM", "Judge in another way.")
     with pytest.raises(UnreplayableRun, match="does not fit any more"):
         expect(CLAIM.format("gpt-5.4-mini")).judge(fixed, court=KeptOpinions(kept))
 

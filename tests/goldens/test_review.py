@@ -26,10 +26,10 @@ from reenact.testing.goldens.differing import Category
 from reenact.testing.goldens.drifting import drift_of
 from reenact.testing.goldens.golden import Golden, Scripted
 from reenact.testing.goldens.golden_dir import open_golden_dir
+from reenact.testing.goldens.golden_writer import with_golden
 from reenact.testing.goldens.modes import record_missing
 from reenact.testing.goldens.opened import open_golden
 from reenact.testing.goldens.reviewing import Looked, accept, look, revision_of, settle
-from reenact.testing.goldens.writing import with_golden
 
 from .project import AGENT, ASKS_ON, FIX
 from .reviewed import EXPECTED, Reviewed

@@ -13,7 +13,7 @@ import pytest
 from reenact.abc.store import Store
 from reenact.errors import InteropError
 from reenact.facts.call import Failure
-from reenact.facts.traced import Grade, graded
+from reenact.facts.trace_runs import Grade, graded
 from reenact.interop.formats import read
 from reenact.interop.readers import Asked, reader
 from reenact.interop.rows.row_reader import REPEATED

@@ -11,7 +11,7 @@ import pytest
 
 from reenact.abc.store import Store
 from reenact.facts.call import Failure
-from reenact.facts.traced import Grade, graded, reading_in
+from reenact.facts.trace_runs import Grade, graded, reading_in
 from tests.interop.conftest import Bring
 
 BEGAN = 1_767_866_400_000_000_000

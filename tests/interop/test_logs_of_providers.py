@@ -16,7 +16,7 @@ from reenact.abc.store import Store
 from reenact.errors import InteropError
 from reenact.facts.call import Failure
 from reenact.facts.reading import Reading
-from reenact.facts.traced import Grade, graded, reading_in
+from reenact.facts.trace_runs import Grade, graded, reading_in
 from reenact.interop.formats import read
 from reenact.interop.readers import Asked, reader
 from tests.interop.conftest import Bring

@@ -22,7 +22,7 @@ from reenact.facts.conversations import data_of, digest_of, lines_of
 from reenact.facts.policy import Policy
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run
-from reenact.facts.traced import reading_in
+from reenact.facts.trace_runs import reading_in
 from reenact.interop import archive_writing, archives, cassette_writing, cassettes, plain_json, yamltext
 from reenact.interop.assembling import DECODED, ENCODED, LENGTH, exchange
 from reenact.interop.exchanges import Exchange, decoded, header

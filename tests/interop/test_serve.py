@@ -26,7 +26,7 @@ from reenact.abc.sources import ENTROPY
 from reenact.abc.store import Store
 from reenact.errors import StoreError
 from reenact.facts.policy import Policy
-from reenact.facts.traced import trace_of
+from reenact.facts.trace_runs import trace_of
 from reenact.interop.otlp import receiving
 from reenact.interop.otlp.intake import LARGEST
 from reenact.interop.otlp.receiving import Receiver

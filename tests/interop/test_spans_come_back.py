@@ -14,7 +14,7 @@ from reenact.facts.conversations import data_of, lines_of
 from reenact.facts.event import Event
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
-from reenact.facts.traced import is_original
+from reenact.facts.trace_runs import is_original
 from reenact.interop.formats import spans
 from reenact.interop.otlp.exporting import reading_told
 from reenact.interop.otlp.sent import as_json, as_protobuf

@@ -13,7 +13,7 @@ from reenact.abc.store import Store
 from reenact.facts.event import Event
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run
-from reenact.facts.traced import Grade, graded, reading_in
+from reenact.facts.trace_runs import Grade, graded, reading_in
 from reenact.interop.otlp.names import EXACT, INDEXED, TABLES
 from tests.interop.conftest import Bring
 from tests.interop.spans import START, TRACE, pairs, span, text

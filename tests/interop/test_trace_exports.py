@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from reenact.abc.store import Store
 from reenact.facts.event import Event
-from reenact.facts.traced import is_original, reading_in
+from reenact.facts.trace_runs import is_original, reading_in
 from reenact.facts.values import jsonable
 from reenact.interop.otlp.sent import Batch, Happened, SentSpan, SpanKind, as_json, as_protobuf
 from reenact.interop.otlp.spans import spans_in

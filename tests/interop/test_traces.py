@@ -21,7 +21,7 @@ from reenact.facts.ids import made_us, tail
 from reenact.facts.kit import Hold, Standing, Verdict
 from reenact.facts.policy import Policy
 from reenact.facts.run import Status
-from reenact.facts.traced import Grade, graded
+from reenact.facts.trace_runs import Grade, graded
 from reenact.interop.formats import read
 from reenact.interop.importing import import_runs
 from reenact.interop.landing import EARLIER

@@ -16,12 +16,12 @@ from reenact.abc.store import Store
 from reenact.errors import InteropError
 from reenact.facts.call import Failure
 from reenact.facts.run import Run
-from reenact.facts.traced import Grade, graded, is_original, reading_in
+from reenact.facts.trace_runs import Grade, graded, is_original, reading_in
 from reenact.interop.formats import read, write
 from reenact.interop.originals import LARGEST_HELD
 from reenact.interop.otlp.otlp_documents import LARGEST
 from reenact.interop.readers import HEAD, Asked, readers
-from reenact.interop.trees import turns
+from reenact.interop.trees import conversation_turns
 from tests.interop.conftest import Bring
 from tests.interop.trees import (
     GAVE,
@@ -504,7 +504,7 @@ def _altered(data: Any, value: Any, depth: int = 4) -> list[Any]:
 def test_conversations_that_would_come_to_too_much_are_told_in_part(
     bring: Bring, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "ROOM", 2000)
+    monkeypatch.setattr(conversation_turns, "ROOM", 2000)
     said = [message for number in range(40) for message in ({"role": "user", "content": "x" * 40}, TELLS)]
     pool = [{"role": "user", "content": "y" * 100}]
     many = event(5, "model", model="m", input_refs=[[0, 1]] * 50, output={})

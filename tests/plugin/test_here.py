@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from reenact.errors import StoreError
+from reenact.testing.goldens.golden_writer import with_golden
+from reenact.testing.goldens.marked_test import Opener
 from reenact.testing.goldens.opened import open_golden
-from reenact.testing.goldens.trial import Opener
-from reenact.testing.goldens.writing import with_golden
 from tests.plugin.desk import Desk
 
 ONE = """
@@ -119,7 +119,7 @@ def test_the_goldens_opened_last_are_kept_and_of_large_ones_the_last(
     opens(paths[8])
     assert opens(paths[0]) is first, "it was asked for last"
     assert opens(paths[1]) is not others[0], "there is room for eight"
-    monkeypatch.setattr("reenact.testing.goldens.trial._SMALL", len(whole) - 1)
+    monkeypatch.setattr("reenact.testing.goldens.marked_test._SMALL", len(whole) - 1)
     large = opens(paths[2])
     assert opens(paths[2]) is large
     opens(paths[3])

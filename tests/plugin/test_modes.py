@@ -8,8 +8,8 @@ import pytest
 
 from reenact.store.bundles import members_of, read_bundle
 from reenact.testing import ProviderProcess, expect
+from reenact.testing.goldens.golden_writer import with_golden
 from reenact.testing.goldens.opened import open_golden
-from reenact.testing.goldens.writing import with_golden
 from tests.plugin.conftest import KEY
 from tests.plugin.desk import Desk
 

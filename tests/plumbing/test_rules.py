@@ -14,7 +14,7 @@ from reenact.facts.plumbing import captured, pattern, plumbing_of, ruled
 from reenact.facts.policy import Policy
 from reenact.facts.telemetry import is_export
 from reenact.seams.http.exchange import describe
-from reenact.seams.rpc.asking import start
+from reenact.seams.rpc.rpc_calls import start
 
 EVERY = ruled({})
 SPAN = b"\x0a\x06\x12\x04\x12\x02\x0a\x00"

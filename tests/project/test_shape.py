@@ -32,7 +32,7 @@ LONG_MODULES: frozenset[str] = frozenset(
         "seams/strands/signals.py",
         "store/inheriting.py",
         "store/sqlite.py",
-        "store/writing.py",
+        "store/sqlite_log.py",
         "timetravel/aligning.py",
         "timetravel/forks/fork_session.py",
     }

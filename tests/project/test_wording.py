@@ -70,7 +70,7 @@ SUBJECTS = re.compile(r"\b(nobody|somebody|whoever)\b")
 EXCEPT_SUBJECTS = {
     "src/reenact/interfaces/cli/commands/flag.py",  # an example: "somebody else's order"
     "src/reenact/testing/goldens/adding.py",
-    "src/reenact/testing/goldens/writing.py",
+    "src/reenact/testing/goldens/golden_writer.py",
 }
 
 

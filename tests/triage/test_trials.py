@@ -16,8 +16,8 @@ from reenact.store.sqlite import SqliteStore
 from reenact.testing.experiments.candidates import Candidate
 from reenact.testing.experiments.cell import Cell, Status
 from reenact.testing.experiments.dataset import Row
+from reenact.testing.experiments.fix_trial import Fate, Trial, Verdict, judged_by_person, trial, varied
 from reenact.testing.experiments.pricing import Estimate, estimate
-from reenact.testing.experiments.trial import Fate, Trial, Verdict, judged_by_person, trial, varied
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.outcome import Judged
 from reenact.triage.groups import Group, grouped

@@ -31,7 +31,7 @@ from reenact.facts.record import (
 )  # fmt: skip
 from reenact.facts.run import Run
 from reenact.facts.thinned import why_thinned
-from reenact.facts.traced import NEEDED, SPAN, Grade, is_traced, is_traced_model, reading_in
+from reenact.facts.trace_runs import NEEDED, SPAN, Grade, is_traced, is_traced_model, reading_in
 from reenact.facts.unstored import MODELS, Asking, item_of
 from reenact.facts.values import jsonable
 

@@ -13,7 +13,7 @@ from reenact.facts.evals import MARK
 from reenact.facts.event import Event
 from reenact.facts.imported import times_known
 from reenact.facts.reading import Reading
-from reenact.facts.traced import is_original
+from reenact.facts.trace_runs import is_original
 from reenact.interop.otlp.exporting import reading_told
 from reenact.replaying.ambient_replay import clock_of
 

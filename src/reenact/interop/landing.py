@@ -30,7 +30,7 @@ from reenact.facts.record import (
     RunOpened,
 )
 from reenact.facts.run import Entry, Run, Status, Totals
-from reenact.facts.traced import ORIGINAL, ORIGINAL_RULE, RULE, SPAN, Grade, bodies, trace_of
+from reenact.facts.trace_runs import ORIGINAL, ORIGINAL_RULE, RULE, SPAN, Grade, bodies, trace_of
 from reenact.facts.values import encode
 from reenact.facts.variables import chosen
 from reenact.interop.traces import Item, Sort, Trace

@@ -13,7 +13,7 @@ from typing import Final
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.reading import Reading
-from reenact.facts.traced import Grade
+from reenact.facts.trace_runs import Grade
 
 
 class Sort(StrEnum):

@@ -22,7 +22,7 @@ from reenact.facts.values import describe_error, encode
 from reenact.replaying import replay_process
 from reenact.replaying.entries import recording_command
 from reenact.replaying.replay_session import ReplaySession
-from reenact.replaying.turns import HERE, untold
+from reenact.replaying.user_turns import HERE, untold
 from reenact.seams import lanes
 from reenact.seams.given import given_to
 from reenact.seams.origins import agents_line

@@ -12,7 +12,7 @@ from reenact.facts.event import Event, Payload
 from reenact.facts.ids import tail
 from reenact.facts.imported import UNPROVEN
 from reenact.facts.large import LARGE
-from reenact.facts.traced import Grade, is_traced
+from reenact.facts.trace_runs import Grade, is_traced
 from reenact.replaying.options import Options
 from reenact.replaying.replay_lines import first_line, last_line
 from reenact.replaying.replay_report import Report

@@ -19,7 +19,7 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
 from reenact.facts.serving import RELATION
 from reenact.facts.thinned import require_bodies
-from reenact.facts.traced import is_traced
+from reenact.facts.trace_runs import is_traced
 from reenact.replaying import code_changes, player
 from reenact.replaying.carried import carried, naming_the_option
 from reenact.replaying.entries import ProgramGone, Start, start_of
@@ -30,7 +30,7 @@ from reenact.replaying.replay_lines import exit_statuses, first_line, last_line,
 from reenact.replaying.replay_report import Report
 from reenact.replaying.revision import REVISION, Tree, kept_revision, remarks, tree_of
 from reenact.replaying.starting import AS_RECORDED, Left, Process, Starting, Unreported, run_process
-from reenact.replaying.turns import driven, turns_of
+from reenact.replaying.user_turns import driven, turns_of
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
 from reenact.store.places import find_project

@@ -9,7 +9,7 @@ from reenact.errors import Divergence
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.traced import Grade
+from reenact.facts.trace_runs import Grade
 from reenact.replaying.options import Options
 from reenact.replaying.replay_report import Difference, Report, enforced
 

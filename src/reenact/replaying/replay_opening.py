@@ -14,7 +14,7 @@ from reenact.facts.late import late
 from reenact.facts.policy import Policy
 from reenact.facts.removed import REMOVED, listed
 from reenact.facts.run import Run
-from reenact.facts.traced import is_traced
+from reenact.facts.trace_runs import is_traced
 from reenact.privacy import make_redactor
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import renaming

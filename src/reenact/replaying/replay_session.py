@@ -74,7 +74,7 @@ from reenact.seams.strands import release
 from reenact.seams.watch import WATCH
 
 if TYPE_CHECKING:
-    from reenact.replaying.traced import TracedMatcher
+    from reenact.replaying.trace_matching import TracedMatcher
 
 T = TypeVar("T")
 

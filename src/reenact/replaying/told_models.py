@@ -17,7 +17,7 @@ from reenact.facts.dialects import read
 from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.reading import Reading
-from reenact.replaying.traced import spoken
+from reenact.replaying.trace_matching import spoken
 
 _FINE: Final = 200
 

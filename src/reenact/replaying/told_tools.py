@@ -27,7 +27,7 @@ from reenact.replaying.imported import KeyedMatcher, Own
 from reenact.replaying.matching import Match, Miss
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.told_models import ToldModels
-from reenact.replaying.traced import agree, argument_data
+from reenact.replaying.trace_matching import agree, argument_data
 from reenact.seams.lanes import Lane
 
 _LARGEST: Final = 64 << 20

@@ -16,14 +16,14 @@ from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.phrases import counted
 from reenact.facts.reading import Reading
-from reenact.facts.traced import Grade, reading_in
+from reenact.facts.trace_runs import Grade, reading_in
 from reenact.replaying import divergence as words
 from reenact.replaying.frozen_calls import UnrecordedCall
 from reenact.replaying.matching import Miss
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.saying import Saying
-from reenact.replaying.traced import TracedMatcher
-from reenact.replaying.turns import turns_of
+from reenact.replaying.trace_matching import TracedMatcher
+from reenact.replaying.user_turns import turns_of
 from reenact.seams import stdin
 from reenact.seams.lanes import Lane
 

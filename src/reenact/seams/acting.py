@@ -18,7 +18,7 @@ from reenact.seams import contacts
 from reenact.seams.callers import module_of
 from reenact.seams.lanes import listening
 from reenact.seams.patching import replace, when_imported
-from reenact.seams.processes.asking import command_of, name_of
+from reenact.seams.processes.process_calls import command_of, name_of
 
 _STARTERS: Final = frozenset({"subprocess", "multiprocessing.util"})
 """Modules that start a process by the function below, and have told of it."""

@@ -18,7 +18,7 @@ from typing import Any, Final
 from reenact.seams import places
 from reenact.seams.callers import module_of, whose
 from reenact.seams.http.source import calling_line
-from reenact.seams.processes.asking import command_of, name_of, probes
+from reenact.seams.processes.process_calls import command_of, name_of, probes
 from reenact.seams.setting import folder_now
 
 NATIVE: Final = "reenact.native"

@@ -17,7 +17,7 @@ from reenact.facts.checkpoint import Checkpoint, Snapshot
 from reenact.facts.event import Event
 from reenact.facts.late import late
 from reenact.facts.reading import Reading
-from reenact.facts.traced import is_traced_model, reading_in
+from reenact.facts.trace_runs import is_traced_model, reading_in
 from reenact.facts.values import decode, jsonable
 from reenact.store.check_sums import damaged
 

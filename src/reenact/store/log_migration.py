@@ -19,11 +19,11 @@ from reenact.store.hashes import KeyedHash
 from reenact.store.inheriting import GOES_ON, share_with
 from reenact.store.payloads import decompress
 from reenact.store.rewording import share_words
+from reenact.store.rewrite_estimate import WHOLE_BODIES
 from reenact.store.runrows import run_of
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.splice_rows import SPLICED, Spliced
 from reenact.store.splicing import Splicing
-from reenact.store.trial import WHOLE_BODIES
 
 STEP_BYTES = 4 << 20
 """Bytes of bodies that are rewritten in one transaction, about: a body that is larger goes alone."""

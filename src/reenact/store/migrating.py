@@ -23,8 +23,8 @@ from reenact.store.hashes import KeyedHash
 from reenact.store.log_migration import MARK, Damage, Rewriting, is_folded
 from reenact.store.pieces import is_there
 from reenact.store.rewording import as_said, reword
+from reenact.store.rewrite_estimate import WHOLE_BODIES, saved
 from reenact.store.schema import LOW, SHIFT
-from reenact.store.trial import WHOLE_BODIES, saved
 from reenact.store.versions import WRITTEN, bring_up, read_format
 
 _BACKUP = "migrating_backup"

@@ -51,10 +51,10 @@ if TYPE_CHECKING:
     from reenact.store.removing import remove_rest
     from reenact.store.runrows import amend_run, update_run
     from reenact.store.slot_rows import short_value
+    from reenact.store.sqlite_log import SqliteLog, write_whole
     from reenact.store.tombstones import arrived, find, refuse_expired, unbury
     from reenact.store.usage import Usage
     from reenact.store.versions import check_writable
-    from reenact.store.writing import SqliteLog, write_whole
 else:
     Payload = late("reenact.facts.event", "Payload")
     effect_rows = late("reenact.store.effect_rows")
@@ -82,8 +82,8 @@ else:
     unbury = late("reenact.store.tombstones", "unbury")
     Usage = late("reenact.store.usage", "Usage")
     check_writable = late("reenact.store.versions", "check_writable")
-    SqliteLog = late("reenact.store.writing", "SqliteLog")
-    write_whole = late("reenact.store.writing", "write_whole")
+    SqliteLog = late("reenact.store.sqlite_log", "SqliteLog")
+    write_whole = late("reenact.store.sqlite_log", "write_whole")
     inheriting = late("reenact.store.inheriting")
     Claim = late("reenact.facts.effects", "Claim")
     address_of = late("reenact.store.payloads", "address_of")

@@ -19,7 +19,7 @@ from reenact.facts.large import is_withheld
 from reenact.facts.lazy_dataclass import dataclass, maker, replace
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.states import GROWS
-from reenact.facts.traced import is_original
+from reenact.facts.trace_runs import is_original
 from reenact.timetravel.aligning import Face
 from reenact.timetravel.contents import Unread, asked, status_of
 

@@ -10,7 +10,7 @@ from reenact.facts.call import Failure, Json, Kind, Stream, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.phrases import counted
 from reenact.facts.quiet import is_housekeeping
-from reenact.facts.traced import is_untold
+from reenact.facts.trace_runs import is_untold
 from reenact.timetravel import preview
 from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_of, status_of
 from reenact.timetravel.readings import decision_of, is_model, parameters

@@ -10,7 +10,7 @@ from reenact.facts.call import Json
 from reenact.facts.kit import Item, Kit, Stops
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run
-from reenact.facts.traced import is_traced
+from reenact.facts.trace_runs import is_traced
 
 _FIXTURES: Final = frozenset(("history", "model_calls", "tool_calls", "retrievals", "chunks", "payloads"))
 """What a replay of a trace answers from: its program is given with ``--cmd``, and nobody can have recorded it."""

@@ -15,7 +15,7 @@ from reenact.facts.event import Event
 from reenact.facts.imported import times_known
 from reenact.facts.kit import Allowance, Hold
 from reenact.facts.run import Run
-from reenact.facts.traced import is_traced, is_traced_model, is_untold
+from reenact.facts.trace_runs import is_traced, is_traced_model, is_untold
 from reenact.triage.gaps import is_contact
 from reenact.triage.scene import ModelCall, Scene, scene_of
 

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from reenact.abc.store import Store
 from reenact.facts.kit import Bucket, Item, Kit, Standing
 from reenact.facts.run import Run
-from reenact.facts.traced import is_traced
+from reenact.facts.trace_runs import is_traced
 from reenact.triage import identity
 from reenact.triage.environment import surroundings
 from reenact.triage.inputs import inputs
 from reenact.triage.kit_effects import effects
-from reenact.triage.models import models
+from reenact.triage.kit_models import models
 from reenact.triage.scene import Scene, scene_of
 from reenact.triage.toolservers import offered
-from reenact.triage.traced import traced
+from reenact.triage.trace_kit import traced
 from reenact.triage.undecorated import undecorated
 
 _FIELDS = ("agent", "version")

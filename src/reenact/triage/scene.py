@@ -15,7 +15,7 @@ from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run, Totals
-from reenact.facts.traced import is_traced_model, reading_in
+from reenact.facts.trace_runs import is_traced_model, reading_in
 from reenact.store.nesting import holder_of
 from reenact.triage.tool_requests import Request, is_embedding, model_tools, request_of, traceparent_in
 

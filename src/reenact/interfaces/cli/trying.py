@@ -28,9 +28,7 @@ from reenact.testing.experiments.candidates import Candidate
 from reenact.testing.experiments.cell import UNANSWERED_MODEL
 from reenact.testing.experiments.code import project_digest
 from reenact.testing.experiments.dataset import Row, stored_rows
-from reenact.testing.experiments.pricing import Estimate, estimate
-from reenact.testing.experiments.running import Place
-from reenact.testing.experiments.trial import (
+from reenact.testing.experiments.fix_trial import (
     REPRESENTATIVES,
     Fate,
     Trial,
@@ -40,6 +38,8 @@ from reenact.testing.experiments.trial import (
     trial,
     varied,
 )
+from reenact.testing.experiments.pricing import Estimate, estimate
+from reenact.testing.experiments.running import Place
 from reenact.timetravel.cost import prices
 from reenact.timetravel.markup import cell, code
 from reenact.timetravel.preview import amount, brief, safe

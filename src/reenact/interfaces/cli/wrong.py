@@ -20,11 +20,11 @@ from reenact.timetravel.suspicious import Look
 
 if TYPE_CHECKING:
     from reenact.store.bundles import BundleStore
-    from reenact.testing.expectations.asking import protocol_of
+    from reenact.testing.expectations.judge_calls import protocol_of
     from reenact.testing.pointing import Inquiry, Pointed, asked, inquiry, kept
 else:
     BundleStore = late("reenact.store.bundles", "BundleStore")
-    protocol_of = late("reenact.testing.expectations.asking", "protocol_of")
+    protocol_of = late("reenact.testing.expectations.judge_calls", "protocol_of")
     Inquiry = late("reenact.testing.pointing", "Inquiry")
     Pointed = late("reenact.testing.pointing", "Pointed")
     asked = late("reenact.testing.pointing", "asked")

@@ -16,8 +16,8 @@ from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.reading import Reading
 from reenact.facts.suspicions import Suspicion
+from reenact.facts.trace_runs import is_original, is_traced_model, is_untold, reading_in
 from reenact.facts.tracecontext import around
-from reenact.facts.traced import is_original, is_traced_model, is_untold, reading_in
 from reenact.interop.otlp.recounting import MENTIONED, SPANNED, Seen, is_spanned
 from reenact.interop.otlp.sent import Batch, SentSpan
 from reenact.interop.otlp.span_tree import Course, resource

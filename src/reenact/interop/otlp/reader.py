@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final, TypeVar
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field, fields, replace
-from reenact.facts.traced import Grade
+from reenact.facts.trace_runs import Grade
 from reenact.interop.originals import Original
 from reenact.interop.otlp.columns import Columns, Found, Order, documents_of, ordered, short
 from reenact.interop.otlp.layouts import Documents, Layout, Otlp, held_by, line

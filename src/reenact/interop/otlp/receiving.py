@@ -25,7 +25,7 @@ from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.facts.thinned import why_thinned
-from reenact.facts.traced import ORIGINAL, trace_of
+from reenact.facts.trace_runs import ORIGINAL, trace_of
 from reenact.interop.landing import TAG, Landing
 from reenact.interop.originals import Original, original
 from reenact.interop.otlp import reader

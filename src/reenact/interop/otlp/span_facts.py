@@ -10,7 +10,7 @@ from typing import Final
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.reading import Reading
-from reenact.facts.traced import Grade
+from reenact.facts.trace_runs import Grade
 from reenact.interop.answers import Said, answer, usage
 from reenact.interop.messages import words
 from reenact.interop.otlp.gathering import Gathered, gathered

@@ -10,8 +10,8 @@ from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run, Status
+from reenact.facts.trace_runs import is_original
 from reenact.facts.tracecontext import Around, span_id, trace_id
-from reenact.facts.traced import is_original
 from reenact.interop.otlp.records import records_of
 from reenact.interop.otlp.recounting import MENTIONED, Seen, is_spanned, recounted, wrong
 from reenact.interop.otlp.sent import Happened, SentSpan

@@ -11,7 +11,7 @@ from reenact.facts.call import Json
 from reenact.facts.dialects import read
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.reading import Reading
-from reenact.facts.traced import Grade
+from reenact.facts.trace_runs import Grade
 from reenact.interop.traces import Item, Sort, Wrong
 
 _STUBS: Final[tuple[tuple[str, Json], ...]] = (

@@ -13,7 +13,7 @@ from typing import Any, Final
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.reading import Reading
-from reenact.facts.traced import Grade
+from reenact.facts.trace_runs import Grade
 from reenact.interop.questions import Asked, conversation
 from reenact.interop.rows.call_items import (
     Held,

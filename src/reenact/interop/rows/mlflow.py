@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.traced import Grade
+from reenact.facts.trace_runs import Grade
 from reenact.interop.otlp.span_facts import span_facts
 from reenact.interop.otlp.spans import Span, spans_in
 from reenact.interop.rows.call_items import listing, mapping, microseconds, since, text

@@ -15,7 +15,7 @@ from reenact.seams.http.exchange import place_of
 from reenact.seams.mcp import messages
 from reenact.seams.mcp.lines import connected
 from reenact.seams.patching import replace
-from reenact.seams.processes import asking
+from reenact.seams.processes import process_calls
 from reenact.seams.rebinding import Rebinding
 
 
@@ -114,12 +114,12 @@ class Unconnected:
 
 
 def _stdio(server: Any, *_: Any, **__: Any) -> Call:
-    command = asking.command_of([server.command, *server.args])
-    place: dict[str, Json] = {"command": command, "cwd": asking.place_of(server.cwd)}
-    changes = asking.changes_of(server.env)
+    command = process_calls.command_of([server.command, *server.args])
+    place: dict[str, Json] = {"command": command, "cwd": process_calls.place_of(server.cwd)}
+    changes = process_calls.changes_of(server.env)
     if changes:
         place["environment"] = changes
-    return messages.connection(asking.name_of(command, False), "stdio", Effect.WRITE, place)
+    return messages.connection(process_calls.name_of(command, False), "stdio", Effect.WRITE, place)
 
 
 def _address(url: str, transport: str) -> Call:

@@ -10,7 +10,7 @@ from reenact.facts.call import Effect, Value
 from reenact.seams import descriptors
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
-from reenact.seams.processes.asking import ask, further, written
+from reenact.seams.processes.process_calls import ask, further, written
 from reenact.seams.switchboard import begin
 
 T = TypeVar("T")

@@ -20,10 +20,10 @@ from reenact.facts.values import decode, encode
 from reenact.seams.http.exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
-from reenact.seams.processes import asking, child_runs
-from reenact.seams.processes.asking import ask, further, revealed, sealed
+from reenact.seams.processes import child_runs, process_calls
 from reenact.seams.processes.later import Later, later_coroutine
 from reenact.seams.processes.pipes import READ_AT_ONCE
+from reenact.seams.processes.process_calls import ask, further, revealed, sealed
 from reenact.seams.processes.tracking import track
 from reenact.seams.switchboard import across, begin
 from reenact.seams.turns import rejoin_cancelled
@@ -69,9 +69,9 @@ def _creating(original: Any, *, shell: bool) -> Any:
 
 
 def _described(lane: Lane, args: tuple[Any, ...], options: dict[str, Any], shell: bool) -> Call:
-    command = asking.command_of(args[0] if shell else args)
-    facts: dict[str, Json] = {"cwd": asking.place_of(options.get("cwd"))}
-    changes = asking.changes_of(options.get("env"))
+    command = process_calls.command_of(args[0] if shell else args)
+    facts: dict[str, Json] = {"cwd": process_calls.place_of(options.get("cwd"))}
+    changes = process_calls.changes_of(options.get("env"))
     if changes:
         facts["environment"] = changes
     names = {
@@ -79,14 +79,14 @@ def _described(lane: Lane, args: tuple[Any, ...], options: dict[str, Any], shell
         asyncio.subprocess.DEVNULL: "nothing",
         asyncio.subprocess.STDOUT: "stdout",
     }
-    call = asking.start(command, shell, facts)
+    call = process_calls.start(command, shell, facts)
     for name in _STREAMS:
         target = options.get(name)
         if target is not None:
             facts[name] = names.get(target, "file") if isinstance(target, int) else "file"
         elif name != "stdin":
             lane.session.gap(f"inherited {name}", call.name)
-    return asking.start(command, shell, facts)
+    return process_calls.start(command, shell, facts)
 
 
 async def _start(crossing: Live, start: Callable[[], Awaitable[Any]]) -> Any:
@@ -377,7 +377,7 @@ class SeamWriter(asyncio.StreamWriter):
         whole, of = bytes(data), self._of
         ask(
             lane,
-            lambda: further(of.program, "stdin", of.event, Effect.WRITE, asking.written(whole)),
+            lambda: further(of.program, "stdin", of.event, Effect.WRITE, process_calls.written(whole)),
             lambda: self._written(whole),
         )
 

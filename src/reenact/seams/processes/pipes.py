@@ -16,8 +16,8 @@ from reenact.facts.call import Effect, End, EndKind
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.seams import descriptors
 from reenact.seams.lanes import Lane, listening
-from reenact.seams.processes.asking import ask, further, written
 from reenact.seams.processes.channels import ProcessChannel
+from reenact.seams.processes.process_calls import ask, further, written
 from reenact.seams.stdout import buffer_size
 from reenact.seams.switchboard import begin
 

@@ -20,10 +20,10 @@ from reenact.facts.values import decode, encode
 from reenact.seams.http.exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
-from reenact.seams.processes import asking, child_runs
-from reenact.seams.processes.asking import ask, further
+from reenact.seams.processes import child_runs, process_calls
 from reenact.seams.processes.later import STREAMS, Process, starter
 from reenact.seams.processes.pipes import PipeInput, PipeOutput, rewrapped
+from reenact.seams.processes.process_calls import ask, further
 from reenact.seams.processes.tracking import track
 from reenact.seams.switchboard import begin
 
@@ -52,7 +52,7 @@ def _starting(module: Any, original: Any) -> Any:
     @functools.wraps(original)
     def __init__(self: Any, *args: Any, **options: Any) -> None:  # noqa: N807 - it takes that one's place
         lane = listening()
-        if lane is None or asking.probes(sys._getframe(1)):
+        if lane is None or process_calls.probes(sys._getframe(1)):
             original(self, *args, **options)
             return
         caller = sys._getframe(1).f_globals.get("__name__", "")
@@ -102,12 +102,12 @@ class _Asked:
 
 def _asked(module: Any, given: Mapping[str, Any]) -> _Asked:
     shell = bool(given.get("shell"))
-    command = asking.command_of(given.get("args"))
-    facts: dict[str, Json] = {"cwd": asking.place_of(given.get("cwd"))}
+    command = process_calls.command_of(given.get("args"))
+    facts: dict[str, Json] = {"cwd": process_calls.place_of(given.get("cwd"))}
     executable = given.get("executable")
     if executable is not None:
-        facts["executable"] = asking.command_of(executable)
-    changes = asking.changes_of(given.get("env"))
+        facts["executable"] = process_calls.command_of(executable)
+    changes = process_calls.changes_of(given.get("env"))
     if changes:
         facts["environment"] = changes
     names = {module.PIPE: "pipe", module.DEVNULL: "nothing", module.STDOUT: "stdout"}
@@ -115,7 +115,7 @@ def _asked(module: Any, given: Mapping[str, Any]) -> _Asked:
         target = given.get(name)
         if target is not None:
             facts[name] = names.get(target, "file") if isinstance(target, int) else "file"
-    return _Asked(asking.start(command, shell, facts), given)
+    return _Asked(process_calls.start(command, shell, facts), given)
 
 
 def _described(lane: Lane, asked: _Asked) -> Call:
@@ -192,7 +192,7 @@ def _communicating(module: Any, original: Any) -> Any:
             raise ValueError("Cannot send input after starting communication")
         asked: dict[str, Json] = {} if timeout is None else {"timeout": timeout}
         if input is not None:
-            asked |= {"input": input} if isinstance(input, str) else asking.written(bytes(input))
+            asked |= {"input": input} if isinstance(input, str) else process_calls.written(bytes(input))
 
         def perform() -> tuple[Any, Any, Any]:
             known.begin()

@@ -12,9 +12,9 @@ from reenact.seams import descriptors, lanes
 from reenact.seams.lanes import listening
 from reenact.seams.machine import meant
 from reenact.seams.patching import replace
-from reenact.seams.processes import asking
-from reenact.seams.processes.asking import ask, further, revealed, sealed
+from reenact.seams.processes import process_calls
 from reenact.seams.processes.channels import ProcessChannel
+from reenact.seams.processes.process_calls import ask, further, revealed, sealed
 from reenact.seams.processes.tracking import Known, known, track
 from reenact.seams.switchboard import begin, crossed
 
@@ -60,7 +60,7 @@ def _running(original: Callable[..., int]) -> Callable[..., int]:
             return original(command)
 
         def describe() -> Call:
-            call = asking.start(asking.command_of(command), True, {"cwd": "."})
+            call = process_calls.start(process_calls.command_of(command), True, {"cwd": "."})
             lane.session.gap("inherited stdout", call.name)
             return call
 
@@ -74,11 +74,11 @@ def _spawning(original: Callable[..., int]) -> Callable[..., int]:
         lane = listening()
         if lane is None:
             return original(path, argv, env, **options)
-        facts: dict[str, Json] = {"cwd": ".", "executable": asking.command_of(path)}
-        changes = asking.changes_of(env)
+        facts: dict[str, Json] = {"cwd": ".", "executable": process_calls.command_of(path)}
+        changes = process_calls.changes_of(env)
         if changes:
             facts["environment"] = changes
-        call = asking.start(asking.command_of(argv), False, facts)
+        call = process_calls.start(process_calls.command_of(argv), False, facts)
         crossing = begin(lane, lambda: call)
         if crossing is None or crossing.mode == "rerun":
             return original(path, argv, env, **options)
@@ -119,7 +119,7 @@ def _forked(what: str, perform: Callable[[], tuple[int, int]], stand_in: Callabl
     if lane is None or sys._getframe(2).f_globals.get("__name__", "").startswith("multiprocessing."):
         return perform()
     lane.session.gap("child process", f"os.{what}")
-    crossing = begin(lane, lambda: asking.start(what, False, {}))
+    crossing = begin(lane, lambda: process_calls.start(what, False, {}))
     if crossing is None or crossing.mode == "rerun":
         return perform()
     if crossing.mode == "frozen":

@@ -18,9 +18,9 @@ from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
-from reenact.seams.rpc.asking import address, start, traced
 from reenact.seams.rpc.rendezvous import Rpc, rendezvous_class
 from reenact.seams.rpc.request_streams import Feeder, Requests
+from reenact.seams.rpc.rpc_calls import address, start, traced
 
 _WAYS: Final = {
     "_UnaryUnaryMultiCallable": ("unary_unary", ("__call__", "with_call", "future")),

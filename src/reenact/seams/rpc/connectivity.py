@@ -17,7 +17,7 @@ from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CLOSED
 from reenact.seams.lanes import listening
 from reenact.seams.patching import replace
-from reenact.seams.rpc.asking import FURTHER, address, beneath
+from reenact.seams.rpc.rpc_calls import FURTHER, address, beneath
 
 _LOOK_S = 0.2
 """How long one look at a state lasts, as in the library."""

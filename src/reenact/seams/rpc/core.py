@@ -16,7 +16,7 @@ from reenact.facts.call import Call, End
 from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF
 from reenact.seams.lanes import listening
-from reenact.seams.rpc.asking import (
+from reenact.seams.rpc.rpc_calls import (
     Pairs,
     address,
     ask_async,

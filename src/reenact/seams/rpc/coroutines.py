@@ -13,9 +13,9 @@ from typing import Any
 
 from reenact.seams.lanes import listening
 from reenact.seams.patching import replace
-from reenact.seams.rpc.asking import ask, ask_async, beneath
 from reenact.seams.rpc.connectivity import asked, making
 from reenact.seams.rpc.core import CallCore
+from reenact.seams.rpc.rpc_calls import ask, ask_async, beneath
 
 _SHAPES = ("UnaryUnary", "UnaryStream", "StreamUnary", "StreamStream")
 

@@ -15,7 +15,7 @@ from reenact.abc.session import Frozen, Live
 from reenact.facts.call import End, EndKind, Stream
 from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF, RAISED
-from reenact.seams.rpc.asking import Pairs, ask, beneath, framed, further, pairs, raw, unframed
+from reenact.seams.rpc.rpc_calls import Pairs, ask, beneath, framed, further, pairs, raw, unframed
 from reenact.seams.rpc.status import Status, answer, answered, initial_of, opening, status_from, status_in, status_of
 
 __all__ = ["Rpc", "rendezvous_class"]

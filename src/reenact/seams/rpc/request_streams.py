@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from reenact.seams.rpc.asking import ask, further
+from reenact.seams.rpc.rpc_calls import ask, further
 
 _TAKEN = object()
 _OVER = object()

@@ -7,7 +7,7 @@ from typing import Any
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.seams.rpc.asking import MEDIA, Pairs, pairs
+from reenact.seams.rpc.rpc_calls import MEDIA, Pairs, pairs
 
 
 @dataclass(frozen=True, slots=True)

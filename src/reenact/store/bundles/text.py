@@ -14,7 +14,7 @@ from typing import Any, Final
 from reenact.facts.call import Json
 from reenact.store.bundles.archive import WRITTEN
 from reenact.store.bundles.bundle_reader import lines_of, read_bundle
-from reenact.store.bundles.writing import member_name
+from reenact.store.bundles.bundle_writer import member_name
 
 _FOLDED: Final = frozenset({"order", "reads"})
 _TITLE: Final = ("kind", "effect", "name")

@@ -19,8 +19,8 @@ from reenact.facts.run import Run
 from reenact.privacy import make_redactor
 from reenact.recording.api import record
 from reenact.replaying.replay_opening import known_values
-from reenact.testing.expectations.asking import address_of, ask, request_body
 from reenact.testing.expectations.courts import Opinion, Question, stale
+from reenact.testing.expectations.judge_calls import address_of, ask, request_body
 from reenact.timetravel.vocabulary import RunScope
 
 __all__ = ["TAG", "KeptOpinions", "asked_opinion", "kept_opinion"]

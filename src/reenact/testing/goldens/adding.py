@@ -25,13 +25,13 @@ from reenact.testing.expectations.printing import beside
 from reenact.testing.expectations.strength import strength
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.golden_dir import GoldenDir
+from reenact.testing.goldens.golden_writer import stamp, with_golden
 from reenact.testing.goldens.history import Change
 from reenact.testing.goldens.imports import require_answer, require_own
 from reenact.testing.goldens.judges import GoldenCourt
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.proving import Say, prove
 from reenact.testing.goldens.refusing import adding
-from reenact.testing.goldens.writing import stamp, with_golden
 from reenact.timetravel.bundling.packing import Packed, pack
 from reenact.timetravel.forks.allowing import known_names
 from reenact.timetravel.vocabulary import RunScope

@@ -19,7 +19,7 @@ from reenact.replaying.tape import Tape
 from reenact.testing.goldens.golden import Scripted
 from reenact.testing.goldens.speaking import speaks, spoken
 from reenact.timetravel.forks.ladder import Ladder
-from reenact.timetravel.forks.models import is_model
+from reenact.timetravel.forks.model_calls import is_model
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,11 @@ from reenact.testing.goldens.batch import several
 from reenact.testing.goldens.causes import Cause, asked_otherwise, runs_on, stale_causes
 from reenact.testing.goldens.differing import differing
 from reenact.testing.goldens.golden_dir import GoldenDir
+from reenact.testing.goldens.golden_writer import packed_today
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import EXIT, Outcome
 from reenact.testing.goldens.running import GoldenRun, RunOptions, judged_on, on_import, re_enacted, status_of, today_on
 from reenact.testing.goldens.today import comparable
-from reenact.testing.goldens.writing import packed_today
 from reenact.triage.scene import Scene, scene_of
 
 Standing = Literal["refused", "broken", "stale", "failed", "drifted", "unfixed", "fresh"]

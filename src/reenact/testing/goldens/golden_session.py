@@ -25,7 +25,7 @@ from reenact.seams.lanes import Lane
 from reenact.testing.goldens.answers import Answers
 from reenact.timetravel.forks.fork_session import ForkSession
 from reenact.timetravel.forks.ladder import Found
-from reenact.timetravel.forks.models import is_model
+from reenact.timetravel.forks.model_calls import is_model
 from reenact.timetravel.forks.plan import Plan, opens
 from reenact.timetravel.forks.refusals import recorded_calls
 

@@ -18,12 +18,12 @@ from reenact.testing.expectations.judging import asks_a_judge
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_launch import Asked, launch
 from reenact.testing.goldens.golden_session import Misses
+from reenact.testing.goldens.golden_writer import packed_today, stamp, with_golden
 from reenact.testing.goldens.history import Change
 from reenact.testing.goldens.imports import require_recorded
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import outcome_of
-from reenact.testing.goldens.writing import packed_today, stamp, with_golden
 from reenact.timetravel.forks.fork_report import ForkReport
 
 FROZEN: Final = "frozen"

@@ -13,11 +13,11 @@ from reenact.facts.run import Run
 from reenact.replaying.replay_opening import known_values
 from reenact.store.bundles import PackedRun
 from reenact.testing.goldens.differing import Differing, differing
+from reenact.testing.goldens.golden_writer import cleaned_today
 from reenact.testing.goldens.opened import OpenGolden
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import GoldenRun
 from reenact.testing.goldens.today import comparable
-from reenact.testing.goldens.writing import cleaned_today
 from reenact.timetravel.preview import brief, safe
 
 _WIDTH = 60

@@ -24,6 +24,7 @@ from reenact.testing.goldens.deciding import Reasons, concluded, decided, left_o
 from reenact.testing.goldens.differing import Blame, Differing, differing, each_of, ended_by
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.golden_dir import GoldenDir
+from reenact.testing.goldens.golden_writer import cleaned_today, require_unchanged, stamp, with_golden, with_runs
 from reenact.testing.goldens.imports import require_recorded
 from reenact.testing.goldens.judges import judgement
 from reenact.testing.goldens.opened import OpenGolden, open_golden
@@ -31,7 +32,6 @@ from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import RunOptions, judged_on, on_run, re_enacted, today_on
 from reenact.testing.goldens.seeds import any_seed
 from reenact.testing.goldens.today import comparable
-from reenact.testing.goldens.writing import cleaned_today, require_unchanged, stamp, with_golden, with_runs
 from reenact.timetravel.bundling.packing import Packed
 
 _WHOLE = RunOptions(evidence=True)

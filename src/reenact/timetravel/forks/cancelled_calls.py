@@ -17,7 +17,7 @@ from reenact.facts.serving import arrives
 from reenact.facts.values import encode
 from reenact.timetravel.forks.fork_requests import unwritable
 from reenact.timetravel.forks.handing import Handing
-from reenact.timetravel.forks.models import is_model
+from reenact.timetravel.forks.model_calls import is_model
 from reenact.timetravel.forks.plan import Settling, said_of
 from reenact.timetravel.forks.refusals import given_up, unanswered
 

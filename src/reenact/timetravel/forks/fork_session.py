@@ -54,7 +54,7 @@ from reenact.timetravel.forks.input import arguments, is_read
 from reenact.timetravel.forks.keys import keys_of, said_by
 from reenact.timetravel.forks.ladder import Found, Ladder
 from reenact.timetravel.forks.ledger import Standing
-from reenact.timetravel.forks.models import is_model
+from reenact.timetravel.forks.model_calls import is_model
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.permits import meant, only_kept
 from reenact.timetravel.forks.plan import Plan, opens, refusal, said_of

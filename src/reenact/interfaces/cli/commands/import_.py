@@ -15,7 +15,7 @@ from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.phrases import counted
 from reenact.facts.settings import policy_of
-from reenact.facts.traced import is_traced, trace_of
+from reenact.facts.trace_runs import is_traced, trace_of
 from reenact.facts.typed import typed
 from reenact.interfaces.cli.arguments import fields, pairs
 from reenact.interfaces.cli.progress import Reading, Working

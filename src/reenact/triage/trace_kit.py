@@ -13,7 +13,7 @@ from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
 from reenact.facts.kit import Bucket, Item, Standing, Stops
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.traced import NEEDED, SPAN, Grade, graded, trace_of, weakest
+from reenact.facts.trace_runs import NEEDED, SPAN, Grade, graded, trace_of, weakest
 from reenact.triage import identity
 from reenact.triage.scene import Scene
 

@@ -11,7 +11,7 @@ from reenact.facts.call import Kind
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
-from reenact.facts.traced import is_traced_model, reading_in
+from reenact.facts.trace_runs import is_traced_model, reading_in
 from reenact.replaying.options import Options
 
 HERE: Final = "{input}"
