@@ -75,9 +75,9 @@ CYCLES: frozenset[tuple[str, ...]] = frozenset(
         ),
         (
             "reenact.timetravel.forks.cancelled_calls",
+            "reenact.timetravel.forks.fork_session",
             "reenact.timetravel.forks.giving",
             "reenact.timetravel.forks.resources",
-            "reenact.timetravel.forks.fork_session",
             "reenact.timetravel.forks.stops",
             "reenact.timetravel.forks.taping",
         ),

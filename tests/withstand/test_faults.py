@@ -43,7 +43,7 @@ DOORS = frozenset(
     {
         "recording/live_calls.py:total.<locals>.guarded",
         "recording/live_calls.py:LiveCall.enter",
-        "recording/live_calls.py:LiveCall.dropped",  # Python 3.11 loses its way when a trace function raises here: see below
+        "recording/live_calls.py:LiveCall.dropped",  # a trace function that raises here breaks Python 3.11: see below
         "recording/live_calls.py:LiveCall.sends",
         "recording/live_calls.py:Taping.then",
         "recording/live_calls.py:Entered.__enter__",

@@ -26,7 +26,7 @@ from reenact.seams.boot.folders import Folder
 LARGEST: Final = 256 << 10
 ALTOGETHER: Final = 2 << 20
 MOST: Final = 400
-"""What a recording keeps of sources at most (``recording.source_files``): a file that has more was made by another hand."""
+"""What a recording keeps of sources at most (``recording.source_files``): one with more was made by another hand."""
 
 _BUNDLE: Final = "run.reenact"
 _NAMED: Final = 3

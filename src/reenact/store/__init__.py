@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["borrow_store", "give_back", "open_store"]
 
-_HOMES = {"borrow_store": "sharing", "give_back": "sharing", "open_store": "opening"}
+_HOMES = {"borrow_store": "sharing", "give_back": "sharing", "open_store": "back_ends"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
 """A glance at a store: the names in it that a person may type, read in milliseconds, without a change to any file.
 
-It stands beside ``store.sqlite_recording``, not on it: a shell asks while a person types, so it loads nothing but SQLite, looks
-at a bounded number of rows, and gives nothing where there is no store, a damaged one, or one that is busy.
+It does not use ``store.sqlite_recording``: a shell asks while a person types, so it loads nothing but SQLite,
+looks at a bounded number of rows, and gives nothing where there is no store, a damaged one, or one that is busy.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ NEEDED = [
     "checkpoints",
     "codec",
     "contents",
-    "effects",
+    "effect_rows",
     "event_rows",
-    "evidence",
+    "evidence_rows",
     "forgetting",
     "growing",
     "inherited",
@@ -25,7 +25,7 @@ NEEDED = [
     "liveness",
     "making",
     "marks",
-    "opening",
+    "back_ends",
     "order_rows",
     "output_rows",
     "passages",
@@ -39,7 +39,7 @@ NEEDED = [
     "stream_rows",
     "tombstones",
     "full_text",
-    "writing",
+    "sqlite_log",
 ]
 """Modules of the store that only its late names lead to, or what is rare."""
 

@@ -1,8 +1,8 @@
 """Bringing an old store to today's format, in its file: what that would be, and doing it, log by log.
 
 First a copy is made beside it. Then the logs that are to be rewritten are marked, in the transaction that makes the
-file one of today's format; each loses its mark with its last step (``store.log_migration``). So whatever stops it, a second
-call goes on, and at every moment the store can be read, written and replayed.
+file one of today's format; each loses its mark with its last step (``store.log_migration``). So whatever stops it, a
+second call goes on, and at every moment the store can be read, written and replayed.
 """
 
 from __future__ import annotations
