@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import reenact
 from tests.forks.conftest import Forks
 from tests.ringing import ALARMS, RUNG
 
@@ -115,6 +116,44 @@ def test_it_rings_when_it_is_due(world: Forks, name: str) -> None:
     world.parent = fork["run"]
     again = world.fork("plan#1", "--live", "none")
     assert again["printed"] == expected, again["said"]
+
+
+LATE_TOOL = """
+    @reenact.tool(effect="read")
+    def deaf(seconds):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+        try:
+            time.sleep(seconds)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+        return "heard nothing"
+"""
+
+
+def _alarm_of(world: Forks, run: str) -> tuple[int, int]:
+    """For how long the one alarm of a run was set, and how late its signal came, in milliseconds."""
+    with reenact.open_store(str(world.desk.folder / ".reenact")) as store:
+        ((at_us, timed),) = [(each.at_us, each.timed) for each in store.open(run).deliveries() if each.tag.kind == "i"]
+    assert timed is not None
+    return (timed.due_us - timed.set_us) // 1000, (at_us - timed.due_us) // 1000
+
+
+def test_one_that_rang_late_rings_again_in_forks_that_change_nothing(world: Forks) -> None:
+    """A busy machine is late by chance; here the tool itself blocks the signal for half a second."""
+    program = _program(LATE_TOOL + LIMITED.replace("CALL", "deaf"), 0.7, 0.2)
+    assert world.record(program) == LATE
+    same = world.fork("plan#1", "--live", "none")
+    assert same["printed"] == LATE, same["said"]
+    fork = world.fork("plan#1", "--set", "seconds=0.9", "--set", "limit=0.3", "--live", "all")
+    assert fork["printed"] == LATE, fork["said"]
+    for run, limit_ms in ((world.parent, 200), (same["run"], 200), (fork["run"], 300)):
+        set_for_ms, late_ms = _alarm_of(world, run)
+        assert set_for_ms == limit_ms and late_ms > 400
+    for run in (same["run"], fork["run"]):
+        world.replays_exactly(run)
+        world.parent = run
+        again = world.fork("plan#1", "--live", "none")
+        assert again["printed"] == LATE, again["said"]
 
 
 @pytest.mark.parametrize("call", ["work", "ask"])

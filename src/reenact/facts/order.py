@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from reenact.facts.columns import column, read, steps, sums
 
@@ -32,9 +32,13 @@ class Tag(NamedTuple):
     n: int
 
 
+ALARM_SIGNAL: Final = 14
+"""The number of the signal that an alarm sends, on every system that has one."""
+
+
 class Timed(NamedTuple):
-    """When a timer was set, and for when: microseconds of monotonic time since the run began. It fires later than it
-    was due by as much as the code was at work, or the machine was."""
+    """When a timer or an alarm was set, and for when: microseconds of monotonic time since the run began. It fires
+    later than it was due by as much as the code was at work, or the machine was."""
 
     set_us: int
     due_us: int
@@ -48,7 +52,8 @@ class Delivery(NamedTuple):
         tag: Whose turn it was.
         at_us: Microseconds of monotonic time since the run began.
         proven: False when the gate let go without knowing that nothing else could run.
-        timed: Of a timer; None where it is not known, as in recordings from before it was kept.
+        timed: Of a timer, and of an alarm's signal; None where it is not known, as in recordings from before it was
+            kept.
     """
 
     number: int

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reenact.abc.sources import Clock
-from reenact.facts.order import Delivery, Tag, Timed
+from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, Timed
 from reenact.recording.holding import CEILING_US, Holds
 from reenact.seams.gate import Gate
 from reenact.seams.waits import Waiter
@@ -50,6 +50,8 @@ class RecordingGate(Gate):
         self._fault = fault
         self._fresh: list[Delivery] = []
         self._timers: dict[Tag, Timed] = {}
+        self._alarm: Timed | None = None
+        self._alarm_every_us = 0
         self.count = 0
         self.unproven = 0
 
@@ -68,6 +70,19 @@ class RecordingGate(Gate):
             if self._fault(error) is True:
                 raise
 
+    def alarm_set(self, set_us: int, wait_us: int, every_us: int) -> None:
+        """Remember it until its signal has come."""
+        self._alarm = Timed(set_us, set_us + wait_us) if wait_us else None
+        self._alarm_every_us = every_us
+
+    def _rang(self, now_us: int) -> Timed | None:
+        """When the alarm was set that has sent a signal; None: it is not due yet, so something else has sent it."""
+        alarm = self._alarm
+        if alarm is None or now_us < alarm.due_us:
+            return None
+        self._alarm = Timed(alarm.due_us, alarm.due_us + self._alarm_every_us) if self._alarm_every_us else None
+        return alarm
+
     def grant(self, tag: Tag, proven: bool) -> int:
         """Number it. Never raises: the strand that waits would wait for ever."""
         number = self.count
@@ -78,8 +93,11 @@ class RecordingGate(Gate):
                 self.holds = self.holds.helped()
             if tag.lane:
                 self._lane_seen(tag.lane)
+            now_us = self._clock.mono_us() - self._origin_us
             timed = self._timers.pop(tag, None) if tag.kind == "t" else None
-            self._fresh.append(Delivery(number, tag, self._clock.mono_us() - self._origin_us, proven, timed))
+            if tag.kind == "i" and tag.number == ALARM_SIGNAL:
+                timed = self._rang(now_us)
+            self._fresh.append(Delivery(number, tag, now_us, proven, timed))
         except Exception as error:
             if self._fault(error) is True:
                 raise

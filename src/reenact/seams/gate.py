@@ -134,6 +134,9 @@ class Gate(ABC):
     def timer_set(self, tag: Tag, wait_us: int) -> None:  # noqa: B027 - only a recording has timers of the world
         """A timer of the world is set, which will ask for the turn ``tag`` when it is due, in ``wait_us``."""
 
+    def alarm_set(self, set_us: int, wait_us: int, every_us: int) -> None:  # noqa: B027 - likewise
+        """The system's alarm was set at ``set_us``: its signal comes in ``wait_us`` (0: never), then ``every_us``."""
+
     def impatient(self) -> bool:
         """Whether a delivery may go at once although others run, because holding has not helped. Locked."""
         return False

@@ -48,6 +48,7 @@ _is_set: Callable[[int], Any] = signal.getsignal
 _kill = os.kill
 _set_timer: Callable[..., Any] = getattr(signal, "setitimer", timeless)
 _timer_left: Callable[..., Any] = getattr(signal, "getitimer", timeless)
+_REAL = getattr(signal, "ITIMER_REAL", 0)
 MOMENT_S = 0.0005
 """After how long a signal that came in the middle of our own code is sent again."""
 PATIENCE_NS = 250_000_000
@@ -430,13 +431,25 @@ def _alarm(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
             left: Any = _kept(gate.alarms, name, original, args)
         elif lane is None:
             return original(*args)
+        elif gate.virtual:
+            left = (0.0,) * width
         else:
-            left = (0.0,) * width if gate.virtual else original(*args)
+            now_us = gate.now_us()
+            left = original(*args)
+            if name != "getitimer":
+                _note(gate, now_us, args if width == 2 else (_REAL, *args))
         if lane is not None:
             left = answer(lane, f"times/{width}", left if isinstance(left, tuple) else (float(left),))
         return int(left[0]) if width == 1 else left
 
     return set_alarm
+
+
+def _note(gate: Gate, now_us: int, args: tuple[Any, ...]) -> None:
+    """While recording: the system has taken what was set."""
+    which, seconds, every = (*args, 0.0)[:3]
+    if which == _REAL:
+        gate.alarm_set(now_us, math.ceil(float(seconds) * 1e6), math.ceil(float(every) * 1e6))
 
 
 def _kept(alarms: Alarms, name: str, original: Callable[..., Any], args: tuple[Any, ...]) -> tuple[float, ...]:

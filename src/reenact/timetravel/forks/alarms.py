@@ -15,7 +15,7 @@ from reenact.facts.call import EndKind, Failure, Stream
 from reenact.facts.event import Event
 from reenact.facts.interruptions import INTERRUPTED
 from reenact.facts.lazy_dataclass import dataclass, replace
-from reenact.facts.order import Delivery, Tag, call_around
+from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, Timed, call_around
 from reenact.replaying.replay_gate import ENDLESS, STUCK_US, UNPROVEN_US
 from reenact.seams.lanes import Lane
 from reenact.seams.waits import Waiter
@@ -30,7 +30,6 @@ long the code had worked when it set it is known roughly."""
 _IN_VAIN: Final = 100
 """So many signals in a row of a timer that nothing else comes of are no hope for who waits for nothing."""
 _REAL: Final = getattr(signal, "ITIMER_REAL", 0)
-_SIGNAL: Final = getattr(signal, "SIGALRM", 14)
 _OF_WORK: Final = {
     getattr(signal, "ITIMER_VIRTUAL", 1): getattr(signal, "SIGVTALRM", 26),
     getattr(signal, "ITIMER_PROF", 2): getattr(signal, "SIGPROF", 27),
@@ -52,6 +51,11 @@ class Alarm:
     every_us: int
     waits_us: int
 
+    @property
+    def timed(self) -> Timed:
+        """When it was set, and for when."""
+        return Timed(self.due_us - self.waits_us, self.due_us)
+
     def left(self, now_us: int) -> tuple[float, float]:
         """What is left of it, and its interval, in seconds: never nothing, for it is pending."""
         return max(1, self.due_us - now_us) / 1e6, self.every_us / 1e6
@@ -70,11 +74,6 @@ class Alarm:
             return None
         missed = max(0, now_us - self.due_us) // self.every_us
         return replace(self, due_us=self.due_us + (missed + 1) * self.every_us, waits_us=self.every_us)
-
-    @property
-    def tolerance(self) -> range:
-        """How far it may be off, and still be the same, in microseconds."""
-        return range(-self._tolerance_us, self._tolerance_us + 1)
 
     @property
     def _tolerance_us(self) -> int:
@@ -103,7 +102,7 @@ def ended_by_signal(event: Event) -> int | None:
 
 def ended_by_alarm(event: Event) -> bool:
     """Whether that was an alarm's."""
-    return ended_by_signal(event) == _SIGNAL
+    return ended_by_signal(event) == ALARM_SIGNAL
 
 
 class AlarmGate(TimedGate):
@@ -126,7 +125,9 @@ class AlarmGate(TimedGate):
         """When a signal was sent whose handler has not been noted yet."""
         self._arrived = False
         """Whether that runs already, below a transport."""
-        self._rang: dict[int, int] | None = None
+        self._rang: dict[int, Delivery] | None = None
+        self._rung: Timed | None = None
+        """When the alarm was set whose signal came last, or was sent last."""
         self._rings = 0
         self._in_vain = 0
 
@@ -138,7 +139,7 @@ class AlarmGate(TimedGate):
             left = self.alarm_left(which)
             wait_us, every_us = math.ceil(seconds * 1e6), math.ceil(every * 1e6)
             if wait_us:
-                self._set.add(_OF_WORK.get(which, _SIGNAL))
+                self._set.add(_OF_WORK.get(which, ALARM_SIGNAL))
             if which == _REAL:
                 self._alarm = Alarm(self._moment_us() + wait_us, every_us, wait_us) if wait_us else None
                 self._waits_for_it()
@@ -183,7 +184,7 @@ class AlarmGate(TimedGate):
         if alarm is None or not self.cut or self.closed or self.halted is not None:
             return
         self._rings += 1
-        tag = Tag("t", ALARM, _SIGNAL, self._rings)
+        tag = Tag("t", ALARM, ALARM_SIGNAL, self._rings)
         self._waits = waiter = Waiter(tag, lambda: self._goes_off(waiter), None, alarm.due_us)
         self._sets(tag, alarm.due_us if self.ticking else alarm.due_us - self._busy_us())
         self.waiting[tag] = waiter
@@ -197,19 +198,20 @@ class AlarmGate(TimedGate):
         if waiter.halt is not None or self.halted is not None or self.closed or waiter is not self._waits:
             return
         if self._alarm is not None:
+            self._rung = self._alarm.timed
             self._alarm = self._alarm.next(max(self._now_us, self._alarm.due_us))
         self._waits_for_it()
         self._in_vain += 1
         self._arrived = False
-        self._struck_us = self._clock.mono_us() if self.process.strike(_SIGNAL) else None
+        self._struck_us = self._clock.mono_us() if self.process.strike(ALARM_SIGNAL) else None
 
     def _has_come(self, tag: Tag) -> None:
         """A signal has been handed out: what is pending from now on. Locked."""
         number = tag.number
         if is_own_signal(tag):
-            self._struck_us = None if number == _SIGNAL else self._struck_us
+            self._struck_us = None if number == ALARM_SIGNAL else self._struck_us
             return
-        if number == _SIGNAL:
+        if number == ALARM_SIGNAL:
             self._alarm_has_come()
             return
         for which, its in _OF_WORK.items():
@@ -220,6 +222,7 @@ class AlarmGate(TimedGate):
 
     def _alarm_has_come(self) -> None:
         if self._alarm is not None and self._alarm.is_near(self._now_us):
+            self._rung = self._alarm.timed
             self._alarm = self._alarm.next(self._now_us)
             self._waits_for_it()
 
@@ -279,27 +282,39 @@ class AlarmGate(TimedGate):
 
     # --- calls that an alarm cut short -------------------------------------------------------------------------
 
-    def rang_in(self, event: int) -> int | None:
-        """When an alarm rang first in a call of the parent which is answered as a whole, in microseconds; None: none
-        did, or the agent has set none here."""
-        if _SIGNAL not in self._set:
+    def rang_in(self, event: int) -> Delivery | None:
+        """The signal of the alarm that rang first in a call of the parent which is answered as a whole; None: none did,
+        or the agent has set none here."""
+        if ALARM_SIGNAL not in self._set:
             return None
         if self._rang is None:
-            rang: dict[int, int] = {}
+            rang: dict[int, Delivery] = {}
             for delivery in self._again():
                 around = call_around(delivery.tag)
-                if around is not None and delivery.tag.number == _SIGNAL:
-                    rang.setdefault(around, delivery.at_us)
+                if around is not None and delivery.tag.number == ALARM_SIGNAL:
+                    rang.setdefault(around, delivery)
             self._rang = rang
         return self._rang.get(event)
 
-    def rings_after(self, wait_us: int) -> bool:
-        """Whether the pending alarm is due so long after now, as far as that is known."""
+    def rings_otherwise(self, event: Event) -> bool:
+        """Whether an alarm of the agent's rang in a recorded call that is made now, and does not ring there now.
+
+        An alarm that waits as long as that one rings there, however late that was, as long as the fork has its parent's
+        times: what came between its being set and the call has taken as long as it took."""
         with self.lock:
-            alarm, moment_us = self._alarm, self._moment_us()
-            if _SIGNAL not in self._set:
+            rang = self.rang_in(event.number)
+            came_us = event.ended_us if ended_by_alarm(event) else rang.at_us if rang is not None else None
+            if came_us is None or ALARM_SIGNAL not in self._set:
+                return False
+            if self._alarm is None:
                 return True
-            return alarm is not None and (alarm.due_us - wait_us - moment_us) in alarm.tolerance
+            then = rang.timed if rang is not None else None
+            if then is not None and not self.departed:
+                otherwise_us = self._alarm.waits_us - (then.due_us - then.set_us)
+            else:
+                due_us = then.due_us if then is not None else came_us
+                otherwise_us = self._alarm.due_us - self._moment_us() - (due_us - event.issued_us)
+            return abs(otherwise_us) > LATE_US
 
     def has_rung(self) -> None:
         """An alarm's handler has ended a call by what it raised: it has come."""
@@ -321,7 +336,7 @@ class AlarmGate(TimedGate):
             return self._struck(number) or not self.signals_later(number)
 
     def _struck(self, number: int) -> bool:
-        return number == _SIGNAL and self._struck_us is not None
+        return number == ALARM_SIGNAL and self._struck_us is not None
 
     def signals_later(self, number: int) -> bool:
         """Whether a signal of that number is yet to come in the parent's order."""
@@ -329,18 +344,18 @@ class AlarmGate(TimedGate):
             if not self.cut:
                 return super().signals_later(number)
             first = self._next
-            if first is None or (number in self._set and (number == _SIGNAL or self._real_since_us is not None)):
+            if first is None or (number in self._set and (number == ALARM_SIGNAL or self._real_since_us is not None)):
                 return first is not None and first.tag[::2] == ("i", number) and self._is_the_alarms(first)
             later = (each.tag for each in self._again() if each.number >= first.number)
             return any(tag[::2] == ("i", number) and not self._is_asked_anew(call_around(tag)) for tag in later)
 
     def _is_an_alarms(self, number: int, kind: str = "i") -> bool:
         """Whether the agent's alarms send this signal."""
-        return kind == "i" and number == _SIGNAL and number in self._set
+        return kind == "i" and number == ALARM_SIGNAL and number in self._set
 
     def _is_the_alarms(self, head: Delivery) -> bool:
         """Whether the signal in the parent's order is the one that the pending alarm sends."""
-        return head.tag.number == _SIGNAL and self._waits is not None and self._real_since_us is None
+        return head.tag.number == ALARM_SIGNAL and self._waits is not None and self._real_since_us is None
 
     def _is_asked_anew(self, event: int | None) -> bool:
         """Whether a call of the parent has been made in the world instead: what came in the middle of it did not come

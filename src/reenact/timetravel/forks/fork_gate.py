@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from reenact.facts.order import Delivery, Tag, Timed, call_around, event_tag, signal_tag
+from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, Timed, call_around, event_tag, signal_tag
 from reenact.seams.gate import Gate
 from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.alarms import ALARM, AlarmGate, is_own_signal
@@ -110,10 +110,12 @@ class ForkGate(AlarmGate):
         named = self._named(tag)
         if named.lane:
             self._lane_seen(named.lane)
-        self._fresh.append(Delivery(number, named, self._now_us, proven, timed))
         if tag.kind == "i":
             self._has_come(tag)
-        else:
+            if timed is None and tag.number == ALARM_SIGNAL:
+                timed, self._rung = self._rung, None
+        self._fresh.append(Delivery(number, named, self._now_us, proven, timed))
+        if tag.kind != "i":
             self._in_vain = 0
         self._knows_its_work()
         return number

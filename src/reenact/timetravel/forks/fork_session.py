@@ -40,7 +40,7 @@ from reenact.seams.clock import REAL
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.setting import variables_now
-from reenact.timetravel.forks.alarms import ended_by_alarm, ended_by_signal
+from reenact.timetravel.forks.alarms import ended_by_signal
 from reenact.timetravel.forks.cancelled_calls import CancelledCalls
 from reenact.timetravel.forks.changes import Changed, changed_outcome
 from reenact.timetravel.forks.counterparts import Counterparts, session_found
@@ -287,17 +287,11 @@ class ForkSession(StoppingSession):
         model = is_model(call)
         anew = opens(self.plan, call, model=model) or is_rewritten(self.plan, call)
         anew = anew or self._is_beneath(lane, call) or self._is_stale(call, model=model)
-        anew = anew or (event is not None and (event.number in self.plan.anew or self._is_cut_short_otherwise(event)))
+        anew = anew or (event is not None and (event.number in self.plan.anew or self.gate.rings_otherwise(event)))
         if event is not None and not anew and not self._breaks_off(event):
             self.say(event.number, call, "frozen", found.why)
             return self._answered(lane, call, event)
         return self._asked(lane, call, found, model)
-
-    def _is_cut_short_otherwise(self, event: Event) -> bool:
-        """Whether an alarm of the agent's rang in a recorded call that does not ring there now: what came of that call
-        is no answer to this one."""
-        rang_us = event.ended_us if ended_by_alarm(event) else self.gate.rang_in(event.number)
-        return rang_us is not None and not self.gate.rings_after(rang_us - event.issued_us)
 
     def _breaks_off(self, event: Event) -> bool:
         """Whether what was recorded ends before the answer does: it is asked for again, where that may be. A fork
