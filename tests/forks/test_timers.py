@@ -62,6 +62,22 @@ def test_a_longer_time_out_waits_for_a_recorded_answer(forks: Forks) -> None:
     forks.replays_exactly(shorter["run"])
 
 
+AS_BEFORE = """
+    from reenact.recording.order import RecordingGate
+    RecordingGate.timer_set = lambda *_: None
+"""
+
+
+def test_a_recording_that_does_not_say_when_its_timers_were_due_is_refused(forks: Forks) -> None:
+    forks.typed = "0.1 0.4 1\n"
+    assert forks.record(AS_BEFORE + LIMITED) == "timed out\ndone\n"
+    refused = forks.fork("plan#1", "--set", "limit=5", "--live", "none", status=2)
+    assert "does not say when its timers were set and due" in refused["said"]
+    planned = forks.desk.run("fork", f"{forks.parent}:plan#1", "--dry-run", status=2).stderr
+    assert "does not say when its timers were set and due" in planned
+    forks.replays_exactly(forks.parent)
+
+
 SIDE_BY_SIDE = """
     import asyncio, threading, time
     import reenact

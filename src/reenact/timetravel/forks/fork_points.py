@@ -42,7 +42,8 @@ def require_fork_point(recording: Recording, number: int, *, resume: bool = Fals
 
     Raises:
         EventNotFound: The run has no such event; says how many it has.
-        ForkError: It lies inside a call that is answered frozen; names the nearest events that do not.
+        ForkError: It lies inside a call that is answered frozen; names the nearest events that do not. Or a fork cannot
+            know when the timers of the run were set and due.
     """
     run = tail(recording.run.id)
     count = recording.count()
@@ -58,6 +59,8 @@ def require_fork_point(recording: Recording, number: int, *, resume: bool = Fals
         event = recording.event(fork_point_at(recording, number))
     around = inside(recording, event)
     if around is None:
+        if not resume:
+            _require_timed(recording)
         return event
     own = (e for e in recording.events(after=number) if not is_plumbing(e.call))
     after = next((e.number for e in own if inside(recording, e) is None), None)
@@ -67,6 +70,18 @@ def require_fork_point(recording: Recording, number: int, *, resume: bool = Fals
         cause=f"the nearest events it can {'go on from' if resume else 'branch at'} are {near}",
         next_command=f"reenact resume {run}:{around.number}" if resume else f"reenact fork {run}:{around.number}",
     )
+
+
+def _require_timed(recording: Recording) -> None:
+    """What a fork has to know of timers is kept."""
+    timer = next((each for each in recording.deliveries(0) if each.tag.kind == "t"), None)
+    if timer is not None and timer.timed is None:
+        run = tail(recording.run.id)
+        raise ForkError(
+            f"run {run} does not say when its timers were set and due, and a fork needs that",
+            cause="an earlier version of reenact recorded it; it can still be replayed",
+            next_command=f"reenact replay {run}",
+        )
 
 
 def fork_point_at(recording: Recording, number: int) -> int:

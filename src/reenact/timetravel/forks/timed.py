@@ -12,37 +12,23 @@ from typing import Any
 
 from reenact.abc.sources import Clock
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.facts.order import Delivery, Tag, Timed
+from reenact.facts.order import Delivery, Tag
 from reenact.replaying.replay_gate import ReplayGate
 from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.elapsing import Elapsing
-from reenact.timetravel.forks.timing import (
-    ALIKE_US,
-    LATE_US,
-    SLOWER,
-    Coming,
-    Timer,
-    Timing,
-)
+from reenact.timetravel.forks.timing import LATE_US, SLOWER, Coming, Timer, Timing
 from reenact.timetravel.forks.waiting import Lines, Waiting
 
 OWN = "~own"
 """The lane in the tags of the fork's own events: their numbers are not the parent's."""
-_LATE_PART = 8
-"""A timer may have been late by so small a part of what it waited."""
-_AT_WORK = 2
-"""How many times longer than today the code may have kept a timer waiting that was due."""
 UNSURE = (
     "a timer is so near to a recorded answer, or to another timer, that it is not certain which of them comes first: "
     "where both have a place in the recorded order, they keep it"
 )
-UNTOLD = (
-    "a timer seems to wait less than it did, by too little (or behind too much work of the code itself) to be certain: "
-    "it fires when it did"
+SHORTER = (
+    "a timer waits less than it did when it was recorded: it fires at its own moment, and clocks that only measure "
+    "show the fork's time from there on"
 )
-_ITS_OWN = "it fires at its own moment, and clocks that only measure show the fork's time from there on"
-SHORTER = f"a timer waits less than it did when it was recorded: {_ITS_OWN}"
-SHORTER_OR_LATE = f"a timer waits less than it did when it was recorded, or fired late then: {_ITS_OWN}"
 WALL = (
     "the wall clock (time.time, datetime.now) is as recorded, and a timer or a live call has taken another time: "
     "code that waits by the wall clock does not follow"
@@ -318,8 +304,7 @@ class TimedGate(ReplayGate):
 
     def _sets(self, tag: Tag, deadline_us: int) -> None:
         """A timer is set, by what is known of the time."""
-        reached_us = self._elapsing.reached_us
-        forgotten = self._timing.sets(tag, self._known_us(), deadline_us, self._unknown_us(), reached_us)
+        forgotten = self._timing.sets(tag, self._known_us(), deadline_us, self._unknown_us())
         if forgotten is not None and self._lines is not None:
             self._lines.forget(forgotten)
 
@@ -389,8 +374,8 @@ class TimedGate(ReplayGate):
         worked_us = after_us if timer is None and coming is None and flight is None else 0
         comes_us = coming.from_us if coming is not None else 0
         then = self._elapsing.moments.timed(number) if number is not None else None
-        if timer is not None and at_us is not None and not self._is_shorter(timer, at_us, then):
-            comes_us = timer.alike_us(at_us, then)
+        if timer is not None and at_us is not None and then is not None and not timer.is_shorter(then):
+            comes_us = timer.from_us + max(0, at_us - then.due_us)  # as late as it was
         self._now_us = max(self._now_us + worked_us, self._elapsing.known_us, comes_us)
         return at_us
 
@@ -401,24 +386,7 @@ class TimedGate(ReplayGate):
             return timer is not None or (flight is not None and self._now_us - flight.virtual_us > LATE_US)
         if self._now_us - head.at_us > LATE_US:
             return True
-        if timer is not None:
-            shorter = self._is_shorter(timer, head.at_us, head.timed)
-            if shorter:
-                self.remark(SHORTER if head.timed is not None else SHORTER_OR_LATE)
-            return shorter
+        if timer is not None and head.timed is not None and timer.is_shorter(head.timed):
+            self.remark(SHORTER)
+            return True
         return flight is not None and head.at_us - self._now_us > LATE_US
-
-    def _is_shorter(self, timer: Timer, at_us: int, then: Timed | None) -> bool:
-        """Whether a timer waits less than the one that fired at ``at_us`` of the parent. That one may have been late:
-        the code was at work when it was due, as it has been just now, or the machine was. Where it is not recorded for
-        when it was set, that is judged by how much the code works."""
-        if then is not None:
-            return then.due_us - then.set_us - (timer.from_us - timer.set_us) > ALIKE_US
-        certainly_us, likely_us = timer.shorter(at_us)
-        since_us = self._elapsing.known_us - timer.set_us  # what came before it was set has not made it late
-        worked_us = max(0, min(self._elapsing.lead_us, since_us)) + self._busy_us()
-        late_us = max(LATE_US, (at_us - timer.then_us) // _LATE_PART if timer.then_us is not None else 0)
-        certain = certainly_us - _AT_WORK * worked_us > late_us
-        if not certain and likely_us > ALIKE_US:
-            self.remark(UNTOLD)
-        return certain

@@ -1,9 +1,9 @@
 """Which of a timer and a recorded answer comes first in a fork, where the order of the parent does not say it any more.
 
 In the parent's order a timer has the place at which it fired. One that is set for longer, or for less, has lost that
-place, and time decides. A recorded answer takes as long as it took. A fork does not always know when exactly its code
-set a timer: how long the code itself worked before is known of today's machine alone, where it has read no clock. So
-each moment has bounds, and what they leave open is as the order has it.
+place, and time decides. A recorded answer takes as long as it took. The recording keeps when a timer that fired was set
+and due; of one that was cancelled it does not, so how long the code had worked before it is known of today's machine
+alone, where it has read no clock. So each moment has bounds, and what they leave open is as the order has it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LATE_US = 50_000
 UNSURE_US = 1_000
 """What comes so much earlier than what the order has before it would be first if it were certain."""
 ALIKE_US = 10_000
-"""A timer that fires so much sooner than it did was late then, or is another one."""
+"""A timer that waits less by so little is the same one: code may reckon by a clock how long it is to wait."""
 SLOWER = 4
 """How many times longer than today the code may have worked when the parent was recorded."""
 _KEPT = 4_096
@@ -41,25 +41,13 @@ class Timer(Coming):
 
     Attributes:
         set_us: When it was set, in the fork.
-        then_us: When the code came to that in the parent; None: it is not known.
     """
 
     set_us: int
-    then_us: int | None
 
-    def shorter(self, at_us: int) -> tuple[int, int]:
-        """How much less it waits than it did if it fired at ``at_us`` of the parent, in microseconds: for certain, and
-        most likely."""
-        if self.then_us is None:
-            return 0, 0
-        waited_us = at_us - self.then_us
-        return waited_us - (self.until_us - self.set_us), waited_us - (self.from_us - self.set_us)
-
-    def alike_us(self, at_us: int, then: Timed | None) -> int:
-        """When it fires, if it is the one that fired at ``at_us`` of the parent: as late as that was."""
-        if then is not None:
-            return self.from_us + max(0, at_us - then.due_us)
-        return self.set_us + at_us - self.then_us if self.then_us is not None else self.from_us
+    def is_shorter(self, then: Timed) -> bool:
+        """Whether it waits less than the recorded one did, however late that one fired."""
+        return then.due_us - then.set_us - (self.from_us - self.set_us) > ALIKE_US
 
 
 class Timing:
@@ -69,7 +57,7 @@ class Timing:
         self._timers: dict[Tag, Timer] = {}
         self._answers: dict[int, tuple[Coming, int]] = {}
 
-    def sets(self, tag: Tag, now_us: int, deadline_us: int, unknown_us: int, then_us: int | None) -> Tag | None:
+    def sets(self, tag: Tag, now_us: int, deadline_us: int, unknown_us: int) -> Tag | None:
         """A timer is set; gives one that is forgotten for it.
 
         Args:
@@ -77,9 +65,8 @@ class Timing:
             now_us: Virtual time, as far as it is known.
             deadline_us: When it is to fire, by that.
             unknown_us: How much later it may be: the code has worked since the last delivery.
-            then_us: When the code came to that in the parent, where it is known.
         """
-        self._timers[tag] = Timer(deadline_us, deadline_us + unknown_us, now_us, then_us)
+        self._timers[tag] = Timer(deadline_us, deadline_us + unknown_us, now_us)
         if len(self._timers) <= _KEPT:
             return None
         oldest = next(iter(self._timers))
