@@ -9,21 +9,18 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
-from reenact.errors import UnreplayableRun
 from reenact.facts.order import Tag
 
-if TYPE_CHECKING:
-    from reenact.seams.gate import Gate
-    from reenact.seams.lanes import Lane
+G = TypeVar("G")
 
 
-class AsyncBackend(ABC):
-    """One run of a library that carries coroutines; a gate counts it as it counts a loop."""
+class AsyncBackend(ABC, Generic[G]):
+    """One run of a library that carries coroutines; a gate (``G``) counts it as it counts a loop."""
 
     @abstractmethod
-    def take(self, gate: Gate, tag: Tag) -> Generator[Any, Any, int]:
+    def take(self, gate: G, tag: Tag) -> Generator[Any, Any, int]:
         """``Gate.take`` for the task that is executing: ``yield from`` it inside ``__await__``.
 
         Raises:
@@ -43,30 +40,12 @@ class AsyncBackend(ABC):
         """Run ``go`` in the backend's own thread, soon; from any thread. Nothing happens once it has ended."""
 
     @abstractmethod
-    def stop(self, gate: Gate) -> None:
+    def stop(self, gate: G) -> None:
         """Raise the halt of ``gate`` in each of its tasks that wait; in the backend's own thread."""
 
     @abstractmethod
-    def unwatch(self, gate: Gate) -> None:
+    def unwatch(self, gate: G) -> None:
         """The session of ``gate`` has ended."""
-
-
-def refuse(lane: Lane | None, what: str, cause: str) -> None:
-    """Say that something of another library is not followed, if somebody would have listened to it.
-
-    Args:
-        lane: The lane that comes upon it.
-        what: What is not recorded, in words.
-        cause: Why not.
-
-    Raises:
-        UnreplayableRun: In a replay.
-    """
-    if lane is None or lane.below:
-        return
-    refusal = UnreplayableRun(what, cause=cause, next_command="reenact show @", missing="trio")
-    if lane.session.fault(refusal):
-        raise refusal
 
 
 _cancelled: tuple[type[BaseException], ...] = (asyncio.CancelledError,)

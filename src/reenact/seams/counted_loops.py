@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sized
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from reenact.seams.posting import post
 
-if TYPE_CHECKING:
-    from reenact.seams.gate import Gate
-
 _get_running_loop = asyncio._get_running_loop
+
+
+class Counting(Protocol):
+    """What the loops need of their gate."""
+
+    running: int
+
+    @property
+    def lock(self) -> AbstractContextManager[Any]:
+        """Guards the count."""
+
+    @property
+    def waiting(self) -> Sized:
+        """What waits at it."""
+
+    @property
+    def attend(self) -> Callable[[Any], None]:
+        """Tells the watch that something waits there while others run."""
+
+    def pump(self) -> bool:
+        """Release one delivery if one may go. Locked."""
 
 
 class CountedLoops:
@@ -27,7 +46,7 @@ class CountedLoops:
 
     __slots__ = ("_entering", "_gate", "_idle", "pokes", "posted")
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: Counting) -> None:
         self._gate = gate
         self._idle: dict[Any, bool] = {}
         self._entering: Any = None

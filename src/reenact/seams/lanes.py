@@ -217,7 +217,7 @@ class Cell:
 
     __slots__ = ("backend", "lane")
 
-    def __init__(self, lane: Lane | None, backend: AsyncBackend | None = None) -> None:
+    def __init__(self, lane: Lane | None, backend: AsyncBackend[Any] | None = None) -> None:
         self.lane = lane
         self.backend = backend
 
@@ -320,7 +320,7 @@ def restore_thread(before: Cell | None) -> None:
     _thread.cell = before
 
 
-def backend() -> AsyncBackend | None:
+def backend() -> AsyncBackend[Any] | None:
     """What carries the unit that is executing; None for threads and for tasks of asyncio."""
     cell = _thread.cell
     return None if cell is None else cell.backend

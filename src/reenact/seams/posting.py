@@ -8,12 +8,10 @@ from __future__ import annotations
 import asyncio
 import asyncio.base_events
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from reenact.errors import Halt
 from reenact.seams.async_backends import AsyncBackend
-
-if TYPE_CHECKING:
-    from reenact.seams.gate import Gate
 
 _base_call_at = asyncio.base_events.BaseEventLoop.call_at
 _base_time = asyncio.base_events.BaseEventLoop.time
@@ -25,7 +23,19 @@ CLOSING_S = 10.0
 """How long a halt waits for connections that are being closed: a server that does not end has been killed by then."""
 
 
-def stop_tasks(loop: Any, gate: Gate, since: float | None = None) -> None:
+class Stopped(Protocol):
+    """What is asked of a gate that has been halted."""
+
+    @property
+    def halted(self) -> Halt | None:
+        """What every strand gets."""
+
+    @property
+    def parting(self) -> int:
+        """Connections that are being closed in the world."""
+
+
+def stop_tasks(loop: Any, gate: Stopped, since: float | None = None) -> None:
     """Raise the halt in every task of a halted gate that waits for something else; in the loop's own thread.
 
     Again and again, as long as the loop runs: a task that catches it may wait for the next thing that never comes. Not

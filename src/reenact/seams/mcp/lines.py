@@ -16,12 +16,12 @@ from typing import Any
 from reenact.abc.session import Crossing, Frozen, Live
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Call, Failure, Value
-from reenact.seams.async_backends import refuse
 from reenact.seams.http import errors
 from reenact.seams.lanes import Lane, backend, listening
 from reenact.seams.mcp import messages
 from reenact.seams.switchboard import answered, begin, telling
 from reenact.seams.turns import rejoin
+from reenact.seams.unfollowed import refuse
 
 
 @asynccontextmanager

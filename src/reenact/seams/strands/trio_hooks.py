@@ -16,13 +16,14 @@ from collections.abc import Callable
 from typing import Any
 
 from reenact.seams import lanes
-from reenact.seams.async_backends import cancels_by, refuse
+from reenact.seams.async_backends import cancels_by
 from reenact.seams.lanes import Cell
 from reenact.seams.patching import replace
 from reenact.seams.strands import trio_threads, trio_timers
 from reenact.seams.strands.identity import identity
 from reenact.seams.strands.loops import name_of
 from reenact.seams.strands.trio_runs import Run, entries, here
+from reenact.seams.unfollowed import refuse
 
 FOLLOWED = 1 << 40
 """Added to the identity of a followed task where trio keeps a serial number, so that the two are told apart."""

@@ -38,7 +38,7 @@ entries: dict[int, Run] = {}
 """The runs under way, by the identity of their entry queue, which other threads hold."""
 
 
-class Run(AsyncBackend):
+class Run(AsyncBackend[Gate]):
     """One ``trio.run`` while it is under way.
 
     Attributes:

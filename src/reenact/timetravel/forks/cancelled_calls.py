@@ -6,30 +6,73 @@ behind the cut. A write among them is in doubt, for it had been begun.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
+from reenact.errors import Divergence, Halt, ReplayError
 from reenact.facts.call import Call, Effect, Failure, Kind, Value
 from reenact.facts.connections import is_of_connection
 from reenact.facts.effects import Claim
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import replace
+from reenact.facts.run import Run
 from reenact.facts.serving import arrives
 from reenact.facts.values import encode
+from reenact.recording.recording_session import RecordingSession
+from reenact.seams.lanes import Lane
+from reenact.timetravel.forks.fork_gate import ForkGate
 from reenact.timetravel.forks.fork_requests import unwritable
 from reenact.timetravel.forks.handing import Handing
+from reenact.timetravel.forks.ledger import Standing
 from reenact.timetravel.forks.model_calls import is_model
-from reenact.timetravel.forks.plan import Settling, said_of
+from reenact.timetravel.forks.plan import Plan, Settling, said_of
 from reenact.timetravel.forks.refusals import given_up, unanswered
-
-if TYPE_CHECKING:
-    from reenact.timetravel.forks.fork_session import ForkSession
-    from reenact.timetravel.forks.taping import OwnCall, TapedCall
+from reenact.timetravel.forks.taping import OwnCall, TapedCall
 
 WHY: Final = "it was cancelled when it was recorded, and is not now"
 """Why such a call is made, in the report."""
 _TOLD: Final = "the live server must hear it too"
 """The same of a notification that was answered by nobody, of a session that has gone live."""
 _IN_DOUBT: Final = "it may have been made"
+
+
+class Reviving(Protocol):
+    """What is asked of the fork."""
+
+    revives: bool
+    run: Run
+    plan: Plan
+    child: RecordingSession
+
+    @property
+    def gate(self) -> ForkGate:
+        """Where they wait."""
+
+    def say(self, event: int, call: Call, how: str, why: str) -> None:
+        """Note how a call was answered."""
+
+    def makes(self, lane: Lane, call: Call, event: int, why: str) -> None:
+        """A call that had been answered by nobody is made."""
+
+    def standing(self, address: str) -> Standing | None:
+        """How a write stands in this lineage."""
+
+    def refusal(self, lane: Lane, call: Call, model: bool) -> str:
+        """Why a call without a recorded answer may not be made."""
+
+    def doubted(self, lane: Lane, call: Call, why: str, claim: Claim | None = None) -> Halt:
+        """The fork stops at a write that may have been made."""
+
+    def stopped(self, lane: Lane, call: Call, error: ReplayError, why: str) -> Halt:
+        """The fork stops at a call."""
+
+    def stops_waiting(self) -> None:
+        """It is about to stop where everything waits."""
+
+    def diverges(self, divergence: Divergence) -> None:
+        """The recording cannot answer any more."""
+
+    def next_command(self, event: int | None) -> str:
+        """What to type to see where it stopped."""
 
 
 class CancelledCalls:
@@ -39,7 +82,7 @@ class CancelledCalls:
         session: The fork.
     """
 
-    def __init__(self, session: ForkSession) -> None:
+    def __init__(self, session: Reviving) -> None:
         self._session = session
 
     def revive(self) -> bool:

@@ -336,6 +336,10 @@ class ForkSession(StoppingSession):
         like = found.answer or found.place or Event(self.run.id, 0, lane.path, 0, None, call)
         return replace(like, number=-2 - self._top, outcome=None, delivery=None, answer=None)
 
+    def can_begin(self, number: int, call: Call) -> None:
+        """What a call was to begin is answered from the recording, and can be begun later."""
+        self.resources.can_begin(number, call)
+
     def live_instead(self, taped: TapedCall) -> OwnCall | Handing:
         """A call that was to be answered from the recording goes on after all, under the number that it has."""
         lane, call, event = taped.lane, taped.asked, taped.event

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from reenact.errors import Halt
 from reenact.facts.call import Call, End, EndKind, Failure, Kind, Stream, Value, calls_a_tool
@@ -14,19 +14,48 @@ from reenact.facts.lazy_dataclass import maker
 from reenact.facts.order import Tag, event_tag
 from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrived, StreamEnded
 from reenact.recording.live_calls import LiveCall
-from reenact.replaying.frozen_calls import FrozenCall, Serving, Sudden
+from reenact.recording.recording_session import RecordingSession
+from reenact.replaying.frozen_calls import FrozenCall, Replayer, Serving, Sudden
 from reenact.seams.async_backends import cancelled
 from reenact.seams.lanes import Lane
 from reenact.seams.turns import NOW, rejoin_cancelled
 from reenact.seams.waits import RECALLED, never_tag
 from reenact.timetravel.forks.alarms import ended_by_alarm
+from reenact.timetravel.forks.fork_course import Course
 from reenact.timetravel.forks.fork_gate import ForkGate, own_tag
 from reenact.timetravel.forks.handing import Handing
 
-if TYPE_CHECKING:
-    from reenact.timetravel.forks.fork_session import ForkSession
-
 _settled, _head, _segment, _ended = maker(CallSettled), maker(HeadArrived), maker(SegmentArrived), maker(StreamEnded)
+
+
+class Fork(Replayer, Protocol):
+    """What the calls of a fork need of their session."""
+
+    answered: Callable[[int, int], object]
+    child: RecordingSession
+    course: Course
+
+    @property
+    def gate(self) -> ForkGate:
+        """Where turns are taken."""
+
+    def put(self, record: Record) -> None:
+        """Note something in the fork's own log."""
+
+    def holds(self, crossing: TapedCall) -> None:
+        """Something recorded is about to be handed over: raises where it is no answer any more."""
+
+    def answers_whole(self, crossing: TapedCall) -> None:
+        """A recorded answer is handed over."""
+
+    def can_begin(self, number: int, call: Call) -> None:
+        """What a call was to begin is answered from the recording, and can be begun later."""
+
+    def live_instead(self, taped: TapedCall) -> OwnCall | Handing:
+        """A call that was to be answered from the recording goes on live."""
+
+    def outgoing(self, call: Call, event: int, url: str, body: bytes) -> tuple[str, bytes]:
+        """Where a call that is performed goes, and what it says."""
 
 
 class TapedServing(Serving):
@@ -78,9 +107,7 @@ class TapedCall(FrozenCall):
 
     __slots__ = ("_tag", "asked", "goes_live", "headed", "scope", "taped")
 
-    def __init__(
-        self, session: ForkSession, lane: Lane, recorded: Event, asked: Call, event: int, scope: str = ""
-    ) -> None:
+    def __init__(self, session: Fork, lane: Lane, recorded: Event, asked: Call, event: int, scope: str = "") -> None:
         super().__init__(session, lane, recorded)
         self.event = event
         self.taped = session
@@ -97,7 +124,7 @@ class TapedCall(FrozenCall):
 
     def can_begin(self) -> None:
         """What it was to begin can be begun later."""
-        self.taped.resources.can_begin(self.event, self.asked)
+        self.taped.can_begin(self.event, self.asked)
 
     @property
     def came(self) -> tuple[int | None, int]:
@@ -272,7 +299,7 @@ class OwnCall(LiveCall):
 
     def __init__(
         self,
-        session: ForkSession,
+        session: Fork,
         lane: Lane,
         call: Call,
         event: int,

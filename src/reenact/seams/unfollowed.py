@@ -1,0 +1,24 @@
+"""What another library does and no seam follows: a recording goes on without it, and a replay refuses."""
+
+from __future__ import annotations
+
+from reenact.errors import UnreplayableRun
+from reenact.seams.lanes import Lane
+
+
+def refuse(lane: Lane | None, what: str, cause: str) -> None:
+    """Say that something of another library is not followed, if somebody would have listened to it.
+
+    Args:
+        lane: The lane that comes upon it.
+        what: What is not recorded, in words.
+        cause: Why not.
+
+    Raises:
+        UnreplayableRun: In a replay.
+    """
+    if lane is None or lane.below:
+        return
+    refusal = UnreplayableRun(what, cause=cause, next_command="reenact show @", missing="trio")
+    if lane.session.fault(refusal):
+        raise refusal
