@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from reenact import open_store
+from reenact.recording.revision import REVISION
 
-from .project import Project
+from .project import Kept
 
 AGENT = """
 import os, sys, time
@@ -52,13 +53,17 @@ CASES = {"within": 5, "between": 4}
 """How many events each of the runs has: the last of the first is the call that it was ended in."""
 
 
-class Cut(Project):
+class Cut(Kept):
     """A project with a run that was ended in a call of a model, and one that was ended between two calls."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.write(AGENT)
-        self.runs = {case: self._ended_in(case, events) for case, events in CASES.items()}
+        (folder / ".gitignore").write_text(".reenact\nhome\nwithin\nbetween\n", encoding="utf-8")
+        self.git("init", "-q")
+        self.git("add", "-A")
+        self.git("commit", "-qm", "the agent")
+        self.cases = {case: self._ended_in(case, events) for case, events in CASES.items()}
 
     def _ended_in(self, case: str, events: int) -> str:
         """Record one and end it where it hangs; gives its id."""
@@ -69,10 +74,10 @@ class Cut(Project):
         assert f"interrupted at {events - 1}" in said, said
         return str(json.loads(self.run("ls", "--json", "-n", "1").stdout)["run"])
 
-    def keep(self, case: str, *options: str, name: str = "", status: int = 0) -> str:
+    def add_case(self, case: str, *options: str, name: str = "", status: int = 0) -> str:
         """``golden add``; gives what it says."""
         return self.run(
-            "golden", "add", self.runs[case], "--as", name or case, "--force", *options, status=status
+            "golden", "add", self.cases[case], "--as", name or case, "--force", *options, status=status
         ).stderr
 
 
@@ -89,7 +94,7 @@ def _as_it_was(cut: Cut) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_it_had_done_by_then_is_judged(cut: Cut, case: str) -> None:
-    told = cut.keep(case, "--expect", "calls(search) <= 1", "--holds", "calls(think) >= 1")
+    told = cut.add_case(case, "--expect", "calls(search) <= 1", "--holds", "calls(think) >= 1")
     assert "fails on today's code, as it should until you fix it: calls(search) = 2, expected <= 1" in told
     assert f"({CASES[case]} calls replayed, to where the recorded run was cut off)" in told
     assert "not proven" not in told and "(event 4)" not in told, "the call that was cut off has no answer to name"
@@ -101,15 +106,21 @@ def test_what_it_had_done_by_then_is_judged(cut: Cut, case: str) -> None:
 
 
 def test_what_holds_up_to_there_passes_and_says_how_far(cut: Cut) -> None:
-    assert "passes on today's code: 5 calls replayed, to where the recorded run was cut off" in cut.keep(
+    assert "passes on today's code: 5 calls replayed, to where the recorded run was cut off" in cut.add_case(
         "within", "--holds", "calls(search) <= 2"
     )
     assert "to where the recorded run was cut off" in cut.run("golden", "run", "within").stdout
     assert cut.run("golden", "drift", "within").stdout.startswith("fresh")
 
 
+def test_it_is_proven_on_the_commit_that_was_noted_while_it_ran(cut: Cut) -> None:
+    cut.write(AGENT + "print('mended')\n")
+    told = cut.add_case("between", "--expect", "calls(search) <= 1")
+    assert f"proven on the recorded code, {cut.git('rev-parse', 'HEAD')[:12]}: it fails there, as it must" in told, told
+
+
 def test_its_end_is_what_models_are_asked_for(cut: Cut) -> None:
-    cut.keep("within", "--expect", "status == 'ok'", "--expect", "answer == 'done'")
+    cut.add_case("within", "--expect", "status == 'ok'", "--expect", "answer == 'done'")
     found = cut.outcome("within", status=1)
     assert found["judged"][0]["seen"] == "status = 'interrupted', expected == 'ok'"
     assert "next: reenact golden run within --mode missing" in found["message"]
@@ -121,19 +132,21 @@ def test_its_end_is_what_models_are_asked_for(cut: Cut) -> None:
 
 
 def test_without_expectations_it_is_refused_by_what_would_help(cut: Cut) -> None:
-    told = cut.keep("within", name="same", status=3)
+    told = cut.add_case("within", name="same", status=3)
     assert "its process was ended from outside: it has no end to come to" in told
-    assert f"next: reenact golden add {cut.runs['within'][-8:]} --as same --expect EXPR" in told
+    assert f"next: reenact golden add {cut.cases['within'][-8:]} --as same --expect EXPR" in told
     assert not (cut.folder / "tests" / "goldens" / "same.reenact").exists()
 
 
 def _events(folder: Path) -> int:
-    """How many events of the newest run are in the store."""
+    """How many events of the newest run are in the store, once its commit is."""
     if not (folder / ".reenact").exists():
         return 0
     with open_store(str(folder / ".reenact")) as store:
         newest = next(iter(store.runs()), None)
-        return sum(1 for _ in store.events(newest)) if newest is not None else 0
+        if newest is None or REVISION not in store.open(newest).notes(None):
+            return 0
+        return sum(1 for _ in store.events(newest))
 
 
 def _until(holds: Callable[[], bool]) -> None:

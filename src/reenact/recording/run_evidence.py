@@ -45,22 +45,22 @@ class Evidence:
         self._early = False
         self._late = False
         self._digest = ""
+        self._told: dict[str, Json] = {}
 
     def idle(self) -> list[Record]:
-        """What may be had while the run goes on; once. 2 ms in the first run of a process, 20 µs later."""
+        """What may be had while the run goes on, and is all there is of one that is killed; once. 2 ms in the first run
+        of a process, 20 µs later."""
         if self._early:
             return []
         self._early = True
-        return list(self._process(full=False))
+        return [*self._revision(), *self._process(full=False)]
 
     def last(self, status: Status) -> list[Record]:
         """What is only known at the end; once. A few milliseconds in the first run of a process."""
         if self._late:
             return []
         self._late = self._early = True
-        revision = self._revision()
-        records: list[Record] = [Noted(None, REVISION, revision)] if revision else []
-        return [*records, *self._process(full=status is not Status.OK)]
+        return [*self._revision(), *self._process(full=status is not Status.OK)]
 
     def _process(self, *, full: bool) -> Iterator[Record]:
         installed = _installed()
@@ -96,7 +96,14 @@ class Evidence:
         named = (os.path.join(entry.cwd, word) for word in sys.orig_argv[1:] if word.endswith((".py", ".pyw")))
         return next((path for path in named if os.path.isfile(path)), "")
 
-    def _revision(self) -> dict[str, Json]:
+    def _revision(self) -> Iterator[Record]:
+        """The revision, unless that was told before: git may not have answered by then."""
+        found = self._read_revision()
+        if found != self._told:
+            self._told = found
+            yield Noted(None, REVISION, found)
+
+    def _read_revision(self) -> dict[str, Json]:
         if self._place:
             try:
                 with open(os.path.join(self._place, ANSWERED), encoding="utf-8") as file:
