@@ -87,6 +87,9 @@ def test_what_is_missing_is_recorded_once_and_kept_beside_the_incident(incident:
         found = incident.outcome("refunds")
         assert (found["status"], found["used"]) == ("passed", {"overlay": 1})
         assert incident.asked() == (models + 1, searches)
+        assert incident.run("golden", "drift", "refunds").stdout.startswith("fresh    refunds")
+        incident.write(incident.folder.joinpath("agent.py").read_text().replace('["search"])', '["search"].upper())'))
+        assert incident.run("golden", "drift", "refunds", status=3).stdout.startswith("stale    refunds  search at ")
         with zipfile.ZipFile(path) as bundle:
             golden = json.loads(bundle.read("golden.json"))
         assert [each["what"] for each in golden["history"]] == ["added", "recorded"]
@@ -127,10 +130,9 @@ def test_where_no_model_is_asked_the_next_command_scripts_the_answer(incident: P
     try:
         (told,) = incident.run("golden", "drift", "refunds", "--json", status=3).stdout.splitlines()
         words = shlex.split(json.loads(told)["next"])
-        assert words[-2:] == ["--answer", "search=@answer.json"], words
+        assert words[-2:] == ["--answer", "search=JSON"], words
         assert incident.outcome("refunds", status=3)["message"].endswith(f"next: {typed(words)}")
-        (incident.folder / "answer.json").write_text('{"docs": [], "count": 0}')
-        incident.run(*words[1:])
+        incident.run(*words[1:-1], 'search={"docs": [], "count": 0}')
         assert incident.outcome("refunds", status=1)["used"] == {"scripted": 5}
         with zipfile.ZipFile(path) as bundle:
             golden = json.loads(bundle.read("golden.json"))

@@ -39,10 +39,10 @@ class Drift:
     Attributes:
         name: The golden's.
         file: Its bundle, relative to the project.
-        standing: ``fresh`` (it passes, and asks what it asked); ``unfixed`` (it asks what it asked, and still fails as
-            the incident did); ``drifted`` (it asks something else, or is not the same any more); ``failed`` (an
-            expectation does not hold); ``stale`` (a call has no recorded answer); ``broken`` (it cannot be read);
-            ``refused`` (contact with the world).
+        standing: ``fresh`` (it passes, and asks what it asked, or was recorded later); ``unfixed`` (it asks what it
+            asked, and still fails as the incident did); ``drifted`` (it asks something else, or is not the same any
+            more); ``failed`` (an expectation does not hold); ``stale`` (a call has no recorded answer); ``broken`` (it
+            cannot be read); ``refused`` (contact with the world).
         why: What is asked otherwise, by category.
         since: What it runs on now, and did not then: code, packages, Python. It explains, and is no drift by itself.
         call: The call that has no recorded answer, with its place in the code; empty where there is none.
@@ -133,6 +133,13 @@ def _drift(stack: ExitStack, golden_dir: GoldenDir, name: str, opened: OpenGolde
     there = opened.store.open(ran.run)
     then, now = scene_of(opened.store, there.run), scene_of(ran.today.run.home, ran.today.run)
     why, call = _why(golden_dir, ran, there, (then, now))
+    for each in reversed(opened.overlays if why and not call else ()):  # what was recorded later is the golden's too
+        beside = opened.store.open(opened.store.run(each))
+        scene = scene_of(opened.store, beside.run)
+        causes, _ = _why(golden_dir, ran, beside, (scene, now))
+        if not causes:
+            there, then, why = beside, scene, causes
+            break
     standing = _standing(outcome.status)
     if (why and standing == "fresh") or (same is not None and standing == "failed"):
         standing = "drifted"
