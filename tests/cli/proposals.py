@@ -31,6 +31,7 @@ _BEGINNINGS = {
     "self.remedy(url)": f"export MODEL_BASE_URL={STAND_IN}",
     "recording_command(entry.argv)": f"reenact record -- python {STAND_IN}",
     "recording_command(run.entry.argv)": f"reenact record -- python {STAND_IN}",
+    "forking(run, added.writes)": f"reenact fork {STAND_IN}:0 --live reads",
     "_replaying(golden, opened)": f"reenact replay {STAND_IN} --cmd {STAND_IN}",
     "again": f"reenact golden add {STAND_IN} --as {STAND_IN} --expect {STAND_IN}",
 }

@@ -105,7 +105,6 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     folder = tmp_path_factory.mktemp("a desk") / "my agent"
     folder.mkdir()
     (folder / "agent.py").write_text(AGENT)
-    (folder / "answer.json").write_text("3")
     (folder / "question.txt").write_text("where is it?")
     with ProviderProcess() as provider:
         environment = {
@@ -138,7 +137,7 @@ RULES = (
     (r"--mark x", "--mark 'v2 deployed'"),
     (r"--tag x", "--tag owner=ann"),
     (r"--accept x=REASON", "--accept 0=because"),
-    (r"--answer x=@answer", "--answer look#1=@answer"),
+    (r"--answer x=JSON", "--answer look#1=null"),
     (r"golden run x", "golden run kept"),
     (
         r"golden add (x|@failed) --as \w+ (--expect|x) (\"status == 'ok'\"|\w+)",

@@ -140,12 +140,13 @@ def test_a_tools_call_that_is_not_recorded_is_answered_by_a_person(paid: Paid) -
     paid.on(LESS)
     said = paid.keep("less", *EXPECT).stderr
     assert "it is stale now: tool pay" in said or "it is stale now: pay" in said, said
-    assert next_of(said).endswith("--answer pay=@answer.json")
+    assert next_of(said).endswith(":0 --live reads --allow-write pay"), "what can be typed as it stands"
+    written = said.partition("write the answer of pay yourself:\n")[2].splitlines()[0].strip()
+    assert written.endswith("--answer pay=JSON")
     told = paid.outcome("less", status=3)["message"]
     shown = shlex.split(told.partition("`")[2].partition("`")[0])
     assert json.loads(paid.run(*shown[1:]).stdout) == {"paid": 40}, "what an answer looks like"
-    (paid.folder / "answer.json").write_text(json.dumps({"paid": 20}), encoding="utf-8")
-    said = paid.type(next_of(said))
+    said = paid.type(written.replace("=JSON", "='{\"paid\": 20}'"))
     assert "proven on the recorded code" in said, said
     for _ in range(2):
         assert "golden add" not in next_of(said), "that was answered"
@@ -165,10 +166,8 @@ def test_a_fork_that_may_call_the_tool_gives_its_answers_and_stays_with_the_gold
     paid.on(LESS.replace("// 2", "// 4"))
     told = paid.outcome("allowed", status=3)["message"]
     again = next_of(told)
-    assert f"--fixed {fixed}" in again and again.endswith("--answer pay=@answer.json"), told
-    (paid.folder / "answer.json").write_text(json.dumps({"paid": 10}), encoding="utf-8")
-    assert "proven on the recorded code" in paid.type(again)
-    (paid.folder / "answer.json").unlink()
+    assert f"--fixed {fixed}" in again and again.endswith("--answer pay=JSON"), told
+    assert "proven on the recorded code" in paid.type(again.replace("=JSON", "='{\"paid\": 10}'"))
 
 
 @pytest.mark.timeout(300)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
 from reenact.errors import StoreError, UnreplayableRun, UsageError
+from reenact.facts.call import Effect, calls_a_tool
 from reenact.facts.expressions import Expression
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
@@ -23,6 +24,7 @@ from reenact.testing.expectations.judging import alike, names_in
 from reenact.testing.expectations.naming import Unnamed, unnamed
 from reenact.testing.expectations.printing import beside
 from reenact.testing.expectations.strength import strength
+from reenact.testing.goldens.files import drafts_of
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_writer import stamp, with_golden
@@ -54,6 +56,8 @@ class Added:
         code: The recorded code that it was re-enacted on, in words; empty where that is today's, or is not at hand.
         unnamed: The answers that it serves and that none of its expectations names; none where it must stay the same.
         unknown: That names in its expectations are those of no call; empty where each is one.
+        writes: Tools that a fork of today's code may have to call, for the run called them or the golden is stale at
+            them, and that may change the world.
         forked: That its run is a fork, of which run; empty for one that was recorded.
         printed: That what is expected of the answer is not about what the run printed; empty where it is.
     """
@@ -69,6 +73,7 @@ class Added:
     printed: str = ""
     unknown: str = ""
     forked: str = ""
+    writes: tuple[str, ...] = ()
 
 
 def add_golden(
@@ -116,18 +121,14 @@ def add_golden(
     expressions = _require_strength(store, run, fixed, golden, court)
     unknown = _require_names(store, run, fixed, expressions)
     golden = golden.noted(Change(stamp(CLOCK), "added", reason=golden.about))
-    path.parent.mkdir(parents=True, exist_ok=True)
     draft = f"{golden.name}.draft-{tail(run.id)}"
-    drawn = golden_dir.path(draft)
-    try:
-        runs = [("recorded", run)] + ([("fixed", fixed)] if fixed is not None else [])
+    runs = [("recorded", run)] + ([("fixed", fixed)] if fixed is not None else [])
+    with _drawn(golden_dir.path(draft), path) as drawn:
         packed = pack(store, runs, drawn, golden.to_json())
         proof = prove(golden_dir, draft, golden, court, say)
         opinions = court.asked()
         with_golden(drawn, proof.golden, opinions=opinions)
         drawn.replace(path)
-    finally:
-        drawn.unlink(missing_ok=True)
     _keep_runs(store, runs, golden.name)
     size = path.stat().st_size
     now = replace(proof.now, name=golden.name, file=golden_dir.shown(path))
@@ -138,8 +139,31 @@ def add_golden(
         forked = f"run {tail(run.id)} is a fork of {tail(run.parent)}, with what was changed in it"
     return Added(
         path, proof.golden, replace(packed, path=path), now, size, len(opinions), proof.code, left, apart, unknown,
-        forked,
+        forked, _writes(store, run, now),
     )  # fmt: skip
+
+
+def _writes(store: Store, run: Run, now: Outcome) -> tuple[str, ...]:
+    """What may change the world, and is called by code that goes on otherwise: the run's own tools, and what is new."""
+    calls = (event.call for event in store.open(run).events())
+    made = [call.name for call in calls if calls_a_tool(call) and call.effect is Effect.WRITE]
+    return tuple(dict.fromkeys([*made, *[now.stale_at] * now.stale_writes]))
+
+
+@contextmanager
+def _drawn(draft: Path, path: Path) -> Iterator[Path]:
+    """A place for the draft of a golden. Nothing is left of one that comes to nothing, or came to nothing before."""
+    made = [each for each in draft.parents if not each.exists()]
+    draft.parent.mkdir(parents=True, exist_ok=True)
+    for left in drafts_of(path):
+        left.unlink(missing_ok=True)
+    try:
+        yield draft
+    finally:
+        draft.unlink(missing_ok=True)
+        for folder in made:
+            with suppress(OSError):  # the golden lies in it
+                folder.rmdir()
 
 
 def _keep_runs(store: Store, runs: Sequence[tuple[str, Run]], name: str) -> None:

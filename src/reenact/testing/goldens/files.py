@@ -19,6 +19,20 @@ def is_golden(file: str) -> bool:
     return file.endswith(SUFFIX) and not file.startswith(".") and _DRAFT.search(file) is None
 
 
+def name_of(path: Path) -> str:
+    """What a file is called as a golden, which another file may be a copy of; empty for a draft, and for one that lies
+    in no folder of goldens."""
+    _, folder, below = str(path.absolute()).rpartition(os.path.join(os.sep, FOLDER, ""))
+    return below.removesuffix(SUFFIX).replace(os.sep, "/") if folder and is_golden(path.name) else ""
+
+
+def drafts_of(path: Path) -> list[Path]:
+    """The drafts of a golden that killed processes have left beside it."""
+    stem = path.name.removesuffix(SUFFIX)
+    found = path.parent.iterdir() if path.parent.is_dir() else ()
+    return [each for each in found if _DRAFT.sub("", each.name) == stem and each.name != path.name]
+
+
 def names_in(folder: Path) -> list[str]:
     """Names of all in a folder, in order. One walk through it: no file is opened."""
     found = []

@@ -61,8 +61,8 @@ class GoldenSession(ForkSession):
     Attributes:
         used: How many calls were answered from where: ``overlay``, ``scripted``, ``live``.
         stale_at: Name of the call that nobody has an answer for; empty while there is none.
-        stale_call: That call as data, without credentials: ``kind``, ``name``, ``source``, ``head``, ``body`` (base64),
-            and ``place``, the number of the recorded event in whose place it stands.
+        stale_call: That call as data, without credentials: ``kind``, ``name``, ``effect``, ``source``, ``head``,
+            ``body`` (base64), and ``place``, the number of the recorded event in whose place it stands.
         cut: That the agent has come to the place where its recording was cut off, in words; empty while it has not.
     """
 
@@ -167,6 +167,7 @@ class GoldenSession(ForkSession):
         self.stale_call = {
             "kind": call.kind.value,
             "name": call.name,
+            "effect": call.effect.value,
             "source": call.source or "",
             "head": dict(cleaned.head),
             "body": b64encode(cleaned.body).decode(),
@@ -188,7 +189,8 @@ class GoldenSession(ForkSession):
     def _leads_on(self, call: Call, found: Found) -> tuple[str, str]:
         """Why the answer that a call lacks is not simply recorded, empty where it is; and the command that helps."""
         if is_model(call) and call.effect is not Effect.WRITE:
-            return "", f"reenact golden run {self._named.name} --mode missing"
+            next_command = f"reenact golden run {self._named.name} --mode missing"
+            return "", next_command
         kept = (
             "what may change the world is not made again, unless by a fork with --allow-write, which can be its --fixed"
             if call.effect is Effect.WRITE
@@ -198,7 +200,8 @@ class GoldenSession(ForkSession):
         if place is not None and not place.is_open and "--fixed" not in again:  # the golden's own run answers
             shown = f"reenact cat @golden/{self._named.name}:{place.number}"
             kept += f"; `{shown}` prints an answer of the form that yours needs"
-        return f", and {kept}", f"{again} --answer {shlex.quote(call.name)}=@answer.json"
+        next_command = f"{again} --answer {shlex.quote(call.name)}=JSON"
+        return f", and {kept}", next_command
 
 
 def boundaries(session: GoldenSession) -> int:

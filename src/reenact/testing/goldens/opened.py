@@ -7,11 +7,12 @@ from pathlib import Path
 
 from reenact.errors import StoreError, UsageError
 from reenact.facts.ids import tail
-from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
 from reenact.seams.setting import folder_now
 from reenact.store.bundles import BundleStore, bundle_store
 from reenact.testing.expectations.expectation import Expectation
+from reenact.testing.goldens.files import name_of
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.judges import Asks, GoldenCourt
 
@@ -98,4 +99,5 @@ def open_golden(path: Path) -> OpenGolden:
             next_command=f"reenact golden add {path} --as NAME --expect EXPR",
         )
     golden = Golden.from_json(data)
+    golden = replace(golden, name=name_of(path) or golden.name)
     return OpenGolden(path, golden, store, tuple(Expectation.from_json(each) for each in golden.judged_by))

@@ -53,7 +53,7 @@ class Outcome:
         differences: What differs from a run that must be the same, a text each.
         enforcement: What kept it from the world.
         duration_us: How long it took.
-        stale_at: The call that has no recorded answer.
+        stale_at: The call that has no recorded answer; ``stale_writes``: whether it may change the world.
         answers: How each call was answered, and why.
         recorded: Id of the run that it keeps.
         samples: How often it has passed, and how often it was run, where it was run more than once.
@@ -73,6 +73,7 @@ class Outcome:
     enforcement: tuple[str, ...] = ()
     duration_us: int = 0
     stale_at: str = ""
+    stale_writes: bool = False
     answers: tuple[Mapping[str, Json], ...] = ()
     recorded: str = ""
     samples: tuple[int, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from reenact.errors import UnreplayableRun, UsageError
@@ -29,11 +29,11 @@ def adding(golden: Golden, run: str, *options: str) -> str:
     return typed([*words, *options])
 
 
-def forking(run: str, now: Outcome) -> str:
+def forking(run: str, writes: Iterable[str]) -> str:
     """The command that lets today's code run on where the recording has no answer: what reads goes live, a model is
     asked, and a write is made in the world, if a person allows it by this. What has an answer is not asked again."""
-    writes = ["--allow-write", now.stale_at] if "--answer" in now.next_command else []
-    return typed(["reenact", "fork", f"{run}:0", "--live", "reads", *writes])
+    allowed = [word for name in writes for word in ("--allow-write", name)]
+    return typed(["reenact", "fork", f"{run}:0", "--live", "reads", *allowed])
 
 
 def no_test(golden: Golden, opened: OpenGolden) -> UsageError:
@@ -73,10 +73,14 @@ def not_held(golden: Golden, run: Run, lost: Sequence[Judged]) -> UsageError:
 def not_re_enacted(golden: Golden, run: Run, now: Outcome) -> UnreplayableRun:
     """A golden that no code re-enacts has been tried by nothing."""
     told = now.message.replace(f"@golden/{golden.name} ", f"{tail(run.id)} ")  # there is no such golden yet
+    cause, again = "the code, or what it asks, has changed since the run was recorded", f"reenact replay {tail(run.id)}"
+    if now.status == "stale" and not now.stale_at:  # no call lacks an answer: an answer cannot be given again
+        given = [line.removeprefix(_ADVICE[0]) for line in told.splitlines() if line.startswith(_ADVICE[0])]
+        cause, again = given[-1] if given else "the run lacks what a replay needs", f"reenact kit {tail(run.id)}"
     return UnreplayableRun(
         f"golden {golden.name} is not added: today's code does not re-enact the incident\n{_without_advice(told)}",
-        cause="the code, or what it asks, has changed since the run was recorded, or the run lacks something",
-        next_command=f"reenact replay {tail(run.id)}",
+        cause=cause,
+        next_command=again,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import ReenactError, StoreError, UnreplayableRun
+from reenact.facts.call import Effect
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.run import Run
 from reenact.facts.typed import typed
@@ -324,6 +325,7 @@ def outcome_of(
         used=told.used,
         enforcement=told.enforcement,
         stale_at=told.stale_at,
+        stale_writes=told.stale_call.get("effect") == Effect.WRITE.value,
         answers=told.report.answers,
         cut=bool(told.cut),
         recorded=opened.recorded.id,

@@ -214,11 +214,22 @@ def _tell(shell: Shell, golden_dir: GoldenDir, added: Added, test: str | None) -
     if now.status in ("passed", "failed"):
         shell.next(f"reenact golden run {shlex.quote(added.golden.name)}")
         return
-    run = tail(added.packed.runs[0])
-    shell.talk("reenact: or let a fork of today's code record its answers, and give it to the golden:")
-    shell.talk(f"  {forking(run, now)}")
-    shell.talk(f"  {adding(added.golden, run, '--force', '--fixed', '@')}")
-    shell.next(now.next_command or f"reenact golden run {shlex.quote(added.golden.name)}")
+    _tell_ways(shell, added)
+
+
+def _tell_ways(shell: Shell, added: Added) -> None:
+    """How a golden that is stale gets what it lacks. Next is what needs nothing but to be typed."""
+    run, now = tail(added.packed.runs[0]), added.now
+    written = "--answer" in now.next_command
+    if written:
+        shell.talk(f"reenact: write the answer of {safe(now.stale_at)} yourself:\n  {now.next_command}")
+    calls = f" ({', '.join(map(safe, added.writes))} may be called)" if added.writes else ""
+    shell.talk(f"reenact: or let a fork of today's code record its answers{calls}, and give it to the golden:")
+    shell.talk(f"  {forking(run, added.writes)}\n  {adding(added.golden, run, '--force', '--fixed', '@')}")
+    if written:
+        shell.next(forking(run, added.writes))
+    else:
+        shell.next(now.next_command or f"reenact golden run {shlex.quote(added.golden.name)}")
 
 
 def _tell_proof(shell: Shell, added: Added) -> None:

@@ -6,17 +6,21 @@ from collections.abc import Iterator
 
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.history import Change
-from reenact.timetravel.preview import safe
+from reenact.timetravel.preview import brief, safe
 
 _SHORT = 12
+_WIDTH = 100
 
 
 def history_lines(golden: Golden) -> Iterator[str]:
-    """A line for each entry, oldest first, then those that were accepted and wait for the others."""
+    """A line for each entry, oldest first, then those that were accepted and wait for the others, and the answers that
+    a person has written."""
     for change in golden.history:
         yield _line(change, change.what)
     for change in golden.pending:
         yield _line(change, f"{change.what}, the review goes on")
+    for each in golden.answers:
+        yield f"scripted  {safe(each.call)} = {brief(each.value, _WIDTH)}"
 
 
 def _line(change: Change, what: str) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-
 import click
 
 from reenact.errors import ReenactError
 from reenact.facts.ids import tail
 from reenact.facts.marks import SHORT
+from reenact.facts.typed import typed
 from reenact.interfaces.cli.goldens.history import history_lines
 from reenact.interfaces.cli.shell import Command, current
 from reenact.testing.goldens.golden_dir import open_golden_dir
@@ -47,7 +46,7 @@ def command(ctx: click.Context, names: tuple[str, ...], history: bool) -> None:
         shell.talk("reenact: there are no goldens yet")
         shell.next("reenact golden add @failed --as NAME --expect EXPR")
     else:
-        shell.next(f"reenact golden run {shlex.quote(found[0])}")
+        shell.next(typed(["reenact", "golden", "run", *names]))
 
 
 def _line(opened: OpenGolden) -> str:
