@@ -167,6 +167,25 @@ def test_no_module_defines_its_classes_by_dataclasses() -> None:
     assert found == []
 
 
+def test_no_module_compiles_an_expression_when_it_is_loaded() -> None:
+    found = []
+    for path in MODULES:
+        if path.name not in ("errors.py", "lazy_regex.py"):
+            lines = [
+                node.lineno for node in called_at_import_time(tree_of(path)) if ast.unparse(node.func) == "re.compile"
+            ]
+            found += [f"{name_of(path)}:{line} take reenact.facts.lazy_regex" for line in lines]
+    assert found == []
+
+
+def called_at_import_time(tree: ast.AST) -> Iterator[ast.Call]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Call):
+            yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from called_at_import_time(node)
+
+
 def at_import_time(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
     """Imports that run when the module is loaded: not those in functions, nor those for type checkers."""
     for node in ast.iter_child_nodes(tree):

@@ -6,10 +6,10 @@ runs. Nothing here is asked of anybody; names that hold credentials are not in t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_regex import lazy_regex
 
 CONVENTIONS: Mapping[str, tuple[str, ...]] = {
     "commit": (
@@ -37,7 +37,7 @@ VARIABLES = frozenset(name for names in CONVENTIONS.values() for name in names) 
 """Every variable that is asked."""
 
 _LONGEST = 256
-_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
+_TRACEPARENT = lazy_regex(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
 _OF_RESOURCES = {"service.version": "version", "service.name": "service", "cloud.region": "region"}
 
 

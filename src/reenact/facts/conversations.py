@@ -8,13 +8,13 @@ not compared, and a text that holds JSON is compared as data.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 from reenact.facts.call import Json
 from reenact.facts.late import late
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.reading import Reading
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ else:  # it knows every shape of a credential
     normalise = late("reenact.facts.spotting", "normalise")
 
 _ROLES: Final[Mapping[str, str]] = {"developer": "system", "human": "user", "ai": "assistant", "model": "assistant"}
-_DATE: Final = re.compile(r"[-@:](?:\d{4}-\d\d-\d\d|\d{8}|\d{3,4})\Z")
+_DATE: Final = lazy_regex(r"[-@:](?:\d{4}-\d\d-\d\d|\d{8}|\d{3,4})\Z")
 
 
 def lines_of(reading: Reading) -> list[list[Json]]:

@@ -14,6 +14,8 @@ from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
 
+from reenact.facts.lazy_regex import lazy_regex
+
 RULES = ("credential-names/3", "credential-shapes/4", "credential-views/2")
 """The rule sets of the gate, by name and version."""
 
@@ -40,7 +42,7 @@ class Sort(StrEnum):
 
 
 MARK = b"~rx"
-STANDIN = re.compile(rb"~rx([a-z])([a-z2-7]*)0*~")
+STANDIN = lazy_regex(rb"~rx([a-z])([a-z2-7]*)0*~")
 """A stand-in, or the constant of its class (a stand-in without digest)."""
 SHORTEST = 16
 """Fewest bytes in which a stand-in with a digest fits."""
@@ -81,7 +83,7 @@ def stand_in(sort: str, original: bytes, secret: bytes, *, fit: bool = True) -> 
     return MARK + sort.encode() + shown + b"0" * (size - _FRAME - len(shown)) + b"~"
 
 
-_FRAGMENT = re.compile(rb"~(?:r(?:x(?:[a-z][a-z2-7]*0*~?)?)?)?")
+_FRAGMENT = lazy_regex(rb"~(?:r(?:x(?:[a-z][a-z2-7]*0*~?)?)?)?")
 
 
 def is_stand_in(value: bytes) -> bool:
@@ -89,7 +91,7 @@ def is_stand_in(value: bytes) -> bool:
     return _FRAGMENT.fullmatch(value) is not None or not value.strip(b"~")
 
 
-_STRONG = re.compile(
+_STRONG = lazy_regex(
     r"(?:api|secret|private|access|account|shared|signing|encryption|master|subscription|auth|service|functions)keys?$"
     r"|pass(?:word|wd|phrase|wort)s?$|^devicecode$|(?:^|db|pg|user|mysql|postgres)pwd$"
     r"|(?:client|app|api|oauth|webhook|shared|jwt|session|consumer|user|token|signing)secrets?$|^secrets?$"
@@ -100,12 +102,12 @@ _STRONG = re.compile(
     r"|auth|login|rabbitmq|amqp|es|elastic|sa|app|service|require)?pass$|^mnemonic$|clientkeydata$|seedphrase$|recoverycodes?$"
     r"|authorization$|^authheader$|^setcookie$|^(?:aws)?credentials?$|^pgpass$"
 )
-_FRIENDS = re.compile(
+_FRIENDS = lazy_regex(
     r"tokens$|(?:max|min|next|prev|previous|page|continuation|sync|cancel|cancellation|start|end|bos|eos|pad|unk|stop"
     r"|resume|change|placeholder|prompt|completion|special|mask|cursor|budget|skip|delta|client_request|clientrequest"
     r"|idempotency|per|each|by|first|last)token$"
 )
-_WEAK = re.compile(
+_WEAK = lazy_regex(
     r"token$|^jwt$|^cookies?$|^auth$|secret$|^(?:j|php|asp)?sess(?:ion)?(?:id|key)$|^sid$|^otp$|^signedurl$"
     r"|(?:app|application|consumer|project|server|admin|write|ingest|license|webhook|hmac|deploy|bot)keys?$"
 )
@@ -163,7 +165,7 @@ def protected(name: str) -> bool:
     return name.lower().translate(_FOLD) in PROTECTED
 
 
-_ENVIRONMENT = re.compile(
+_ENVIRONMENT = lazy_regex(
     r"(?:^|_)(?:KEY|KEYS|TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|PASSPHRASE|PWD|CREDENTIALS?|APIKEY|AUTH|DSN|COOKIE"
     r"|CONNECTION_STRING|PAT|PGPASS)(?:_\d+)?$|(?:API|ACCESS|SECRET|PRIVATE)_?KEY|PASSWORD|(?:AUTH|ACCESS|API)_?TOKEN"
 )
@@ -176,8 +178,8 @@ def named_in_environment(name: str) -> bool:
     return upper not in _NOT_ENVIRONMENT and (_ENVIRONMENT.search(upper) is not None or named(name) == 2)
 
 
-_RANDOM = re.compile(rb"[\w.\-+/=~%:]{16,}")
-_TRIVIAL = re.compile(
+_RANDOM = lazy_regex(rb"[\w.\-+/=~%:]{16,}")
+_TRIVIAL = lazy_regex(
     rb"(?i)|string|str|null|none|true|false|text|password|secret|token|optional|required|bytes|bearer|undefined|object"
     rb"|\*+|x{3,}|\[[\w .:-]*\]|<[\w .:-]*>|\$?\{{1,2}[\w .:-]*\}{1,2}|\$[A-Z_][A-Z0-9_]*|redacted"
     rb"|[\w-]{0,8}(?:\.{3}|\*{3,}|\xe2\x80\xa6|(?:\xe2\x80\xa2){2,})\w{0,6}|your[-_ ][\w -]*|change-?me|n/?a|yes|no"
@@ -212,8 +214,8 @@ def trivial(value: bytes) -> bool:
 
 
 _AROUND = 64
-_CODED_BEFORE = re.compile(rb"[A-Za-z0-9+/_-]*+\Z")
-_CODED_BEHIND = re.compile(rb"[A-Za-z0-9+/_-]*+")
+_CODED_BEFORE = lazy_regex(rb"[A-Za-z0-9+/_-]*+\Z")
+_CODED_BEHIND = lazy_regex(rb"[A-Za-z0-9+/_-]*+")
 _SMALL, _LARGE = string.ascii_lowercase.encode(), string.ascii_uppercase.encode()
 """Two fifths of base64 are of either sort; of words joined by dashes and slashes hardly any are of both."""
 

@@ -6,12 +6,12 @@ together stand in the same place of their events: under the same names, in objec
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from reenact.facts.credentials import protected
+from reenact.facts.lazy_regex import lazy_regex
 
-_TOKEN = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"|[{}\[\],]|(?<=:)\s{0,8}(-?\d{1,20})')
+_TOKEN = lazy_regex(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"|[{}\[\],]|(?<=:)\s{0,8}(-?\d{1,20})')
 _TELLS_APART = frozenset((
     *(b"index", b"output_index", b"content_index", b"summary_index", b"item_id", b"contentBlockIndex", b"choice"),
     *(b"outputIndex", b"call_id", b"tool_call_id"),

@@ -7,20 +7,20 @@ reads for people (``render``), and exports as an RFC 6902 patch that turns the l
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Literal
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 
 Step = str | int
 _ALIGNED = 1500
 _FEW_WORDS = 4
 _RELATED = 0.25
 """Least share of its words that the longer of two texts has in common with the other."""
-_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+_WORDS = lazy_regex(r"\s+|\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)

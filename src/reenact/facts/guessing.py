@@ -6,8 +6,9 @@ far fewer, so a piece that reads like one counts little, whatever its length.
 
 from __future__ import annotations
 
-import re
 from math import log2
+
+from reenact.facts.lazy_regex import lazy_regex
 
 SOUGHT_BITS = 30.0
 """A value that takes fewer is no secret worth looking for: a word, a mode, a version stands in a text by chance."""
@@ -18,12 +19,12 @@ SHORTEST = 8
 _LONGEST = 4096
 _WORD_BITS, _NUMBER_BITS = 5.0, 3.0
 _LONGEST_NUMBER = 8
-_PIECE = re.compile(rb"[0-9A-Za-z\x80-\xff]+")
-_READABLE = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+")
-_WORD = re.compile(rb"[A-Z]?[a-z]{4,}|[A-Z]{4,}")
-_VOWELS = re.compile(rb"[aeiouyAEIOUY]")
-_HEX = re.compile(rb"(?=[^a-fA-F]*[a-fA-F])(?=[^0-9]*[0-9])(?:[0-9a-f-]{16,}|[0-9A-F-]{16,})\Z")
-_CLASSES = ((re.compile(rb"[a-z]"), 26), (re.compile(rb"[A-Z]"), 26), (re.compile(rb"[0-9]"), 10))
+_PIECE = lazy_regex(rb"[0-9A-Za-z\x80-\xff]+")
+_READABLE = lazy_regex(rb"[A-Z]?[a-z]+|[A-Z]+")
+_WORD = lazy_regex(rb"[A-Z]?[a-z]{4,}|[A-Z]{4,}")
+_VOWELS = lazy_regex(rb"[aeiouyAEIOUY]")
+_HEX = lazy_regex(rb"(?=[^a-fA-F]*[a-fA-F])(?=[^0-9]*[0-9])(?:[0-9a-f-]{16,}|[0-9A-F-]{16,})\Z")
+_CLASSES = ((lazy_regex(rb"[a-z]"), 26), (lazy_regex(rb"[A-Z]"), 26), (lazy_regex(rb"[0-9]"), 10))
 
 
 def bits(value: bytes) -> float:

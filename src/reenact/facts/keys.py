@@ -23,6 +23,7 @@ from reenact.errors import UnreplayableRun
 from reenact.facts.call import Json
 from reenact.facts.compression import undo
 from reenact.facts.credentials import Sort, constant, looks_random, named_in_url
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.removed import NOTHING, REMOVED, Listed, listed
 from reenact.facts.spotting import normalise
 from reenact.facts.weaving import Woven
@@ -39,10 +40,10 @@ LARGEST = 16 << 20
 
 _DEAR = 256 << 10
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
-_ESCAPE = re.compile(r"%[0-9a-fA-F]{2}")
-_BOUNDARY = re.compile(r"boundary=(?:\"([^\"]+)\"|([^\s;,]+))", re.IGNORECASE)
-_MINUS_ZERO = re.compile(rb"[:,\[\s]-0(?![\d.eE])")
-_NUMBER = re.compile(rb'"\\u0000([^"]*)"')
+_ESCAPE = lazy_regex(r"%[0-9a-fA-F]{2}")
+_BOUNDARY = lazy_regex(r"boundary=(?:\"([^\"]+)\"|([^\s;,]+))", re.IGNORECASE)
+_MINUS_ZERO = lazy_regex(rb"[:,\[\s]-0(?![\d.eE])")
+_NUMBER = lazy_regex(rb'"\\u0000([^"]*)"')
 _NOTHING: Ignore = {}
 
 

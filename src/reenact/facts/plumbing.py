@@ -14,6 +14,7 @@ from typing import Final
 from reenact.facts.call import Call, Json, Kind
 from reenact.facts.exporters import CATALOGUE, LIST, NAMES, Endpoint, Success
 from reenact.facts.lazy_dataclass import replace
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.telemetry import has_form
 
 MARK: Final = "plumbing"
@@ -26,7 +27,7 @@ EVERY: Final = "all"
 
 _WRITTEN = "off, or METHOD HOST/PATH [STATUS [BODY]]"
 _KNOWN_PATHS = 256
-_PORT = re.compile(r":\d+$")
+_PORT = lazy_regex(r":\d+$")
 
 
 class Plumbing:

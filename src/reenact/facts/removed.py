@@ -8,7 +8,6 @@ not found.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
@@ -16,20 +15,21 @@ from urllib.parse import unquote_to_bytes
 
 from reenact.facts.credentials import Sort, constant
 from reenact.facts.guessing import may_be_listed
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.spans import Span, replaced
 
 REMOVED = "removed"
 """Key of the list in the capture of a run that has ended; with ``#`` and a number: evidence of a run that goes on."""
 
 _DIGEST = 8
-_RUN = re.compile(rb"[!#$%*+\-./:=?@^_`~0-9A-Za-z]+")
+_RUN = lazy_regex(rb"[!#$%*+\-./:=?@^_`~0-9A-Za-z]+")
 _FLAT = bytes(97 if _RUN.fullmatch(bytes([byte])) else 32 for byte in range(256))
-_CUTS = re.compile(rb"[!#$%*+./:=?@^`~]|[-_]{2,}")
-_ESCAPE = re.compile(rb"(?:[nrtbf]|u[0-9a-fA-F]{4})")
-_COLOUR = re.compile(rb"[0-9;]{0,8}m")
+_CUTS = lazy_regex(rb"[!#$%*+./:=?@^`~]|[-_]{2,}")
+_ESCAPE = lazy_regex(rb"(?:[nrtbf]|u[0-9a-fA-F]{4})")
+_COLOUR = lazy_regex(rb"[0-9;]{0,8}m")
 _MOST_CUTS = 64
 _LONGEST = 8192
-_ENTRY = re.compile(r"([a-z])([0-9]{1,5})\.([0-9a-f]{16})")
+_ENTRY = lazy_regex(r"([a-z])([0-9]{1,5})\.([0-9a-f]{16})")
 _SORTS = {each.value for each in Sort}
 
 

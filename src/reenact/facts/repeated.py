@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from reenact.facts.alike import common_head, common_tail
+from reenact.facts.lazy_regex import lazy_regex
 
 _LONG = 1 << 14
 """Bytes from which on it is worth it."""
@@ -24,7 +25,7 @@ _SIDE_BY_SIDE = 4
 _MARGIN = 128
 """Bytes on each side of what is new that belong to it, because a match may lie across its edge."""
 
-_GAP = re.compile(rb"\s{24}")
+_GAP = lazy_regex(rb"\s{24}")
 """White space so long that a match may be longer than the margin."""
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Final
 
 from reenact.facts.ids import made_us, tail
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.phrases import counted
 from reenact.facts.run import Run, Status
 
@@ -35,10 +35,10 @@ DEFAULTS: Final[Mapping[str, str]] = {OK: "7d", FAILED: "30d", FLAGGED: "90d", T
 DAY_US = 86_400_000_000
 
 _UNITS = {"min": 60_000_000, "h": 3_600_000_000, "d": DAY_US, "w": 7 * DAY_US}
-_SPAN = re.compile(r"([0-9]{1,6}) ?(min|h|d|w)")
+_SPAN = lazy_regex(r"([0-9]{1,6}) ?(min|h|d|w)")
 _TESTS = frozenset({"PYTEST_CURRENT_TEST", "PYTEST_VERSION"})
 """Variables that pytest sets while it runs."""
-_RUNNERS = re.compile(r"(?:^|[\\/])(?:pytest|py\.test)(?:\.exe)?$")
+_RUNNERS = lazy_regex(r"(?:^|[\\/])(?:pytest|py\.test)(?:\.exe)?$")
 _MODULES = frozenset({"pytest", "unittest"})
 
 

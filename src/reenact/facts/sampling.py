@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Final
 
 from reenact.facts.effects import root_of
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import Run, Status
 from reenact.facts.unrecorded import unrecorded
 
@@ -15,7 +15,7 @@ AT: Final = "@"
 """Between an agent and a route: ``refunds@POST /ask``."""
 
 _BITS = 64
-_ROUTE = re.compile(r"[A-Z]* ?[/*]")
+_ROUTE = lazy_regex(r"[A-Z]* ?[/*]")
 
 
 def leaves_out(run: Run, share: float, rules: Mapping[str, float]) -> bool:

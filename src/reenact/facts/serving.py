@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, MutableMapping
 from hashlib import blake2b
 from typing import Any, Final
@@ -10,6 +9,7 @@ from urllib.parse import quote, unquote
 
 from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.facts.conventions import is_traceparent
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import Run
 
 REQUEST_RULE: Final = "request/1"
@@ -44,7 +44,7 @@ _FIRST_FAILURE: Final = 500
 _REST: Final = ("http_version", "scheme", "root_path")
 
 
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,15} ")
+_SCHEME: Final = lazy_regex(r"[A-Za-z][A-Za-z0-9-]{0,15} ")
 
 
 def preamble_of(run: Run) -> str:

@@ -7,11 +7,11 @@ by a recording and by its replay alike. What stands in a part is remembered by a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from zlib import crc32
 
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.spans import Span
 
 LONG = 8 << 10
@@ -23,7 +23,7 @@ _USUAL = 8
 _TELLING = 512
 _SHORTEST = 256
 _MOST = 8192
-_BETWEEN = re.compile(rb'\}\s{0,16},\s{0,16}(?=\{\s{0,16}"[\w.-]{1,64}"\s{0,4}:)')
+_BETWEEN = lazy_regex(rb'\}\s{0,16},\s{0,16}(?=\{\s{0,16}"[\w.-]{1,64}"\s{0,4}:)')
 """Between two objects. No string of JSON ends so: behind its end there is no letter of a name."""
 _HARMLESS: set[bytes] = set()
 _FOUND: dict[bytes, list[Span]] = {}

@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.wraps import rewrapped
 
 _BY_VALUE = "v"
 """``facts.credentials.Sort.VALUE``: of two equal spans it stays."""
-_IN_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_IN_STRING = lazy_regex(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 
 
 class Wrapped(NamedTuple):

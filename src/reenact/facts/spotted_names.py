@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator
 
 from reenact.facts.credentials import SHORTEST, STANDIN, Sort, like_text, looks_random, named, trivial
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.needles import Find
 from reenact.facts.spans import Budget, Span, string_end
 from reenact.facts.spotted_phrases import cookies, spoken, telling
 
 _GAP = rb"(?:\s|\\[nrt]){0,32}"
-_AFTER = re.compile(
+_AFTER = lazy_regex(
     rb"(\\{0,15})([\"'])?(?:\*{1,2}|`|\])?"
     + _GAP
     + rb"(:=|=>|:|={1,3}|,|\|)"
@@ -21,62 +22,62 @@ _AFTER = re.compile(
     + rb"(?:\s?!{1,2}\w{1,16}\s)?"
     + _GAP
 )
-_VALUE_FIELD = re.compile(
+_VALUE_FIELD = lazy_regex(
     rb"(\\{0,15})([\"'])(?i:value|(?P<loose>text|content|data|val|answer|default))\1\2\s{0,32}:\s{0,32}"
 )
-_VALUE_LINE = re.compile(
+_VALUE_LINE = lazy_regex(
     rb"\\{0,15}[\"']?(?:\r?\n|\\{1,7}[rn])(?:\s|\\{1,7}[nt]){0,32}\\{0,15}[\"']?value\\{0,15}[\"']?:\s{0,32}"
 )
-_VALUE_ATTRIBUTE = re.compile(rb"\\{0,15}[\"']\s{1,8}(?i:value)\s{0,4}=\s{0,4}")
-_ELEMENT = re.compile(rb"(?:\\{0,15}[\"'])?(?:\s[^<>]{0,256})?>(?:<!\[CDATA\[)?")
-_PART = re.compile(
+_VALUE_ATTRIBUTE = lazy_regex(rb"\\{0,15}[\"']\s{1,8}(?i:value)\s{0,4}=\s{0,4}")
+_ELEMENT = lazy_regex(rb"(?:\\{0,15}[\"'])?(?:\s[^<>]{0,256})?>(?:<!\[CDATA\[)?")
+_PART = lazy_regex(
     rb"\\{0,15}\"?(?:\r\n|\n|(?:\\{1,7}r)?\\{1,7}n)(?:(?i:content)-[^\r\n\\]{0,128}(?:\r\n|\n|(?:\\{1,7}r)?\\{1,7}n)){0,4}"
     rb"(?:\r\n|\n|(?:\\{1,7}r)?\\{1,7}n)(?P<pw>[^\r\n\\\"]{1,4096})"
 )
-_OPEN = re.compile(_GAP + rb"(?:[bBrRuU]{1,2}(?=\\{0,15}[\"']))?(?:''(?=')|\"\"(?=\"))?(\\{0,15})([\"'])")
-_BEFORE_PAIR = re.compile(rb"[(\[]\s{0,8}[bBuU]?\\{0,15}[\"'](?:[\w.-]{1,64}\.)?\Z")
-_AFTER_PAIR = re.compile(rb"\\{0,15}[\"']\s{0,8},?\s{0,8}[)\]]")
-_TOKEN = re.compile(rb"[\w.\-+/=~%:]{1,1024}+")
-_BARE = re.compile(rb"[^\s\"'`<>\\\0-\x1f\x7f]{1,1024}")
-_ERASED = re.compile(rb"~rx[a-z][a-z2-7]*0*~|~{1,15}(?=[\s,;&|\"'<>\\(){}\[\]]|\Z)")
+_OPEN = lazy_regex(_GAP + rb"(?:[bBrRuU]{1,2}(?=\\{0,15}[\"']))?(?:''(?=')|\"\"(?=\"))?(\\{0,15})([\"'])")
+_BEFORE_PAIR = lazy_regex(rb"[(\[]\s{0,8}[bBuU]?\\{0,15}[\"'](?:[\w.-]{1,64}\.)?\Z")
+_AFTER_PAIR = lazy_regex(rb"\\{0,15}[\"']\s{0,8},?\s{0,8}[)\]]")
+_TOKEN = lazy_regex(rb"[\w.\-+/=~%:]{1,1024}+")
+_BARE = lazy_regex(rb"[^\s\"'`<>\\\0-\x1f\x7f]{1,1024}")
+_ERASED = lazy_regex(rb"~rx[a-z][a-z2-7]*0*~|~{1,15}(?=[\s,;&|\"'<>\\(){}\[\]]|\Z)")
 """What redaction has left of a value: it ends there, whatever follows."""
-_SEPARATOR = re.compile(rb"[,;&|)\]}{(\[]")
-_ASSIGNMENT = re.compile(rb"&[A-Za-z_\[][\w.\[\]%-]{0,64}=|[,;]\s?[A-Za-z_\[][\w.\[\]% -]{1,64}=|&amp;")
-_IDENTIFIER = re.compile(rb"[A-Za-z_][\w.]*\Z")
-_SCHEME_WORD = re.compile(
+_SEPARATOR = lazy_regex(rb"[,;&|)\]}{(\[]")
+_ASSIGNMENT = lazy_regex(rb"&[A-Za-z_\[][\w.\[\]%-]{0,64}=|[,;]\s?[A-Za-z_\[][\w.\[\]% -]{1,64}=|&amp;")
+_IDENTIFIER = lazy_regex(rb"[A-Za-z_][\w.]*\Z")
+_SCHEME_WORD = lazy_regex(
     rb"(?i)(?:token|ssws|flyv1|sso-key|apikey|api-key|key|digest|splunk|bot|bearer|basic|negotiate)\s{1,4}"
 )
-_ENV_NAME = re.compile(rb"[A-Z][A-Z0-9_]*\Z")
-_LINE_BEFORE = re.compile(
+_ENV_NAME = lazy_regex(rb"[A-Z][A-Z0-9_]*\Z")
+_LINE_BEFORE = lazy_regex(
     rb"(?:\A|[\n\r\"']|\\[nr]|\\{1,15}[\"'])(?:\s|\\t){0,64}(?:export\s{1,8}|-\s{1,8}|set\s{1,8}|ENV\s{1,8}){0,2}\Z"
 )
-_LINE_AFTER = re.compile(rb"\s{0,64}(?:\Z|[\n\r\"',]|\\[nr\"]|\s#)")
-_NUMBER = re.compile(rb"\d{1,20}(?![\w.])")
-_DIGITS = re.compile(rb"\d{4,20}(?![\w.])")
-_LINE_END = re.compile(rb"\n|\\(?<!\\\\)(?:\\\\)*+[nr]")
-_LIST_GAP = re.compile(rb"(?:\s|\\[nrt]){0,64},?")
+_LINE_AFTER = lazy_regex(rb"\s{0,64}(?:\Z|[\n\r\"',]|\\[nr\"]|\s#)")
+_NUMBER = lazy_regex(rb"\d{1,20}(?![\w.])")
+_DIGITS = lazy_regex(rb"\d{4,20}(?![\w.])")
+_LINE_END = lazy_regex(rb"\n|\\(?<!\\\\)(?:\\\\)*+[nr]")
+_LIST_GAP = lazy_regex(rb"(?:\s|\\[nrt]){0,64},?")
 _LONGEST_NAME = 96
 _LONGEST_WEAK = 8192
 _LONGEST_LITERAL = 32768
 _CODE = (b"$", b"%", b"os.", b"self.", b"{", b"(", b"<")
 _SECOND_WORDS = frozenset((b"key", b"token", b"secret", b"phrase"))
-_FIRST_WORD = re.compile(
+_FIRST_WORD = lazy_regex(
     rb"(?:\b|\\[nrt])(?:api|secret|access|private|auth|client|signing|bearer|pass|encryption|app|bot|refresh)[ _]\Z"
 )
-_OWN = re.compile(rb"\b(?:my|our|your|the|this|new)\s(?:[a-z]{2,12}\s){0,2}\Z")
-_CALLED = re.compile(rb"[A-Za-z_][\w.]{0,64}\(\s{0,8}[bBuU]?(?=\\{0,15}[\"'])")
-_NEXT_ELEMENT = re.compile(rb"</[\w:]{1,32}>(?:(?:\s|\\[nrt]){0,32}<[\w:]{1,32}>){1,3}(?P<pw>[^<]{1,4096})<")
-_SETS = re.compile(rb"(?i)(?:\bset(?:\s-[a-z]{1,4}){1,3}|\bsetx|\bconfig\sset|\bsecret\s(?:set|put))\s\Z")
-_FALLBACK = re.compile(rb"\s{0,4}={1}\s{0,4}[\w.\[\]\"'()]{1,128}?\s{0,4}(?:\|\||\?\?|\bor\b)\s{0,4}(?=\\{0,15}[\"'])")
-_DEFAULT = re.compile(rb"\s{0,8}(?:\w{1,16}\s?=\s?[^,()]{1,40},\s{0,8}){0,4}default\s?=\s?(?=\\{0,15}[\"'])")
-_SEED = re.compile(rb"[a-z]{3,8}(?: [a-z]{3,8}){11,23}")
+_OWN = lazy_regex(rb"\b(?:my|our|your|the|this|new)\s(?:[a-z]{2,12}\s){0,2}\Z")
+_CALLED = lazy_regex(rb"[A-Za-z_][\w.]{0,64}\(\s{0,8}[bBuU]?(?=\\{0,15}[\"'])")
+_NEXT_ELEMENT = lazy_regex(rb"</[\w:]{1,32}>(?:(?:\s|\\[nrt]){0,32}<[\w:]{1,32}>){1,3}(?P<pw>[^<]{1,4096})<")
+_SETS = lazy_regex(rb"(?i)(?:\bset(?:\s-[a-z]{1,4}){1,3}|\bsetx|\bconfig\sset|\bsecret\s(?:set|put))\s\Z")
+_FALLBACK = lazy_regex(rb"\s{0,4}={1}\s{0,4}[\w.\[\]\"'()]{1,128}?\s{0,4}(?:\|\||\?\?|\bor\b)\s{0,4}(?=\\{0,15}[\"'])")
+_DEFAULT = lazy_regex(rb"\s{0,8}(?:\w{1,16}\s?=\s?[^,()]{1,40},\s{0,8}){0,4}default\s?=\s?(?=\\{0,15}[\"'])")
+_SEED = lazy_regex(rb"[a-z]{3,8}(?: [a-z]{3,8}){11,23}")
 _SIGNS = (b",", b";", b"\t", b"|")
-_NAME_OF_COLUMN = re.compile(rb"(?:#\s?)?[A-Za-z_][\w.-]{0,40}(?: [\w.-]{1,20}){0,3}")
+_NAME_OF_COLUMN = lazy_regex(rb"(?:#\s?)?[A-Za-z_][\w.-]{0,40}(?: [\w.-]{1,20}){0,3}")
 _WIDEST = 512
 _MOST_ROWS = 1024
 _DOCUMENTS = (b'"""', b"'''")
-_WITH = re.compile(rb"\b(?:with|using|use|this|my|your|following)\s(?:the\s|this\s|my\s)?\Z")
-_SENTENCE = re.compile(
+_WITH = lazy_regex(rb"\b(?:with|using|use|this|my|your|following)\s(?:the\s|this\s|my\s)?\Z")
+_SENTENCE = lazy_regex(
     rb"(?:\s(?:for|of|in|from)\s[^\s:]{1,40}|\shere)?(?::|\s(?:is|was|are|will\sbe|has\sbeen\sset\sto|set\sto|to|->))\s{1,2}(?::\s|now\s)?"
     rb"(?:\\{0,7}[\"'`])?(?P<pw>[^\s\"'`<>\\]{6,512})"
 )

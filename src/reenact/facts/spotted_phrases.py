@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from reenact.facts.credentials import Sort, is_coded, like_text, looks_random, named, trivial
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.needles import Find
 from reenact.facts.spans import Budget, Span
 
@@ -19,73 +20,73 @@ _VALUE = (
 _LEFT = rb"(?:(?<![\w-])|(?<=\\[nrt]))"
 _WORDS = rb"(?:" + _GAP + _QUOTED + rb"){0,8}?" + _GAP
 """Further words of a command, up to the option that follows."""
-_LOGIN = re.compile(
+_LOGIN = lazy_regex(
     _LEFT
     + rb"(?i:-u|--user|--proxy-user)(?:"
     + _GAP
     + rb"|=)\\{0,7}[\"']?[^\s:\"'\\\0-\x1f]{1,64}+:(?P<pw>[^\s\"'\\\0-\x1f]{1,512}+)"
 )
-_COMMAND = re.compile(
+_COMMAND = lazy_regex(
     rb"(?:sshpass" + _GAP + rb"-p(?:" + _GAP + rb")?|redis-cli" + _WORDS + rb"-a" + _GAP
     + rb"|(?:mysql(?:dump|admin)?|mariadb)" + _WORDS + rb"-p|(?:docker|az)" + _GAP + rb"login" + _WORDS + rb"-p" + _GAP
     + rb"|wandb" + _GAP + rb"login" + _GAP + rb"(?:--relogin" + _GAP + rb")?)"
     + _VALUE
 )  # fmt: skip
-_LDAP = re.compile(rb"ldap[a-z]{1,16}\s[^\n|;]{0,256}?\s-w\s{1,4}(?P<pw>[^\s\"'\\]{1,256})")
+_LDAP = lazy_regex(rb"ldap[a-z]{1,16}\s[^\n|;]{0,256}?\s-w\s{1,4}(?P<pw>[^\s\"'\\]{1,256})")
 _NL = rb"(?:\r?\n|(?:\\{1,7}r)?\\{1,7}n)"
 _TAB = rb"(?:\t|\\{1,7}t)"
 _SENT = _NL + rb"\$\d{1,4}" + _NL
-_REDIS = re.compile(
+_REDIS = lazy_regex(
     rb"AUTH(?:(?: [^\s\"'\\]{1,64})? (?P<pw>[^\s\"'\\]{4,256})"
     rb"|(?:" + _SENT + rb"[^\r\n\\\"]{1,64})?" + _SENT + rb"(?P<bare>[^\r\n\\\"]{4,1024}))"
 )
-_PUTTY = re.compile(rb"(?i)private-lines:\s\d{1,4}" + _NL + rb"(?P<pw>(?:[A-Za-z0-9+/=]{1,80}" + _NL + rb"){1,200})")
-_HASHED = re.compile(
+_PUTTY = lazy_regex(rb"(?i)private-lines:\s\d{1,4}" + _NL + rb"(?P<pw>(?:[A-Za-z0-9+/=]{1,80}" + _NL + rb"){1,200})")
+_HASHED = lazy_regex(
     rb"\$(?:[1-9y]|gy|2[abxy]|argon2(?:id|i|d)|scrypt|pbkdf2[\w-]{0,16})\$(?:[\w=,.+/]{1,64}\$){0,3}(?P<pw>[\w./+=-]{22,128})"
 )
-_JAR = re.compile(
+_JAR = lazy_regex(
     _TAB + rb"/[^\s\\]{0,256}" + _TAB + rb"(?:TRUE|FALSE)" + _TAB + rb"\d{1,20}" + _TAB
     + rb"[^\s\\]{1,128}" + _TAB + rb"(?P<pw>[^\s\\\"]{5,4096})"
 )  # fmt: skip
-_STORED = re.compile(  # a cookie as a browser exports it
+_STORED = lazy_regex(  # a cookie as a browser exports it
     rb"value(?P<e>\\{0,7})\"\s{0,8}:\s{0,8}(?P=e)\"(?P<pw>[^\"\\\n]{8,4096})(?P=e)\"\s{0,8},(?:\s|\\[nrt]){0,64}(?P=e)\""
     rb"(?:domain|path|expires|httpOnly|sameSite|hostOnly)"
 )
-_PGPASS = re.compile(rb":(?:\d{2,5}|\*):[\w*.-]{1,64}:[\w*@.-]{1,64}:(?P<pw>[^\s:\"'\\]{4,256})(?=[\s\"'\\]|\Z)")
-_NUMBER = re.compile(rb"[\"'](?:d|p|q|dp|dq|qi|k)\\{0,7}[\"']\s{0,8}:\s{0,8}\\{0,7}[\"'](?P<pw>[\w-]{16,2048})")
+_PGPASS = lazy_regex(rb":(?:\d{2,5}|\*):[\w*.-]{1,64}:[\w*@.-]{1,64}:(?P<pw>[^\s:\"'\\]{4,256})(?=[\s\"'\\]|\Z)")
+_NUMBER = lazy_regex(rb"[\"'](?:d|p|q|dp|dq|qi|k)\\{0,7}[\"']\s{0,8}:\s{0,8}\\{0,7}[\"'](?P<pw>[\w-]{16,2048})")
 _LONGEST_KEY = 8192
-_ORACLE = re.compile(rb"(?i)jdbc:oracle:\w{1,8}:[\w.$-]{1,64}/(?P<pw>[^@\s\"'\\/]{1,256})@")
-_ILLEGAL = re.compile(rb"(?i)header value:?\s{1,4}b?\\{0,7}[\"'](?:\w{1,16}\s)?(?P<pw>[^\"'\\\s]{8,4096})")
-_IS_THE = re.compile(rb"\sis\s(?:the|my|our|your)\s(?:\w{1,16}\s){0,2}(?:key|token|password|secret)\b")
-_NO_WORD = re.compile(rb"[\s\"'`<>\\]")
-_INSERTED = re.compile(
+_ORACLE = lazy_regex(rb"(?i)jdbc:oracle:\w{1,8}:[\w.$-]{1,64}/(?P<pw>[^@\s\"'\\/]{1,256})@")
+_ILLEGAL = lazy_regex(rb"(?i)header value:?\s{1,4}b?\\{0,7}[\"'](?:\w{1,16}\s)?(?P<pw>[^\"'\\\s]{8,4096})")
+_IS_THE = lazy_regex(rb"\sis\s(?:the|my|our|your)\s(?:\w{1,16}\s){0,2}(?:key|token|password|secret)\b")
+_NO_WORD = lazy_regex(rb"[\s\"'`<>\\]")
+_INSERTED = lazy_regex(
     rb"(?i)insert\sinto\s[^\s(]{1,128}\s{0,4}\((?P<names>[^()]{1,2048})\)\s{0,4}values\s{0,4}\((?P<row>[^()]{1,8192})\)"
 )
-_CELL = re.compile(rb"\s{0,8}(?:'(?P<text>(?:[^'\\]|'')*+)'|[^',]*+)\s{0,8}(?:,|\Z)")
-_SECURED = re.compile(rb"(?i)convertto-securestring\s(?:-string\s)?\\{0,7}[\"'](?P<pw>[^\"'\\\n]{4,256})")
-_SQL = re.compile(rb"(?i)(?:identified\s(?:with\s\S{1,64}\s)?by|password)\s{1,4}(?:=\s{0,4})?'(?P<pw>[^'\n\"]{4,256})'")
-_COOKIE = re.compile(rb"(?i)cookie2?\\{0,7}[\"']?\s{0,4}[:=,]\s{0,4}\\{0,7}b?[\"']?(?P<pairs>[^\"'\r\n\\]{8,8192})")
-_PAIR = re.compile(rb"([^=;,\s]{1,128})=([^;,\s]{6,4096})")
+_CELL = lazy_regex(rb"\s{0,8}(?:'(?P<text>(?:[^'\\]|'')*+)'|[^',]*+)\s{0,8}(?:,|\Z)")
+_SECURED = lazy_regex(rb"(?i)convertto-securestring\s(?:-string\s)?\\{0,7}[\"'](?P<pw>[^\"'\\\n]{4,256})")
+_SQL = lazy_regex(rb"(?i)(?:identified\s(?:with\s\S{1,64}\s)?by|password)\s{1,4}(?:=\s{0,4})?'(?P<pw>[^'\n\"]{4,256})'")
+_COOKIE = lazy_regex(rb"(?i)cookie2?\\{0,7}[\"']?\s{0,4}[:=,]\s{0,4}\\{0,7}b?[\"']?(?P<pairs>[^\"'\r\n\\]{8,8192})")
+_PAIR = lazy_regex(rb"([^=;,\s]{1,128})=([^;,\s]{6,4096})")
 _ATTRIBUTES = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"version", b"priority"))
-_BACKWARDS = re.compile(
+_BACKWARDS = lazy_regex(
     rb"value(?P<e>\\{0,7})(?P<q>[\"'])\s{0,8}:\s{0,8}(?P=e)(?P=q)(?P<pw>[^\"'\\\n]{1,4096}+)(?P=e)(?P=q)\s{0,8},"
     rb"\s{0,64}(?P=e)(?P=q)(?:name|key)(?P=e)(?P=q)\s{0,8}:\s{0,8}(?P=e)(?P=q)(?P<name>[\w.-]{1,96})(?P=e)(?P=q)"
 )
-_SIGNED = re.compile(
+_SIGNED = lazy_regex(
     rb"[?&](?:sig|signature|x-amz-signature|x-goog-signature|x-amz-security-token|x-amz-credential|client_assertion"
     rb"|code|key|token|ticket|appid|session|session_?id|sid)=(?P<pw>[^&\s\"'\\#<>]{16,4096})"
 )
-_HOOK = re.compile(
+_HOOK = lazy_regex(
     rb"(?i)hooks?(?:\.slack\.com/(?:services|workflows)/(?P<pw>[\w/-]{16,200})|/(?:\d{5,24}/)?(?P<bare>[\w-]{16,200}))"
 )
-_SERVICE = re.compile(rb"(?i)/services/T[A-Z0-9]{6,14}/B[A-Z0-9]{6,14}/(?P<pw>\w{16,200})")
-_PIPED = re.compile(rb"echo\s{1,4}(?:-n\s)?" + _VALUE + rb"\s{0,4}\|[^|\n]{0,96}\Z")
-_NETRC = re.compile(
+_SERVICE = lazy_regex(rb"(?i)/services/T[A-Z0-9]{6,14}/B[A-Z0-9]{6,14}/(?P<pw>\w{16,200})")
+_PIPED = lazy_regex(rb"echo\s{1,4}(?:-n\s)?" + _VALUE + rb"\s{0,4}\|[^|\n]{0,96}\Z")
+_NETRC = lazy_regex(
     _LEFT + rb"(?:machine(?:\s|\\{1,7}[nrt]){1,8}[^\s\\\"']{1,128}|default)(?:\s|\\{1,7}[nrt]){1,16}"
     rb"(?:(?:login|account)(?:\s|\\{1,7}[nrt]){1,8}[^\s\\\"']{1,128}(?:\s|\\{1,7}[nrt]){1,16}){0,2}"
     rb"password(?:\s|\\{1,7}[nrt]){1,8}(?P<pw>[^\s\\\"']{1,256})"
 )
-_HARMLESS = re.compile(
+_HARMLESS = lazy_regex(
     rb"(?i).*(?:base-?64|sha-?\d|md5|utf-?\d|oauth2|ipv[46]|x509|\d-digit|characters?|s3://|https?://).*"
 )
 

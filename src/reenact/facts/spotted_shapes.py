@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterator
 
 from reenact.facts.credentials import SHORTEST, STANDIN, Sort, is_coded, looks_random, protected, trivial
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.spans import Budget, Span, string_end
 from reenact.facts.spotted_names import is_basic
 
 RUN = b"a" * SHORTEST
 """Without it in the folded text there is nothing long enough."""
 _LEFT = rb"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=/bot)|(?<=%[0-9A-Fa-f][0-9A-Fa-f])|(?<=\\u00[0-9a-fA-F]{2}))"
-_SHAPES = re.compile(
+_SHAPES = lazy_regex(
     _LEFT
     + rb"(?:(?P<sk>sk-(?:ant-|proj-|svcacct-|admin-|or-v1-|lf-)?)(?P<skrest>[A-Za-z0-9_-]{16,512})"
     + rb"|(?P<jwt>(?<![.])eyJ[\w-]{8,8192}\.[\w-]{4,16384}\.[\w-]{4,4096}(?:\.[\w-]{4,4096}){0,2})"
@@ -38,22 +39,22 @@ _PAIRS = frozenset(
     b" xk xs MT Mj Mz ND NT Nj Nz OD OT".split()
 )
 """How the shapes begin; those that begin outside a run of word characters are in ``_OUTSIDE``."""
-_OUTSIDE = re.compile(
+_OUTSIDE = lazy_regex(
     rb"(?:ya29\.|SG\.|hv[sb]\.|dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{1,32}\.)?|dt0c01\.|1//|\d{8,10}:)\Z"
 )
-_SCHEME = re.compile(_LEFT + rb"((?i:bearer|basic))(?:\s|%20|\+){1,8}([A-Za-z0-9._~+/=-]{8,16384})")
-_PEM = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_SCHEME = lazy_regex(_LEFT + rb"((?i:bearer|basic))(?:\s|%20|\+){1,8}([A-Za-z0-9._~+/=-]{8,16384})")
+_PEM = lazy_regex(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = b"-----END "
-_PEM_CUT = re.compile(rb"(?:[A-Za-z0-9+/=\s:,.~-]|\\{1,15}[nrt/]){0,16384}")
+_PEM_CUT = lazy_regex(rb"(?:[A-Za-z0-9+/=\s:,.~-]|\\{1,15}[nrt/]){0,16384}")
 _MARKED = (
-    (b"q~", 4, re.compile(rb"(?<![\w.~-])[\w.~-]{3}\dQ~[\w.~-]{31,36}(?![\w.~-])")),
-    (b".atlasv1.", 14, re.compile(rb"(?<![\w.])[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,200}")),
-    *((mark, 0, re.compile(mark + rb"[A-Za-z0-9+/=,_-]{32,2048}")) for mark in (b"fm1_", b"fm2_")),
-    (b"-us", 32, re.compile(rb"(?<![\w-])[0-9a-f]{32}-us\d{1,2}(?![\w-])")),
+    (b"q~", 4, lazy_regex(rb"(?<![\w.~-])[\w.~-]{3}\dQ~[\w.~-]{31,36}(?![\w.~-])")),
+    (b".atlasv1.", 14, lazy_regex(rb"(?<![\w.])[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,200}")),
+    *((mark, 0, lazy_regex(mark + rb"[A-Za-z0-9+/=,_-]{32,2048}")) for mark in (b"fm1_", b"fm2_")),
+    (b"-us", 32, lazy_regex(rb"(?<![\w-])[0-9a-f]{32}-us\d{1,2}(?![\w-])")),
 )
 """Keys known by what stands within them: that, how far from their beginning, and all of them."""
-_USER = re.compile(rb"([^\s/@:\"'\\<>`]{0,256}):([^\s/@\"'\\<>`]{1,512})@(?=[\w\[])")
-_USER_ALONE = re.compile(rb"([^\s/@:\"'\\<>`]{16,256})@(?=[\w\[])")
+_USER = lazy_regex(rb"([^\s/@:\"'\\<>`]{0,256}):([^\s/@\"'\\<>`]{1,512})@(?=[\w\[])")
+_USER_ALONE = lazy_regex(rb"([^\s/@:\"'\\<>`]{16,256})@(?=[\w\[])")
 _SURE = frozenset((b"glpat-", b"GOCSPX-", b"AIza", b"ya29.", b"hvs.", b"pypi-", b"SG.", b"xoxb-", b"xoxp-", b"dapi"))
 _DEAR = 8  # what trying a shape costs, beside looking at a candidate
 

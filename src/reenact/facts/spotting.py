@@ -7,11 +7,11 @@ only those meet a regular expression, each of them bounded. The work has a budge
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 
 from reenact.facts.credentials import STANDIN, bare, constant
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.needles import Needles
 from reenact.facts.sightings import LONG, parts, seen
 from reenact.facts.spans import Budget, Exhausted, Span, replaced, without_overlaps
@@ -38,21 +38,21 @@ _NAMES = (
     b"device_code",
 )
 _NEEDLES = Needles((*_NAMES, *WORDS, b"bearer", b"basic"))
-_JSON = re.compile(
+_JSON = lazy_regex(
     rb"\s*+(?:(?:event|id|retry)?:[^\n]{0,256}+\n\s*+){0,16}+(?:data:)?\s{0,64}+(?:[\[{]\s{0,64}+){0,64}+"
     rb"(?:[\"}\]\d-]|true|false|null)"
 )
 """JSON, or server-sent events of it, by how they begin. It never goes back: a text may begin with much white space."""
-_STRING = re.compile(rb'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"?')
+_STRING = lazy_regex(rb'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"?')
 _BEFORE = 512
 """Bytes before a piece that say what stands in it: a name, and what stands between it and its value."""
 _BEHIND = 128
 _SURROUNDINGS = 8
-_BEGUN = re.compile(rb"[A-Za-z0-9/][\w.:/ -]{1,31}(~rx[a-z][a-z2-7]*0*~)")
+_BEGUN = lazy_regex(rb"[A-Za-z0-9/][\w.:/ -]{1,31}(~rx[a-z][a-z2-7]*0*~)")
 _DEEPEST = 5
 _ROOM = 1 << 20
 _TIMES = 8
-_BETWEEN = re.compile(rb"(?:[\s,:\[\]{}\d.eE+-]|true|false|null)*+")
+_BETWEEN = lazy_regex(rb"(?:[\s,:\[\]{}\d.eE+-]|true|false|null)*+")
 
 
 More = Callable[[bytes], list[Span]]

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from reenact.facts.lazy_regex import lazy_regex
+
 MARK: Final = "<*>"
 """What stands for a value. No message can hold it: its angle brackets are replaced first."""
 
@@ -22,9 +24,9 @@ WORDS: Final = 40
 
 _WORD: Final = 60
 _BRACKETS: Final = str.maketrans("<>", "‹›")
-_CODE: Final = re.compile(r"(?i)\b((?:code|status|http(?:/\d(?:\.\d)?)?|exit|errno)\W{0,3})(\d{1,3})\b")
-_KEPT: Final = re.compile("\ue000(\\d{1,3})\ue001")
-_VALUES: Final = re.compile(
+_CODE: Final = lazy_regex(r"(?i)\b((?:code|status|http(?:/\d(?:\.\d)?)?|exit|errno)\W{0,3})(\d{1,3})\b")
+_KEPT: Final = lazy_regex("\ue000(\\d{1,3})\ue001")
+_VALUES: Final = lazy_regex(
     r"""
     (?P<url>\b[a-z][a-z0-9+.-]{1,15}://[^\s'"\x60)\]}]+)
   | (?P<mail>(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+)
@@ -69,7 +71,7 @@ def _masked(text: str) -> str:
     return _VALUES.sub(lambda found: found[0] if found["plain"] else MARK, text)
 
 
-_TYPED: Final = re.compile(r"([^\W\d][\w.]{0,199})(?:: ?(.*))?\Z", re.DOTALL)
+_TYPED: Final = lazy_regex(r"([^\W\d][\w.]{0,199})(?:: ?(.*))?\Z", re.DOTALL)
 
 
 def parted(error: str) -> tuple[str, str]:

@@ -6,7 +6,6 @@ drawn from, a span can be named before it has ended, and a run that is exported 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Final
@@ -15,12 +14,13 @@ from urllib.parse import urlsplit
 from reenact.facts.call import Call, Json
 from reenact.facts.conventions import is_traceparent
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.plumbing import is_plumbing
 
 HEADER: Final = "traceparent"
 """The header of W3C Trace Context; also the name of the note on the event whose request it was added to."""
-_HOST: Final = re.compile(r"(\*\.)?([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d{1,5})?")
-_TARGET: Final = re.compile(r"grpc://(?:dns:(?:///)?|ipv[46]:)")
+_HOST: Final = lazy_regex(r"(\*\.)?([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d{1,5})?")
+_TARGET: Final = lazy_regex(r"grpc://(?:dns:(?:///)?|ipv[46]:)")
 """How the address of an RPC begins whose channel names its target by a scheme."""
 _PORTS: Final = {"http": 80, "https": 443}
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-_PATTERN = re.compile(r"(?:([A-Z]+) )?((?:/|\*)\S*)")
+from reenact.facts.lazy_regex import lazy_regex
+
+_PATTERN = lazy_regex(r"(?:([A-Z]+) )?((?:/|\*)\S*)")
 
 
 def unrecorded(patterns: Iterable[str]) -> Callable[[str, str], bool]:

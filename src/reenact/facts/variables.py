@@ -7,17 +7,18 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_regex import lazy_regex
 
-_KEPT = re.compile(
+_KEPT = lazy_regex(
     r"(LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|COLUMNS|LINES|NO_COLOR|FORCE_COLOR|PYTHON[A-Z]*"
     r"|[A-Z0-9_]*(_URL|_URI|_API_BASE|_BASE|_ENDPOINT|_HOST|_PORT|_REGION|_MODEL|_MODE|_ENV|_VERSION|_TIMEOUT|_RETRIES)"
     r"|AWS_(DEFAULT_)?REGION|(HTTP|HTTPS|ALL|NO)_PROXY|(http|https|all|no)_proxy)"
 )
-_SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|PRIVATE|COOKIE|SESSION_ID|AUTH)", re.IGNORECASE)
-_ADDRESS = re.compile(r"(URL|URI|BASE|ENDPOINT|HOST|PORT|PROXY|proxy)$")
-_LOADING = re.compile(r"BASH_ENV$|LD_|DYLD_")
+_SECRET = lazy_regex(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|PRIVATE|COOKIE|SESSION_ID|AUTH)", re.IGNORECASE)
+_ADDRESS = lazy_regex(r"(URL|URI|BASE|ENDPOINT|HOST|PORT|PROXY|proxy)$")
+_LOADING = lazy_regex(r"BASH_ENV$|LD_|DYLD_")
 _PLAIN = frozenset({"PYTHONUTF8", "PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONDONTWRITEBYTECODE", "PYTHONOPTIMIZE"})
-_OURS = re.compile(r"REENACT_|PYTHONHASHSEED$|PYTHONPATH$")
+_OURS = lazy_regex(r"REENACT_|PYTHONHASHSEED$|PYTHONPATH$")
 
 
 def chosen(environment: Mapping[str, str], allowed: Iterable[str] = ()) -> dict[str, Json]:

@@ -16,16 +16,17 @@ from functools import partial
 
 from reenact.facts import wraps
 from reenact.facts.credentials import protected
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.spans import Span, Wrapped
 
 Found = list[Span]
 
 _LETTERS = rb"(?:\[[0-9;:?]{0,32}[A-Za-z]|\([A-Z0-9])"
 _ESCAPED = rb"\\\\{0,6}(?:u001[bB]|x1[bB]|033)"
-_PARTING = re.compile(rb"\x1b" + _LETTERS + rb"(?=[\w-])|" + _ESCAPED + _LETTERS + rb"(?=[\w-])")
-_IN_WORD = re.compile(rb"(?<!\\)[\w-]")
-_HAS_ESCAPE = re.compile(rb"\x1b|\\(?:u00[1-7]|x[1-7]|033|/)|&(?:quot|apos|lt|gt|amp|#)")
-_PLAINER = re.compile(  # each way begins with a letter of its own, so that the search is for that letter
+_PARTING = lazy_regex(rb"\x1b" + _LETTERS + rb"(?=[\w-])|" + _ESCAPED + _LETTERS + rb"(?=[\w-])")
+_IN_WORD = lazy_regex(rb"(?<!\\)[\w-]")
+_HAS_ESCAPE = lazy_regex(rb"\x1b|\\(?:u00[1-7]|x[1-7]|033|/)|&(?:quot|apos|lt|gt|amp|#)")
+_PLAINER = lazy_regex(  # each way begins with a letter of its own, so that the search is for that letter
     rb"\\(?P<deep>\\{0,6})(?:u00(?P<u>[2-7][0-9a-fA-F])|x(?P<x>[2-7][0-9a-fA-F])|(?P<slash>/))"
     rb"|&(?:(?P<entity>quot|apos|lt|gt|amp)|#0{0,6}(?P<number>\d{2,3})|#[xX]0{0,6}(?P<hex>[0-9a-fA-F]{2}));"
     rb"|\x1b" + _LETTERS + rb"|" + _ESCAPED + _LETTERS
@@ -33,25 +34,25 @@ _PLAINER = re.compile(  # each way begins with a letter of its own, so that the 
 _ENTITIES = {b"quot": b'"', b"apos": b"'", b"lt": b"<", b"gt": b">", b"amp": b"&"}
 _END = rb"(?:\r?\n|(?:\\{1,7}r)?\\{1,7}n)"
 _FOLDS = (
-    (b"quoted-printable", re.compile(rb"[Qq]uoted-[Pp]rintable"), re.compile(rb"=" + _END + rb"|=3D")),
+    (b"quoted-printable", lazy_regex(rb"[Qq]uoted-[Pp]rintable"), lazy_regex(rb"=" + _END + rb"|=3D")),
     (
         b"transfer-encoding",
-        re.compile(rb"(?i)transfer-encoding\S{1,8}\s{0,4}\S{0,8}chunked"),
-        re.compile(_END + rb"[0-9a-fA-F]{1,6}" + _END),
+        lazy_regex(rb"(?i)transfer-encoding\S{1,8}\s{0,4}\S{0,8}chunked"),
+        lazy_regex(_END + rb"[0-9a-fA-F]{1,6}" + _END),
     ),
 )
 """What the head of a folded text says (a word of it in small letters, and all of it), and the folds."""
-_PERCENT = re.compile(rb"%(0[9AaDd]|[2-7][0-9a-fA-F])")
-_PERCENT_OR_PLUS = re.compile(_PERCENT.pattern + rb"|(?<=%3A)\+|(?<=%2C)\+|(?<=%3a)\+|(?<=%2c)\+")
+_PERCENT = lazy_regex(rb"%(0[9AaDd]|[2-7][0-9a-fA-F])")
+_PERCENT_OR_PLUS = lazy_regex(_PERCENT.pattern + rb"|(?<=%3A)\+|(?<=%2C)\+|(?<=%3a)\+|(?<=%2c)\+")
 _STOPS = bytes(32 if byte in b" \t\r\n\"'<>\\`" else 97 for byte in range(256))
-_RUN = re.compile(rb"[A-Za-z0-9+/_-]{20,}+(?:(?:\\{1,7}[rn]|\r?\n[ \t]{0,8}){1,2}+[A-Za-z0-9+/_-]{4,}+)*+={0,2}")
+_RUN = lazy_regex(rb"[A-Za-z0-9+/_-]{20,}+(?:(?:\\{1,7}[rn]|\r?\n[ \t]{0,8}){1,2}+[A-Za-z0-9+/_-]{4,}+)*+={0,2}")
 _CODED = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/_-" else 32 for byte in range(256))
 _TWENTY = b"a" * 20
 """Where a run begins, in a text with an ``a`` for each of its characters: quicker to find than the run itself."""
-_ENCODED = re.compile(rb'"~(?:bytes|bytearray|str)":"([A-Za-z0-9+/]*+={0,2})(?:"|\Z)')
+_ENCODED = lazy_regex(rb'"~(?:bytes|bytearray|str)":"([A-Za-z0-9+/]*+={0,2})(?:"|\Z)')
 """Base64 that ``facts.scalars`` has written."""
-_IS_HEX = re.compile(rb"(?:[0-9a-f]{2})+|(?:[0-9A-F]{2})+")
-_BREAK = re.compile(rb"\\{1,7}[rn]|\r?\n[ \t]*")
+_IS_HEX = lazy_regex(rb"(?:[0-9a-f]{2})+|(?:[0-9A-F]{2})+")
+_BREAK = lazy_regex(rb"\\{1,7}[rn]|\r?\n[ \t]*")
 _SNIFFED = 96
 _LEAST_PRINTABLE = 0.75
 _PRINTABLE = bytes(byte for byte in range(256) if 32 <= byte < 127 or byte in b"\t\r\n\x1b")

@@ -7,10 +7,11 @@ keeps it outside, but for compression. Equal texts give equal encodings.
 from __future__ import annotations
 
 import binascii
-import re
 import struct
 import zlib
 from urllib.parse import quote_from_bytes
+
+from reenact.facts.lazy_regex import lazy_regex
 
 BASE64 = "base64"
 HEX = "hex"
@@ -25,13 +26,13 @@ RATIO = 32
 """How many times as long as its compressed form a text may be, beside ``ROOM``."""
 ROOM = 64 << 10
 
-_BREAKS = re.compile(rb"\\{1,7}[rn]|[\r\n \t]")
-DUMPED = re.compile(rb"(?:[0-9a-f]{8}:?[ \t]+(?:[0-9a-f]{2} {0,2}){1,16}+[^\n]{0,24}(?:\n|\Z))+")
+_BREAKS = lazy_regex(rb"\\{1,7}[rn]|[\r\n \t]")
+DUMPED = lazy_regex(rb"(?:[0-9a-f]{8}:?[ \t]+(?:[0-9a-f]{2} {0,2}){1,16}+[^\n]{0,24}(?:\n|\Z))+")
 """Lines of ``xxd`` or ``hexdump -C``: a place, bytes in hexadecimal, the same bytes as letters."""
-DUMP_BEGINS = re.compile(rb"00000000[: \t]")
+DUMP_BEGINS = lazy_regex(rb"00000000[: \t]")
 """Their first place. Ids and times have as many zeros, and nothing of these behind them."""
-_DUMPED_LINE = re.compile(rb"([0-9a-f]{8}:?[ \t]+)((?:[0-9a-f]{2} {0,2}){1,16}+)([^\n]*)(\n|\Z)")
-_PAIR = re.compile(rb"[0-9a-f]{2}")
+_DUMPED_LINE = lazy_regex(rb"([0-9a-f]{8}:?[ \t]+)((?:[0-9a-f]{2} {0,2}){1,16}+)([^\n]*)(\n|\Z)")
+_PAIR = lazy_regex(rb"[0-9a-f]{2}")
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _TO_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _GZIP_HEAD = 10

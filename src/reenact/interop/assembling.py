@@ -8,7 +8,6 @@ longer name the encoding; each such change is remarked.
 from __future__ import annotations
 
 import gzip
-import re
 import zlib
 from collections.abc import Callable, Iterable
 from email.utils import parsedate_to_datetime
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 
 from reenact.facts.compression import Decoder, undo
 from reenact.facts.lazy_dataclass import replace
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop.exchanges import Exchange, Headers, header
 from reenact.interop.refusing import refused
 
@@ -28,9 +28,9 @@ ENCODED = "the body was kept decoded, and is encoded anew as its headers say"
 DECODED = "the body was kept decoded, so its headers no longer name a content-encoding"
 LENGTH = "content-length is that of the body in the file"
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_UNWRITTEN = re.compile(r"[\0\r\n]")
-_SPACE = re.compile(r"[\x00-\x20\x7f]")
+_TOKEN = lazy_regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_UNWRITTEN = lazy_regex(r"[\0\r\n]")
+_SPACE = lazy_regex(r"[\x00-\x20\x7f]")
 _BODILESS: Final = frozenset({204, 304})
 _ENCODERS: Final[dict[str, Callable[[bytes], bytes]]] = {
     "gzip": lambda body: gzip.compress(body, 6, mtime=0),

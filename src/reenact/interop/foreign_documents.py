@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from reenact.errors import InteropError
 from reenact.facts.compression import undo
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop import yamltext
 from reenact.interop.refusing import refused
 
@@ -21,7 +22,7 @@ MOST_TOKENS: Final = 900_000
 
 _GZIP = b"\x1f\x8b"
 _SIGNS: Final = (b"[", b"{", b",")
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[{,]', re.DOTALL)
+_TOKEN = lazy_regex(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[{,]', re.DOTALL)
 
 
 def contents(path: Path) -> bytes:

@@ -11,16 +11,17 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from reenact.facts.credentials import named, named_in_environment
+from reenact.facts.lazy_regex import lazy_regex
 
-_OPTION: Final = re.compile(r"--?[A-Za-z][\w-]*\Z")
-_ASSIGNED: Final = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)([=:])(.+)", re.DOTALL)
-_USER: Final = re.compile(r"(--(?:proxy-)?user[=]|-[uUa])?([^\s:/@=]{1,128}):(?!//)(.+)", re.DOTALL)
+_OPTION: Final = lazy_regex(r"--?[A-Za-z][\w-]*\Z")
+_ASSIGNED: Final = lazy_regex(r"(-{0,2}[A-Za-z_][\w.-]*)([=:])(.+)", re.DOTALL)
+_USER: Final = lazy_regex(r"(--(?:proxy-)?user[=]|-[uUa])?([^\s:/@=]{1,128}):(?!//)(.+)", re.DOTALL)
 _USERS: Final = frozenset({"-u", "-U", "-a", "--user", "--proxy-user", "--auth", "--creds"})
-_ATTACHED: Final = re.compile(r"(-p)(.{4,})", re.DOTALL)
-_WORD: Final = re.compile(r"[a-z][a-z-]*\d{0,2}|[\d.:/-]+|=.*|.*[/\\].*", re.DOTALL)
+_ATTACHED: Final = lazy_regex(r"(-p)(.{4,})", re.DOTALL)
+_WORD: Final = lazy_regex(r"[a-z][a-z-]*\d{0,2}|[\d.:/-]+|=.*|.*[/\\].*", re.DOTALL)
 """What follows ``-p`` where it is no password: a longer option of a program that has them, ports, paths."""
-_WORDS: Final = re.compile(r"""(?:[^\s'"]|'[^']*'|"(?:\\.|[^"\\])*"|['"])+""", re.DOTALL)
-_QUOTED: Final = re.compile(r"""(['"])(.*)\1\Z""", re.DOTALL)
+_WORDS: Final = lazy_regex(r"""(?:[^\s'"]|'[^']*'|"(?:\\.|[^"\\])*"|['"])+""", re.DOTALL)
+_QUOTED: Final = lazy_regex(r"""(['"])(.*)\1\Z""", re.DOTALL)
 
 _OF_PROGRAMS: Final = {
     **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mysqlimport", "mariadb", "mariadb-dump"), ("-p",)),

@@ -30,6 +30,7 @@ from reenact.facts.credentials import (
     trivial,
 )
 from reenact.facts.known import NONE, Known
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.removed import NOTHING
 from reenact.facts.spans import Span, apart, replaced
 from reenact.facts.spotting import spot
@@ -38,17 +39,17 @@ from reenact.privacy.foreseeing import spelled
 from reenact.privacy.memory import Spotter, deem_harmless, digest_of, is_harmless
 from reenact.privacy.removed import Removed
 
-_SCHEME = re.compile(
+_SCHEME = lazy_regex(
     rb"(?i)(bearer|basic|token|digest|negotiate|apikey|bot|aws4-hmac-sha256|signature|splunk|genie-?key)\s+"
 )
-_PAIR = re.compile(rb"([^=;,\s]+)=([^;,\s\"]+)")
+_PAIR = lazy_regex(rb"([^=;,\s]+)=([^;,\s\"]+)")
 _COOKIE_ATTRIBUTES = frozenset({"path", "domain", "expires", "max-age", "samesite", "version", "priority"})
 _SHORT = 512
 _REMEMBERED = 1024
 _HEAD = b"head"
-_PARAMETER = re.compile(rb"([?&;])([\w.\-%\[\]]{1,96})=([^&#\s\"'\\<>]{1,16384})")
+_PARAMETER = lazy_regex(rb"([?&;])([\w.\-%\[\]]{1,96})=([^&#\s\"'\\<>]{1,16384})")
 
-_NAMED = re.compile(r"(?<=[/>])[^/>#]+")
+_NAMED = lazy_regex(r"(?<=[/>])[^/>#]+")
 
 _Head = tuple[str, Mapping[str, Json]]
 
@@ -360,7 +361,7 @@ class Eraser:
         return value if cleaned is text else json.loads(cleaned.decode("utf-8", "surrogatepass")[lead:])
 
 
-_USERINFO = re.compile(rb"^([A-Za-z][\w+.-]*://)([^/?#@\s]*)@")
+_USERINFO = lazy_regex(rb"^([A-Za-z][\w+.-]*://)([^/?#@\s]*)@")
 
 
 def _without_userinfo(url: bytes, eraser: Eraser) -> bytes:

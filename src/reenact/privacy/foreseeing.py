@@ -9,22 +9,22 @@ the gate, which looks through it by itself.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from reenact.facts.call import Json, Value
 from reenact.facts.jsontext import writer
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.record import CallIssued, CallSettled, Noted, Record
 from reenact.facts.spans import Exhausted, Span
 from reenact.facts.spotting import More, spot_whole
 
 _AT_ONCE: Final = 16 << 10
 """Bytes that are looked through in one go, about: what one look costs beside its text is little then."""
-_BETWEEN: Final = re.compile(rb'\}\s*+(?:,\s*+)?(?=\{\s{0,16}"[\w.-]{1,64}"\s{0,4}:)')
+_BETWEEN: Final = lazy_regex(rb'\}\s*+(?:,\s*+)?(?=\{\s{0,16}"[\w.-]{1,64}"\s{0,4}:)')
 """Between two objects of a list, or of two lines. No string of JSON ends so: see ``facts.sightings``."""
-_OBJECT: Final = re.compile(rb'\{\s{0,16}"[\w.-]{1,64}"\s{0,4}:')
-_NAMED: Final = re.compile(rb'"[\w.-]{1,64}":\s?\{')
+_OBJECT: Final = lazy_regex(rb'\{\s{0,16}"[\w.-]{1,64}"\s{0,4}:')
+_NAMED: Final = lazy_regex(rb'"[\w.-]{1,64}":\s?\{')
 _LONGEST_KNOWN: Final = 256
 _MOST_KNOWN: Final = 4096
 _KEPT: Final = 4

@@ -8,7 +8,6 @@ the messages of an AWS event stream, whose sums are made right again.
 from __future__ import annotations
 
 import binascii
-import re
 from collections import deque
 from itertools import accumulate
 from typing import Generic, TypeVar
@@ -16,6 +15,7 @@ from typing import Generic, TypeVar
 from reenact.facts import wraps
 from reenact.facts.deltas import leaves
 from reenact.facts.finer import finer
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.spans import Exhausted
 from reenact.privacy.erasing import Eraser
 
@@ -27,13 +27,13 @@ _CONTEXT = 512
 _QUIET = 48
 """Events after which a text that did not go on is over."""
 _LONGEST_LINE = 1 << 20
-_DATA = re.compile(rb"[ \t]*(?:data:)?[ \t]*")
-_WORTH = re.compile(
+_DATA = lazy_regex(rb"[ \t]*(?:data:)?[ \t]*")
+_WORTH = lazy_regex(
     rb"(?i)key|token|secret|pass|auth|credential|cookie|pw|jwt|://|bearer|basic|-----|-u|[\w+/=.-]{16}|~rx"
 )
 _SPACES = (b" ", b"\n", b"\\n", b"\\t", b"\\r")
 _HEAD = 64 << 10
-_BYTES = re.compile(rb'\{[^{}"]{0,16}"bytes"\s{0,4}:\s{0,4}"([A-Za-z0-9+/=]+)"')
+_BYTES = lazy_regex(rb'\{[^{}"]{0,16}"bytes"\s{0,4}:\s{0,4}"([A-Za-z0-9+/=]+)"')
 
 
 class _Event:

@@ -12,18 +12,20 @@ from collections.abc import Callable, Mapping
 from ipaddress import AddressValueError, IPv4Address
 from typing import Final
 
-_EMAIL: Final = re.compile(
+from reenact.facts.lazy_regex import lazy_regex
+
+_EMAIL: Final = lazy_regex(
     r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{0,63}[A-Za-z0-9_]@((?:[A-Za-z0-9-]{1,63}\.){1,4}[A-Za-z]{2,24})(?![A-Za-z0-9-])"
 )
-_CARD: Final = re.compile(r"(?<![\d.,-])[3-6]\d{3}(?:[ -]?\d{3,6}){2,4}(?![\d.,-])")
-_IBAN: Final = re.compile(r"(?<![A-Z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?(?![A-Z0-9])")
-_PHONE: Final = re.compile(
+_CARD: Final = lazy_regex(r"(?<![\d.,-])[3-6]\d{3}(?:[ -]?\d{3,6}){2,4}(?![\d.,-])")
+_IBAN: Final = lazy_regex(r"(?<![A-Z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?(?![A-Z0-9])")
+_PHONE: Final = lazy_regex(
     r"(?<![\w+.])(?:\+\d{1,3}[ ().-]{0,2}(?:\d[ ().-]{0,2}){7,11}\d|\(\d{3}\) ?\d{3}-\d{4})(?!\d)"
 )
-_SOCIAL: Final = re.compile(r"(?<![\d-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\d-])")
-_ADDRESS: Final = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
-_NOBODY: Final = re.compile(r"(?:^|\.)(?:example(?:\.[a-z]+)?|invalid|test|local|localhost)$", re.IGNORECASE)
-_ESCAPED: Final = re.compile(r"\\+[nrt]")
+_SOCIAL: Final = lazy_regex(r"(?<![\d-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\d-])")
+_ADDRESS: Final = lazy_regex(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
+_NOBODY: Final = lazy_regex(r"(?:^|\.)(?:example(?:\.[a-z]+)?|invalid|test|local|localhost)$", re.IGNORECASE)
+_ESCAPED: Final = lazy_regex(r"\\+[nrt]")
 """Ends of lines inside a text that is JSON: their letter belongs to no word."""
 _CARD_DIGITS: Final = range(13, 20)
 

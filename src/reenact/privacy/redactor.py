@@ -6,7 +6,6 @@ of one run share a secret that is drawn when the run begins and kept nowhere.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
@@ -21,6 +20,7 @@ from reenact.facts.growing import mark_in
 from reenact.facts.interruptions import let_through
 from reenact.facts.known import NONE, RULE, Known
 from reenact.facts.lazy_dataclass import replace
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
     AmbientRead,
@@ -57,8 +57,8 @@ _TEXTS = ("env/", "listing/")
 """Ambient sources whose values are texts (``seams.ambient``)."""
 _LENGTH = 4
 _PASSES = 8
-_CONSTANT = re.compile(rb"~rx[a-uw-z]~")
-_VARIABLE = re.compile(rb"(~rxv[a-z2-7]{3})[a-z2-7]+~")
+_CONSTANT = lazy_regex(rb"~rx[a-uw-z]~")
+_VARIABLE = lazy_regex(rb"(~rxv[a-z2-7]{3})[a-z2-7]+~")
 """A stand-in that names a variable; what a value of eight bytes leaves holds so much of the name's digest."""
 _ANY = constant(Sort.NAMED)
 _IMMUTABLE = (str, int, float, bool, type(None))

@@ -6,7 +6,6 @@ stay as they came; if it is not, it is stored decoded, and its head says so. Med
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from reenact.facts.call import Fidelity, Json
 from reenact.facts.compression import Decoder
 from reenact.facts.framing import Unframer, header
 from reenact.facts.lazy_dataclass import replace
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.record import HeadArrived, Record, SegmentArrived
 from reenact.facts.views import HEAD, is_media
 from reenact.privacy.erasing import Eraser
@@ -37,7 +37,7 @@ _EVENTS = (
 )
 _FRAMES = "application/vnd.amazon.eventstream"
 _LINES = (b"data:", b"event:", b"id:", b": ")
-_ENTRY = re.compile(rb'\{"[^\n]{1,16384}\}\r?\n(?=\{|\Z)')
+_ENTRY = lazy_regex(rb'\{"[^\n]{1,16384}\}\r?\n(?=\{|\Z)')
 """A line of JSON: an entry of its own, whatever the media type says."""
 _LATE = "credentials in a long compressed body"
 
@@ -165,7 +165,7 @@ def _put_back(data: bytes, slices: list[tuple[int, int]], body: bytes) -> bytes:
     return bytes(out)
 
 
-_STATUS = re.compile(rb"HTTP/1\.\d 1(?!01)\d\d")
+_STATUS = lazy_regex(rb"HTTP/1\.\d 1(?!01)\d\d")
 
 
 def _end_of_heads(joined: bytes) -> int:

@@ -13,6 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from reenact.facts.finer import finer
 from reenact.facts.large import Large
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.spans import Exhausted, Span
 from reenact.facts.views import begins_as_text
 from reenact.privacy.erasing import Eraser
@@ -23,7 +24,7 @@ T = TypeVar("T")
 LONGEST = 64 << 10
 """Most bytes held back. A credential that is still open after as many is erased, and all that follows withheld."""
 _OVERLAP = 4096
-_ENDS = re.compile(rb"[\s\"'}\]]")
+_ENDS = lazy_regex(rb"[\s\"'}\]]")
 _DELIMITERS = (b"\n", b"}", b"]")
 
 

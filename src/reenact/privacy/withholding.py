@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.spans import Exhausted
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.tails import cleaned_in_pieces
@@ -16,7 +17,7 @@ from reenact.privacy.tails import cleaned_in_pieces
 PART = 64 << 10
 """Bytes of a part."""
 
-_STRING = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"(\s{0,64}:)?')
+_STRING = lazy_regex(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"(\s{0,64}:)?')
 
 
 def cleaned_in_parts(eraser: Eraser, body: bytes) -> bytes:

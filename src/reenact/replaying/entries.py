@@ -7,7 +7,6 @@ here, when it resolves inside this project, or when a person passes it. Otherwis
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -16,6 +15,7 @@ from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import RESEND, Run
 from reenact.facts.serving import REQUEST
 from reenact.replaying.installed import server_of_project
@@ -26,7 +26,7 @@ from reenact.seams import places, trust
 from reenact.seams.boot.parent import is_python
 
 CALLER = "reenact.replaying.caller"
-_PYTHON = re.compile(r"(python|pypy)[0-9.]*w?")
+_PYTHON = lazy_regex(r"(python|pypy)[0-9.]*w?")
 
 
 class ProgramGone(UnreplayableRun):

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from reenact.facts.lazy_regex import lazy_regex
+
 _NUMBER: Final = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 _TEXT: Final = r"[^\0\n]{0,200}"
 _FLAGS: Final = frozenset({"access-log", "use-colors", "proxy-headers", "server-header", "date-header"})
@@ -38,7 +40,7 @@ _UVICORN: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """Options with a value, and what it may be. Not among them: files that configure logging or set variables, folders that
 modules are taken from, certificates, and sockets that lie in the file system or are open already."""
-_APPLICATION: Final = re.compile(r"[A-Za-z_][\w.]{0,200}:[A-Za-z_]\w{0,100}")
+_APPLICATION: Final = lazy_regex(r"[A-Za-z_][\w.]{0,200}:[A-Za-z_]\w{0,100}")
 
 
 def server_of_project(argv: tuple[str, ...], inside: Callable[[str], bool]) -> tuple[str, ...] | None:

@@ -7,20 +7,21 @@ category of ``-W`` with a dot in its name is imported.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
+
+from reenact.facts.lazy_regex import lazy_regex
 
 SAFE_PATH: Final = "-P"
 """Keeps the working directory, and the folder of the script, off the import path."""
 
-_FLAGS: Final = re.compile(r"-[bBdOPqRsuvx]+")
-_X: Final = re.compile(r"(utf8|dev|faulthandler|importtime)(=[0-9])?")
-_ACTION: Final = re.compile(r"[a-z]{1,10}")
-_BUILT_IN: Final = re.compile(r"\w*")
+_FLAGS: Final = lazy_regex(r"-[bBdOPqRsuvx]+")
+_X: Final = lazy_regex(r"(utf8|dev|faulthandler|importtime)(=[0-9])?")
+_ACTION: Final = lazy_regex(r"[a-z]{1,10}")
+_BUILT_IN: Final = lazy_regex(r"\w*")
 """A category without a dot, which Python takes from its own built-in names."""
 
-_LINE: Final = re.compile(r"[0-9]*")
+_LINE: Final = lazy_regex(r"[0-9]*")
 
 
 def interpreter_options(words: Sequence[str]) -> tuple[tuple[str, ...], str]:

@@ -8,20 +8,19 @@ tracebacks that pass through no recorded call are compared byte by byte.
 
 from __future__ import annotations
 
-import re
-
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 
-_NEWLINE = re.compile(rb"(\r?\n|\\n)")
+_NEWLINE = lazy_regex(rb"(\r?\n|\\n)")
 """A line's end, also as a log in JSON writes it."""
-_HEADER = re.compile(rb"(?P<lead>[^\n]*?)(?:Exception Group )?Traceback \(most recent call last\):[ \t]*")
-_MARGIN = re.compile(rb"[ |+]*")
+_HEADER = lazy_regex(rb"(?P<lead>[^\n]*?)(?:Exception Group )?Traceback \(most recent call last\):[ \t]*")
+_MARGIN = lazy_regex(rb"[ |+]*")
 _CONNECTORS = (
     b"The above exception was the direct cause of the following exception:",
     b"During handling of the above exception, another exception occurred:",
 )
-_OURS = re.compile(rb"File (?:\x1b\[[0-9;]*m)?\\?\"[^\"\n]*[\\/]reenact[\\/](?:seams|recording|replaying)[\\/]")
-_ADDRESS = re.compile(rb"\bat 0x[0-9a-fA-F]{6,16}\b")
+_OURS = lazy_regex(rb"File (?:\x1b\[[0-9;]*m)?\\?\"[^\"\n]*[\\/]reenact[\\/](?:seams|recording|replaying)[\\/]")
+_ADDRESS = lazy_regex(rb"\bat 0x[0-9a-fA-F]{6,16}\b")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import pairwise, zip_longest
 
 from reenact.facts.event import Event
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.order import Tag
 from reenact.facts.run import Run
 from reenact.replaying.matching import Miss, alike
@@ -23,7 +24,7 @@ from reenact.seams.lanes import UNOWNED, Lane
 RENAMED = "renamed"
 """Where a fork says, beside its environment, under which other addresses strands of its parent began in it."""
 
-_STEP = re.compile(r"([/>])([^/>#]*)#(\d+)")
+_STEP = lazy_regex(r"([/>])([^/>#]*)#(\d+)")
 
 
 def began_as(run: Run) -> list[str]:

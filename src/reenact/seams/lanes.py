@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-import re
 import threading
 import weakref
 from collections.abc import Callable, Collection
@@ -19,6 +18,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from reenact.facts import weaving
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.order import Tag
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def steps_of(lane: Lane) -> int:
 _SEPARATORS = str.maketrans("/>#", "___")
 
 
-_WORDS = re.compile(r"[A-Za-z_.<]{0,28}+")
+_WORDS = lazy_regex(r"[A-Za-z_.<]{0,28}+")
 """Names of functions mostly: a credential is longer, or has digits, or stands behind a name and a sign."""
 _clean: Callable[[str], str] = str
 _fault: weakref.WeakMethod[Callable[[Exception], bool]] | None = None

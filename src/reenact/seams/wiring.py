@@ -6,7 +6,7 @@ import _thread
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from reenact.facts import lazy_dataclass
+from reenact.facts import lazy_dataclass, lazy_regex
 from reenact.facts.late import late
 from reenact.facts.run import Run
 from reenact.seams import (
@@ -97,6 +97,7 @@ def rehearse() -> None:
     """Do once what the first session of a process does for the first time: the sessions of its children need not."""
     rebinding.search_ahead()
     lazy_dataclass.complete()
+    lazy_regex.complete()
     for seam in (clock, entropy, machine, environment, listings, looks):
         seam.install()
     for seam in (looks, listings, environment, machine, entropy, clock):

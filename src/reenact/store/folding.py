@@ -8,17 +8,17 @@ its first character is a control character, which those never hold.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.store.schema import LOW
 
 FOLDED = "\x1e"
 """How the text of a row begins that names another one."""
 
 _NEXT = "\x1f"
-_HOLE = re.compile("([0-9a-f]{32}|[0-9]+)")
+_HOLE = lazy_regex("([0-9a-f]{32}|[0-9]+)")
 """What differs between texts of one kind: digests and numbers."""
 _KINDS = 256
 """Kinds of texts of one log that later ones may be like."""

@@ -17,6 +17,7 @@ from reenact.errors import StoreError
 from reenact.facts.alike import common_tail, nearest
 from reenact.facts.call import Failure, Kind, Value
 from reenact.facts.large import is_large, is_withheld
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.record import CallIssued, CallSettled, Noted, Printed, Record
 from reenact.store.schema import LOW, SHIFT
 
@@ -30,14 +31,14 @@ SIDE_BY_SIDE = 8
 """Conversations under one name of which the last body is kept in mind."""
 
 _KINDS = {Kind.MODEL, Kind.TOOL, Kind.RETRIEVAL, Kind.INPUT, Kind.OUTPUT, Kind.HUMAN, Kind.MCP}
-_WORD = re.compile(r"[^\W_]+")
-_WITHIN = re.compile(rb"[0-9A-Za-z_\\\x80-\xff]")
+_WORD = lazy_regex(r"[^\W_]+")
+_WITHIN = lazy_regex(rb"[0-9A-Za-z_\\\x80-\xff]")
 """Bytes at which no word is cut: neither is an escape of JSON."""
 _FAR = 4 * LONGEST
 """Bytes within which the edge of a word is looked for."""
 _MOST_PIECES = 8
 """Pieces of a long text that are looked through: some 6 MB."""
-_ENCODED = re.compile(rb"[0-9A-Za-z+/=_-]{512,}")
+_ENCODED = lazy_regex(rb"[0-9A-Za-z+/=_-]{512,}")
 """What is no text: images and the like."""
 _IN_RUN = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/=_-" else 32 for byte in range(256))
 _RUN = b"a" * 512

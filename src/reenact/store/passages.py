@@ -6,17 +6,17 @@ run are one row until it has a fork. Runs of older versions have their text here
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.store.full_text import drop_text, index_text, plain, put_text
 from reenact.store.schema import LOW, SHIFT
 
 LENGTH = 1024
 """Fewest characters of a passage that another one follows."""
 
-_GAP = re.compile(r"\s")
+_GAP = lazy_regex(r"\s")
 
 
 def cut(text: str) -> Iterator[str]:

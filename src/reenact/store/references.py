@@ -16,6 +16,7 @@ from reenact.errors import EventNotFound, RunNotFound, UsageError
 from reenact.facts.ids import ALPHABET, TAIL_LENGTH, TIME_LENGTH, tail
 from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.phrases import counted
 from reenact.facts.run import INNER, TRIES, Run
 
@@ -27,9 +28,9 @@ else:
     events_called = late("reenact.facts.model_names", "events_called")
     shown_name = late("reenact.facts.model_names", "shown_name")
 
-_BACK = re.compile(r"@(?:~([0-9]{1,9}))?")
-_NUMBER = re.compile(r"[0-9]{1,18}")
-_OCCURRENCE = re.compile(r"(.+)#([0-9]{1,9})", re.DOTALL)
+_BACK = lazy_regex(r"@(?:~([0-9]{1,9}))?")
+_NUMBER = lazy_regex(r"[0-9]{1,18}")
+_OCCURRENCE = lazy_regex(r"(.+)#([0-9]{1,9})", re.DOTALL)
 _LISTED = 8
 
 

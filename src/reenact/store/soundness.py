@@ -6,11 +6,11 @@ may make of it (a value of another type, text that is no JSON) is for the walk t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.order import unpack
 from reenact.store.beside import CHECK_SUM, MISSING, Beside
 from reenact.store.check_sums import sum_of
@@ -30,7 +30,7 @@ from reenact.store.slot_rows import PACKED
 UNREADABLE = "cannot be read"
 
 _CALL_AT, _FORM_AT, _DIGEST_AT = 7, 6, 4
-_WORD = re.compile(r"(?<![^\s])[A-Za-z0-9]+(?![^\s])")
+_WORD = lazy_regex(r"(?<![^\s])[A-Za-z0-9]+(?![^\s])")
 _WORDS_AT_ONCE = 32
 
 

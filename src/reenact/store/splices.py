@@ -7,7 +7,6 @@ appended to it. So a version costs one comparison and what is new in it, and not
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, chain
@@ -15,6 +14,7 @@ from operator import methodcaller
 from typing import NamedTuple
 
 from reenact.facts.alike import common_head, common_tail
+from reenact.facts.lazy_regex import lazy_regex
 
 LEAST = 32
 """Shortest beginning or end of the version before that is worth a reference."""
@@ -30,7 +30,7 @@ _KEY = 40
 """Bytes by which text is found again, where a string, an object or a line begins."""
 _APART = 24
 """Fewest bytes between two places by which it is found: they bound what the index takes."""
-_BEGINNINGS = re.compile(rb'[\[{,:] ?(?=["{\[])|\\n|\n')
+_BEGINNINGS = lazy_regex(rb'[\[{,:] ?(?=["{\[])|\\n|\n')
 
 _END = methodcaller("end")
 

@@ -8,7 +8,6 @@ neighbours, which ask something else now. What is left over was removed or added
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,12 +15,13 @@ from enum import StrEnum
 from typing import TypeVar
 
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 
 T = TypeVar("T")
 
-_ORDINAL = re.compile(r"#\d+")
-_LEVEL = re.compile(r"[/>]")
-_FUNCTION = re.compile(r"/[^/>#]*(?=#)")
+_ORDINAL = lazy_regex(r"#\d+")
+_LEVEL = lazy_regex(r"[/>]")
+_FUNCTION = lazy_regex(r"/[^/>#]*(?=#)")
 _MOST_EDITS = 200
 """Most edits between two stretches that are looked for exactly; it takes time with the square of them."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,6 +12,7 @@ from reenact.abc.sources import Clock, Entropy
 from reenact.errors import UsageError
 from reenact.facts.ids import make_run_id
 from reenact.facts.known import Known
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.marks import LAST, Mark
 from reenact.facts.policy import Policy
 from reenact.facts.variables import chosen
@@ -21,7 +21,7 @@ from reenact.privacy import make_redactor
 LONGEST: Final = 200
 """Characters of a mark's text."""
 
-_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_COMMIT = lazy_regex(r"[0-9a-f]{7,64}")
 _GIT_SECONDS: Final = 10.0
 
 

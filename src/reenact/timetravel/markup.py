@@ -3,16 +3,16 @@ or an image that it would fetch."""
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.timetravel import preview
 
 LONGEST: Final = 4000
 """Characters of a block, at most; how many more there are is said."""
 LINE: Final = 160
 """Characters of a line, at most."""
-_TICKS: Final = re.compile("`+")
+_TICKS: Final = lazy_regex("`+")
 
 
 def code(text: str, longest: int = LINE) -> str:

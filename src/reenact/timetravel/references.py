@@ -10,13 +10,14 @@ import shlex
 
 from reenact.errors import UsageError
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 
 GRAMMAR = "RUN, RUN:12, RUN:search_docs#2, RUN:12.response.body or RUN:4..9"
 
-_BUNDLE = re.compile(r"(?P<run>.+?\.reenact)(?::(?P<rest>.*))?", re.DOTALL)
-_STRETCH = re.compile(r"(\d+)\.\.(\d+)")
-_NUMBER = re.compile(r"(\d+)(?:\.(.*))?", re.DOTALL)
-_OCCURRENCE = re.compile(r"(.+)#(\d+)(?:\.(.*))?", re.DOTALL)
+_BUNDLE = lazy_regex(r"(?P<run>.+?\.reenact)(?::(?P<rest>.*))?", re.DOTALL)
+_STRETCH = lazy_regex(r"(\d+)\.\.(\d+)")
+_NUMBER = lazy_regex(r"(\d+)(?:\.(.*))?", re.DOTALL)
+_OCCURRENCE = lazy_regex(r"(.+)#(\d+)(?:\.(.*))?", re.DOTALL)
 _MAX_DIGITS = 18
 
 

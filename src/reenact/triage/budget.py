@@ -6,7 +6,6 @@ whatever went through a seam; live, only what the run itself fixed stays as it w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from reenact.abc.store import Store
@@ -14,12 +13,13 @@ from reenact.facts.call import Effect, Failure, Json, Kind, Stream
 from reenact.facts.event import Event
 from reenact.facts.imported import times_known
 from reenact.facts.kit import Allowance, Hold
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import Run
 from reenact.facts.trace_runs import is_traced, is_traced_model, is_untold
 from reenact.triage.gaps import is_contact
 from reenact.triage.scene import ModelCall, Scene, scene_of
 
-_DATED = re.compile(
+_DATED = lazy_regex(
     r"(?:[-@:._](?:\d{8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{2}(?:-\d{4})?|\d{4}))(?:-v\d+(?::\d+)?)?$|@\d+$|:[0-9a-f]{12,}$"
 )
 _BUSY = (408, 425, 429, 500, 502, 503, 504, 529)

@@ -6,12 +6,12 @@ without such a rule, a run that names a user or tenant is expected to tell its t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from reenact.facts.call import Kind
 from reenact.facts.kit import Bucket, Item, Standing
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import Run
 from reenact.triage.scene import Act, Scene
 
@@ -56,7 +56,7 @@ _NAMES: Mapping[str, frozenset[str]] = {
         ("sessionid", "session", "xsessionid", "conversationid", "conversation", "threadid", "thread", "chatid")
     ),
 }
-_PLAIN = re.compile(r"[^a-z0-9]+")
+_PLAIN = lazy_regex(r"[^a-z0-9]+")
 _STANDIN = "~rx"
 _SHOWN = 5
 

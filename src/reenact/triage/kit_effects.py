@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -10,6 +9,7 @@ from reenact.facts.call import Effect, Failure, Fidelity, Json, Kind, Stream, Va
 from reenact.facts.event import Event
 from reenact.facts.imported import is_imported, times_known
 from reenact.facts.kit import Bucket, Item, Standing, Stops
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.thinned import why_thinned
 from reenact.facts.unstored import ITEMS, is_opaque, item_of
 from reenact.triage import identity
@@ -17,7 +17,7 @@ from reenact.triage.gaps import gap_items
 from reenact.triage.scene import ModelCall, Scene, label_of
 
 _WORLD = tuple(ITEMS)
-_LIMITS = re.compile(r"largest_(?:value|run)_mb")
+_LIMITS = lazy_regex(r"largest_(?:value|run)_mb")
 _FEW = 4
 
 

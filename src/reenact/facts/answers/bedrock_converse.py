@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 import struct
 import zlib
 from collections.abc import Mapping
@@ -23,8 +22,9 @@ from reenact.facts.answers.formats import (
     slices,
 )
 from reenact.facts.call import Json
+from reenact.facts.lazy_regex import lazy_regex
 
-_PLACE = re.compile(r"/model/(?P<model>[^/]+)/converse(?P<stream>-stream)?")
+_PLACE = lazy_regex(r"/model/(?P<model>[^/]+)/converse(?P<stream>-stream)?")
 _TEXT = 7
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 
 from reenact.facts.answers import openai_chat
@@ -11,8 +10,9 @@ from reenact.facts.answers.asks import Answer, Ask, BadAsk, ToolUse
 from reenact.facts.answers.drawing import pieces
 from reenact.facts.answers.formats import Dialect, Prepared, Recall, Stamp, asked_tokens, encoded, said_tokens
 from reenact.facts.call import Json
+from reenact.facts.lazy_regex import lazy_regex
 
-_PLACE = re.compile(
+_PLACE = lazy_regex(
     r"/v1(?:alpha|beta)?(?:1)?/(?:.*/)?models/(?P<model>[^/:]+):(?:generate|(?P<stream>streamGenerate))Content"
 )
 

@@ -26,6 +26,7 @@ from reenact.facts.answers.drawing import pieces
 from reenact.facts.answers.formats import Dialect, Recall, Stamp, asked_tokens, encoded, said_tokens, slices
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, replace
+from reenact.facts.lazy_regex import lazy_regex
 
 
 def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
@@ -229,5 +230,5 @@ DIALECT = Dialect(
     error,
     headers,
     ("authorization", "api-key"),
-    re.compile(r"(?:/openai|/api)?/v1/chat/completions"),
+    lazy_regex(r"(?:/openai|/api)?/v1/chat/completions"),
 )

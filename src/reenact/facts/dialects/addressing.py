@@ -9,12 +9,14 @@ import re
 from typing import Final
 from urllib.parse import quote, unquote
 
+from reenact.facts.lazy_regex import lazy_regex
+
 _END: Final = r"(?=$|[?#])"
-_BEDROCK: Final = re.compile(r"/model/([^/?#]+)/(?:converse(?:-stream)?|invoke(?:-with-response-stream)?)" + _END)
-_GOOGLE: Final = re.compile(r"/([^/:?#]+)(?::|%3[Aa])(?:(?:streamG|g)enerateContent|(?:stream)?[rR]awPredict)" + _END)
-_AZURE: Final = re.compile(r"/deployments/([^/?#]+)/")
+_BEDROCK: Final = lazy_regex(r"/model/([^/?#]+)/(?:converse(?:-stream)?|invoke(?:-with-response-stream)?)" + _END)
+_GOOGLE: Final = lazy_regex(r"/([^/:?#]+)(?::|%3[Aa])(?:(?:streamG|g)enerateContent|(?:stream)?[rR]awPredict)" + _END)
+_AZURE: Final = lazy_regex(r"/deployments/([^/?#]+)/")
 _PLACES: Final = (_BEDROCK, _GOOGLE, _AZURE)
-_MAKER: Final = re.compile(
+_MAKER: Final = lazy_regex(
     r"(?:\A|[./])(amazon\.nova|amazon\.titan|anthropic|meta|mistral|cohere|ai21|deepseek|openai|qwen|writer)(?=[.-])"
 )
 

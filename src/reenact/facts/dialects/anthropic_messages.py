@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -21,14 +20,15 @@ from reenact.facts.dialects.dialect import (
     text,
     usage,
 )
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.repeated import Searched
 
-_ELSEWHERE = re.compile(
+_ELSEWHERE = lazy_regex(
     r"/publishers/anthropic/models/([^/:]+):(?:stream)?[rR]awPredict$|/model/([^/]+)/invoke(?:-with-response-stream)?$"
 )
 _NOT_PARAMETERS = ("model", "messages", "system", "tools")
-_ACTS = Searched(UNUSUAL, re.compile(rb'"(?:mcp_servers|container)"'))
-_OWN = re.compile(r"(?:custom|bash|text_editor|computer|memory)(?:_\d+)?\Z")
+_ACTS = Searched(UNUSUAL, lazy_regex(rb'"(?:mcp_servers|container)"'))
+_OWN = lazy_regex(r"(?:custom|bash|text_editor|computer|memory)(?:_\d+)?\Z")
 
 
 class AnthropicMessages:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -22,12 +21,13 @@ from reenact.facts.dialects.dialect import (
     text,
     usage,
 )
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.repeated import Searched
 
-_PATH = re.compile(r"/model/([^/]+)/converse(?:-stream)?$")
+_PATH = lazy_regex(r"/model/([^/]+)/converse(?:-stream)?$")
 _NOT_PARAMETERS = ("messages", "system", "toolConfig", "inferenceConfig", "modelId", "schemaVersion")
-_ACTS = Searched(UNUSUAL, re.compile(rb'"(?:systemTool|mcp_servers|container)"'))
-_OWN = re.compile(r"(?:function|custom|bash|text_editor|computer|memory)(?:_\d+)?\Z")
+_ACTS = Searched(UNUSUAL, lazy_regex(rb'"(?:systemTool|mcp_servers|container)"'))
+_OWN = lazy_regex(r"(?:function|custom|bash|text_editor|computer|memory)(?:_\d+)?\Z")
 
 
 class BedrockConverse:

@@ -6,7 +6,6 @@ does, and those that complete one prompt (Titan, Llama, Mistral, Cohere, DeepSee
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -24,9 +23,10 @@ from reenact.facts.dialects.dialect import (
     usage,
 )
 from reenact.facts.dialects.openai_chat import OpenAIChat
+from reenact.facts.lazy_regex import lazy_regex
 
-_PATH = re.compile(r"/model/([^/]+)/invoke(?:-with-response-stream)?$")
-_ASKS = re.compile(rb'"(?:messages|prompt|inputText|message)"\s*:')
+_PATH = lazy_regex(r"/model/([^/]+)/invoke(?:-with-response-stream)?$")
+_ASKS = lazy_regex(rb'"(?:messages|prompt|inputText|message)"\s*:')
 _NOT_PARAMETERS = ("prompt", "inputText", "message", "chat_history", "textGenerationConfig", "modelId")
 _NOVA = ("inferenceConfig", "toolConfig", "schemaVersion")
 _NOVA_EVENTS = ("messageStart", "contentBlockStart", "contentBlockDelta", "messageStop", "metadata")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
+from reenact.facts.lazy_regex import lazy_regex
 
 
 @dataclass(slots=True)
@@ -130,7 +130,7 @@ def failure(error: Any, status: int = 0) -> dict[str, Json]:
     return {"status": status, "type": str(kind), "message": said if isinstance(said, str) else compact(said)[:2000]}
 
 
-UNUSUAL = re.compile(
+UNUSUAL = lazy_regex(
     rb'"type"\s*:\s*"(?!(?:function|custom|text|image|image_url|input_text|output_text|input_image|input_audio|file|document'
     rb"|refusal|tool_use|tool_result|thinking|redacted_thinking|base64|url|ephemeral|json_object|json_schema|enabled"
     rb'|disabled|adaptive|auto|any|tool|none|string|number|integer|object|array|boolean|null)")'
@@ -171,7 +171,7 @@ def at(one: Mapping[str, Any], name: str) -> Any:
     return one.get(_HUMP.sub(lambda found: f"_{found[0].lower()}", name)) if value is None else value
 
 
-_HUMP = re.compile("[A-Z]")
+_HUMP = lazy_regex("[A-Z]")
 
 
 def compact(value: Json) -> str:

@@ -24,6 +24,7 @@ from reenact.facts.dialects.dialect import (
     usage,
 )
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 
 _FLOAT = 4
 
@@ -180,7 +181,7 @@ def _words(*words: bytes) -> tuple[re.Pattern[bytes], ...]:
 EMBEDDINGS: tuple[Embeddings, ...] = (
     Embeddings(
         "openai.embeddings",
-        re.compile(r"(?:/deployments/([^/]+))?(?<!/api)/embeddings$"),
+        lazy_regex(r"(?:/deployments/([^/]+))?(?<!/api)/embeddings$"),
         _words(rb"input", rb"model"),
         lambda request: request.get("input"),
         lambda response: mapping(_first(response.get("data"))).get("embedding"),
@@ -188,7 +189,7 @@ EMBEDDINGS: tuple[Embeddings, ...] = (
     ),
     Embeddings(
         "google.embeddings",
-        re.compile(r"/models/([^/:]+)(?::|%3[Aa])(?:embedContent|batchEmbedContents)$"),
+        lazy_regex(r"/models/([^/:]+)(?::|%3[Aa])(?:embedContent|batchEmbedContents)$"),
         _words(rb"content", rb"model"),
         _google_texts,
         _google_vector,
@@ -197,7 +198,7 @@ EMBEDDINGS: tuple[Embeddings, ...] = (
     ),
     Embeddings(
         "google.embeddings",
-        re.compile(r"/publishers/google/models/([^/:]+)(?::|%3[Aa])predict$"),
+        lazy_regex(r"/publishers/google/models/([^/:]+)(?::|%3[Aa])predict$"),
         _words(rb"instances", rb"content", rb"model"),
         _google_texts,
         _google_vector,
@@ -206,7 +207,7 @@ EMBEDDINGS: tuple[Embeddings, ...] = (
     ),
     Embeddings(
         "cohere.embeddings",
-        re.compile(r"/v[12]/embed$"),
+        lazy_regex(r"/v[12]/embed$"),
         _words(rb"input_type", rb"texts|inputs|images", rb"model"),
         _cohere_texts,
         _cohere_vector,
@@ -214,7 +215,7 @@ EMBEDDINGS: tuple[Embeddings, ...] = (
     ),
     Embeddings(
         "ollama.embeddings",
-        re.compile(r"/api/(?:embed|embeddings)$"),
+        lazy_regex(r"/api/(?:embed|embeddings)$"),
         _words(rb"input|prompt", rb"model"),
         lambda request: request.get("input", request.get("prompt")),
         lambda response: response.get("embedding") or _first(response.get("embeddings")),
@@ -223,7 +224,7 @@ EMBEDDINGS: tuple[Embeddings, ...] = (
     ),
     Embeddings(
         "bedrock.embeddings",
-        re.compile(r"/model/([^/]*embed[^/]*)/invoke$"),
+        lazy_regex(r"/model/([^/]*embed[^/]*)/invoke$"),
         _words(rb"inputText|texts|inputs|images", rb"model"),
         _bedrock_texts,
         _bedrock_vector,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_regex import lazy_regex
 
-_LINE = re.compile(rb"\r\n|\n|\r")
+_LINE = lazy_regex(rb"\r\n|\n|\r")
 
 
 def events(body: bytes) -> Iterator[tuple[str, Json]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -22,13 +21,14 @@ from reenact.facts.dialects.dialect import (
     text,
     usage,
 )
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.repeated import Searched
 
-_METHOD = re.compile(r"/([^/:]+)(?::|%3[Aa])(?:generateContent|streamGenerateContent)$")
+_METHOD = lazy_regex(r"/([^/:]+)(?::|%3[Aa])(?:generateContent|streamGenerateContent)$")
 _SETTLED = ("contents", "systemInstruction", "system_instruction", "tools", "generationConfig", "generation_config")
 _ACTS = Searched(
-    re.compile(rb'"(?:cachedContent|cached_content|store|background|previousInteractionId|previous_interaction_id)"'),
-    re.compile(rb'"tools"'),
+    lazy_regex(rb'"(?:cachedContent|cached_content|store|background|previousInteractionId|previous_interaction_id)"'),
+    lazy_regex(rb'"tools"'),
 )
 _OWN = frozenset(("functionDeclarations", "function_declarations", "computerUse", "computer_use"))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from urllib.parse import urlsplit
+
+from reenact.facts.lazy_regex import lazy_regex
 
 _PROVIDERS = (
     ("openai.azure.com", "azure"),
@@ -33,12 +34,12 @@ _PROVIDERS = (
     ("amazonaws.com.cn", "bedrock"),
     ("api.aws", "bedrock"),
 )
-_REGION = re.compile(
+_REGION = lazy_regex(
     r"(?:^|\.)bedrock(?:-runtime|-mantle)?(?:-fips)?\.([a-z0-9-]+)\.(?:vpce\.)?(?:amazonaws\.com(?:\.cn)?|api\.aws)$"
     r"|^([a-z0-9-]+)-aiplatform\.googleapis\.com$"
     r"|^([a-z]{2})\.api\.(?:openai|anthropic)\.com$|^[^.]+\.([a-z0-9]+)\.(?:inference|models)\.ai\.azure\.com$"
 )
-_LOCATION = re.compile(r"/projects/[^/]+/locations/([^/]+)/")
+_LOCATION = lazy_regex(r"/projects/[^/]+/locations/([^/]+)/")
 
 
 def provider_of(host: str) -> str:

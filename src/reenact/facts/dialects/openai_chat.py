@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -21,22 +20,23 @@ from reenact.facts.dialects.dialect import (
     text,
     usage,
 )
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.repeated import Searched
 
-_DEPLOYMENT = re.compile(r"/deployments/([^/]+)/")
+_DEPLOYMENT = lazy_regex(r"/deployments/([^/]+)/")
 _ACTS = Searched(
     UNUSUAL,
-    re.compile(
+    lazy_regex(
         rb'"(?:store|web_search_options|background|conversation|plugins|mcp_servers|deferred|agent_id|search_parameters'
         rb'|search_settings|compound_custom|enable_search)"'
     ),
-    re.compile(rb"compound"),
-    re.compile(rb':online"'),
+    lazy_regex(rb"compound"),
+    lazy_regex(rb':online"'),
 )
 """What may say that a request does more than ask. Patterns that begin with a letter of their own are found faster."""
 _KEPT = ("store", "background", "conversation", "plugins", "mcp_servers", "deferred", "agent_id", "enable_search")
 _SEARCHES = ("web_search_options", "search_parameters", "search_settings", "compound_custom")
-_HOSTED = re.compile(r"(?:\A|/)compound(?:\Z|-)|:online\Z")
+_HOSTED = lazy_regex(r"(?:\A|/)compound(?:\Z|-)|:online\Z")
 _OWN = ("function", "custom")
 _NOT_PARAMETERS = ("model", "messages", "tools", "functions")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -19,8 +18,9 @@ from reenact.facts.dialects.dialect import (
     text,
 )
 from reenact.facts.dialects.openai_chat import OpenAIChat, counted
+from reenact.facts.lazy_regex import lazy_regex
 
-_DEPLOYMENT = re.compile(r"/deployments/([^/]+)/")
+_DEPLOYMENT = lazy_regex(r"/deployments/([^/]+)/")
 _CHAT = OpenAIChat()
 
 

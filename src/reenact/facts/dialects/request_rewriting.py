@@ -14,6 +14,7 @@ from typing import Any, Final
 from reenact.facts.call import Json
 from reenact.facts.dialects.addressing import maker_of, model_in, readdressed, through_one_door
 from reenact.facts.dialects.settings import NoPlace, prompted, tuned
+from reenact.facts.lazy_regex import lazy_regex
 
 SPOKEN: Final = frozenset({
     "openai.chat", "openai.responses", "openai.completions", "anthropic.messages", "google.gemini",
@@ -22,12 +23,12 @@ SPOKEN: Final = frozenset({
 """Protocols that can be rewritten, by the names of their dialects."""
 
 _FAMILIES: Final = (
-    (re.compile(r"claude", re.IGNORECASE), frozenset({"anthropic.messages"})),
+    (lazy_regex(r"claude", re.IGNORECASE), frozenset({"anthropic.messages"})),
     (
-        re.compile(r"gpt-|o[134]-|o[134]$|chatgpt", re.IGNORECASE),
+        lazy_regex(r"gpt-|o[134]-|o[134]$|chatgpt", re.IGNORECASE),
         frozenset({"openai.chat", "openai.responses", "openai.completions"}),
     ),
-    (re.compile(r"gemini", re.IGNORECASE), frozenset({"google.gemini"})),
+    (lazy_regex(r"gemini", re.IGNORECASE), frozenset({"google.gemini"})),
 )
 _TOO_ODD = "the request is no JSON object"
 
@@ -118,7 +119,7 @@ def _text(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-_SPACE = re.compile(r"[ \t\r\n]*")
+_SPACE = lazy_regex(r"[ \t\r\n]*")
 
 
 def _members(text: str) -> list[tuple[str, int, int]]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.suspicions.run_course import UNREAD, Act, Course, Said, Sort, Suspicion
 
 _FIRST_BAD_STATUS: Final = 400
@@ -20,12 +21,12 @@ _LIMITS: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model_
 """Words of providers for an answer that ended at its limit of tokens; compared in small letters."""
 _OWN_NAMES: Final = frozenset({"azure"})
 """Providers whose customers name their models as they like."""
-_FENCE: Final = re.compile(r"\A\s*```\w*\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
-_RELEASE: Final = re.compile(
+_FENCE: Final = lazy_regex(r"\A\s*```\w*\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
+_RELEASE: Final = lazy_regex(
     r"[-@:._]?(?:v?\d[\d.:-]*|latest|preview|exp|v\d+)(?:[-:.](?:v?\d[\d.:-]*|latest|preview))*\Z"
 )
-_REGION: Final = re.compile(r"\A(?:us|eu|apac|global|us-gov|jp|au)\.(?=[a-z0-9]+\.)")
-_MAKER: Final = re.compile(r"\A(?:anthropic|amazon|meta|mistral|cohere|ai21|deepseek|openai)\.")
+_REGION: Final = lazy_regex(r"\A(?:us|eu|apac|global|us-gov|jp|au)\.(?=[a-z0-9]+\.)")
+_MAKER: Final = lazy_regex(r"\A(?:anthropic|amazon|meta|mistral|cohere|ai21|deepseek|openai)\.")
 
 
 def failure(course: Course) -> Iterator[Suspicion]:
@@ -148,7 +149,7 @@ def _dated(left: str, right: str) -> bool:
     return len(fixed) == 2 and not (fixed[0].startswith(fixed[1]) or fixed[1].startswith(fixed[0]))
 
 
-ERROR_WORDS: Final = re.compile(
+ERROR_WORDS: Final = lazy_regex(
     r"\A\W*(?:error\b|failed\b|failure\b|exception\b|traceback\b|[\w.]*(?:Error|Exception)\b\s*[:(]|"
     r"exit ?(?:code|status):? ?[1-9])",
     re.IGNORECASE,

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.suspicions.failures import tool_failed
 from reenact.facts.suspicions.healthy import Profile, unheard_of
 from reenact.facts.suspicions.repeats import is_empty
@@ -47,18 +48,18 @@ _GUESSED: Final = 0.2
 _UNTRIED: Final = 0.3
 _BROKE: Final = 0.1
 _STALLED: Final = 0.25
-_PLANS: Final = re.compile(r"\(\s*(?:thought|->)|\bplan(?:ner|ning)?\b", re.IGNORECASE)
+_PLANS: Final = lazy_regex(r"\(\s*(?:thought|->)|\bplan(?:ner|ning)?\b", re.IGNORECASE)
 """Names of steps that only think, or hand over to another agent."""
-_ENDS: Final = re.compile(r"\W*(?:TERMINATE|done|end)\W*", re.IGNORECASE)
-_GUESSES: Final = re.compile(
+_ENDS: Final = lazy_regex(r"\W*(?:TERMINATE|done|end)\W*", re.IGNORECASE)
+_GUESSES: Final = lazy_regex(
     r"\b(?:assum(?:e|es|ed|ing)|placeholder|hypothetical\w*|simulat\w+|for demonstration|dummy|"
     r"mock(?:ed)? (?:data|values?)|as an example value|made[- ]up)\b",
     re.IGNORECASE,
 )
-_STALLS: Final = re.compile(r"\b(?:stalled|re-?plan(?:s|ning)?|stuck|no progress|start(?:ing)? over)\b", re.IGNORECASE)
-_TRACE: Final = re.compile(r"\bTraceback \(most recent call last\)|\bUnhandled exception\b", re.IGNORECASE)
-_CODE: Final = re.compile(r"^```", re.MULTILINE)
-_TASK: Final = re.compile(r"\AYou are given\b|\A(?:Task|Initial plan)\b", re.IGNORECASE)
+_STALLS: Final = lazy_regex(r"\b(?:stalled|re-?plan(?:s|ning)?|stuck|no progress|start(?:ing)? over)\b", re.IGNORECASE)
+_TRACE: Final = lazy_regex(r"\bTraceback \(most recent call last\)|\bUnhandled exception\b", re.IGNORECASE)
+_CODE: Final = lazy_regex(r"^```", re.MULTILINE)
+_TASK: Final = lazy_regex(r"\AYou are given\b|\A(?:Task|Initial plan)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.suspicions.failures import tool_failed
 from reenact.facts.suspicions.run_course import UNREAD, Act, Course, Sort, Suspicion
 from reenact.facts.suspicions.suspicion_evidence import Evidence, first_unseen, leaves_of
 
-_ADMITS: Final = re.compile(
+_ADMITS: Final = lazy_regex(
     r"\b(?:errors?|fail\w*|unable|(?:can|could|did|does|do|is|was|were|are|has|have|would|will)(?:not|n['’]t| not)\b|"
     r"sorry|apolog\w*|unfortunately|problems?|issues?|trouble|invalid|incorrect|not (?:found|available|possible|exist)|"
     r"unavailable|no (?:such|longer)|missing|denied|refused|exceed\w*|timed? ?out|try again|however|instead|"
@@ -21,19 +22,19 @@ _ADMITS: Final = re.compile(
     re.IGNORECASE,
 )
 """Words with which an answer tells that something went wrong."""
-_PERSON: Final = re.compile(
+_PERSON: Final = lazy_regex(
     r"(?:\A|_)(?:user|customer|client|account|member|patient|tenant|employee|owner)s?(?:_?(?:id|no|number|uuid|name))?\Z"
 )
-_ID: Final = re.compile(r"(?:\A|_)(?:id|ids|uuid|number|no|code|key|ref|email|iban|sku)\Z")
-_OWN: Final = re.compile(
+_ID: Final = lazy_regex(r"(?:\A|_)(?:id|ids|uuid|number|no|code|key|ref|email|iban|sku)\Z")
+_OWN: Final = lazy_regex(
     r"(?:request|trace|span|correlation|idempotency|message|session|run|call|event|job|task|client)"
 )
-_TELLS: Final = re.compile(
+_TELLS: Final = lazy_regex(
     r"\b(user|customer|client|account|member|patient|tenant|employee)[ _-]?(?:id|no|number)?\b"
     r"(?:\s+(?:is|was|number)\b|\s*[:=#])\s*[\"'`*#]*([\w@.+-]*\d[\w@.+-]*[\w])",
     re.IGNORECASE,
 )
-_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CAMEL: Final = lazy_regex(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def ignored_error(course: Course) -> Iterator[Suspicion]:

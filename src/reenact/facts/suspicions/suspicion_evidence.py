@@ -9,14 +9,15 @@ from itertools import combinations
 from typing import Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_regex import lazy_regex
 
-_TOKEN: Final = re.compile(r"[^\W_](?:[\w\-]*[^\W_])?")
-_PART: Final = re.compile(r"[^\W_]+")
-_NUMBER: Final = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<![\w.])\d+(?:\.\d+)?")
-_MEASURE: Final = re.compile(
+_TOKEN: Final = lazy_regex(r"[^\W_](?:[\w\-]*[^\W_])?")
+_PART: Final = lazy_regex(r"[^\W_]+")
+_NUMBER: Final = lazy_regex(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<![\w.])\d+(?:\.\d+)?")
+_MEASURE: Final = lazy_regex(
     r"\d+(?:am|pm|st|nd|rd|th|k|m|g|kg|km|cm|mm|mb|gb|kb|h|hr|hrs|min|s|ms|x|d|w|y|yr|px|c|f)\Z", re.I
 )
-_DATE: Final = re.compile(r"[\d\-]+\Z")
+_DATE: Final = lazy_regex(r"[\d\-]+\Z")
 _SHORTEST_ID: Final = 5
 _SMALLEST: Final = 100
 _ENDING: Final = 4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import click
 
 from reenact.errors import UsageError
 from reenact.facts.late import late
+from reenact.facts.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
     from reenact.timetravel.references import Reference, parse_reference
@@ -19,7 +19,7 @@ else:
     parse_reference = late("reenact.timetravel.references", "parse_reference")
 
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|min|m|h|d|w)")
+_SPAN = lazy_regex(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|min|m|h|d|w)")
 
 
 class Since(click.ParamType[int | str]):

@@ -14,16 +14,17 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.interfaces.completion.line import Place, place_of
 
 VARIABLE = "_REENACT_COMPLETING"
 """Set by a shell that asks, to its name."""
 
-_BREAKS = re.compile(r"[@><=;|&(:]")
+_BREAKS = lazy_regex(r"[@><=;|&(:]")
 """Where bash takes a word apart."""
-_PLAIN = re.compile(r"[\w@%+=:,./~#^-]+")
+_PLAIN = lazy_regex(r"[\w@%+=:,./~#^-]+")
 """What can be typed as it is, in every shell."""
-_STORE = re.compile(rb"^\s*[\w.\"]*store[\"]?\s*=", re.MULTILINE)
+_STORE = lazy_regex(rb"^\s*[\w.\"]*store[\"]?\s*=", re.MULTILINE)
 _SETTINGS = ("reenact.toml", "pyproject.toml")
 _MOST = 200
 

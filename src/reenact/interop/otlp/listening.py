@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from typing import Any, Final
 
 from reenact.errors import ReenactError, UsageError
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop.otlp.intake import (
     JSON,
     LARGEST,
@@ -46,7 +46,7 @@ _PLAIN: Final = "text/plain; charset=utf-8"
 _SMALL: Final = 1 << 20
 _PASSED_OVER: Final = 256 << 20
 _LINE: Final = 4096
-_LENGTH: Final = re.compile(rb"[0-9a-fA-F]{1,8}")
+_LENGTH: Final = lazy_regex(rb"[0-9a-fA-F]{1,8}")
 """How long a piece of a body is."""
 """Bytes of a refused request that are read and thrown away, at most."""
 _UNKNOWN: Final = 401

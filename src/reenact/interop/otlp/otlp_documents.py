@@ -7,7 +7,6 @@ was saved is one document, or one message, whose resources are its parts.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from importlib import import_module
@@ -15,6 +14,7 @@ from typing import Any, BinaryIO, Final
 
 from reenact.errors import InteropError
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop.foreign_documents import read_json
 from reenact.interop.otlp.spans import raw_spans
 from reenact.interop.refusing import refused
@@ -27,7 +27,7 @@ _FIELD: Final = 0x0A
 """First byte of a message whose first field is a message."""
 _VARINT: Final = 10
 _FRAME: Final = 4
-_KNOWN: Final = re.compile(rb'"(?:resource_?[sS]pans|resource_?[lL]ogs|batches|trace_?[iI]d|context\.trace_id)"')
+_KNOWN: Final = lazy_regex(rb'"(?:resource_?[sS]pans|resource_?[lL]ogs|batches|trace_?[iI]d|context\.trace_id)"')
 
 
 _MESSAGES: Final[Mapping[str, tuple[str, str]]] = {

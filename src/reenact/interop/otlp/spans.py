@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
+from reenact.facts.lazy_regex import lazy_regex
 
-_HEX = re.compile(r"(?:0[xX])?([0-9a-fA-F]+)")
-_PLAIN_ID = re.compile(r"[\w.:-]{1,64}")
+_HEX = lazy_regex(r"(?:0[xX])?([0-9a-fA-F]+)")
+_PLAIN_ID = lazy_regex(r"[\w.:-]{1,64}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FAILED: Final = frozenset({"2", "error", "status_code_error"})
 _VALUES: Final = ("stringValue", "boolValue", "intValue", "doubleValue", "arrayValue", "kvlistValue", "bytesValue")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop.rows.call_items import Held, mapping, model_call, text
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
 from reenact.interop.traces import Facts, Item, Wrong
@@ -13,7 +14,7 @@ from reenact.interop.traces import Facts, Item, Wrong
 SOURCE: Final = "anthropic"
 
 _URL: Final = "https://api.anthropic.com/v1/messages"
-_LIKE: Final = re.compile(rb'"custom_id".*"(?:params|result)"', re.DOTALL)
+_LIKE: Final = lazy_regex(rb'"custom_id".*"(?:params|result)"', re.DOTALL)
 
 
 def fits(head: bytes) -> bool:

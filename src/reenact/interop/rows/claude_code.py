@@ -5,13 +5,13 @@ Rows of one answer share its id. System prompt, tool definitions and parameters 
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.reading import Reading
 from reenact.facts.trace_runs import Grade
 from reenact.interop.questions import Asked, conversation
@@ -33,7 +33,7 @@ from reenact.interop.traces import Facts, Item, Sort, Wrong
 SOURCE: Final = "claude-code"
 
 _URL: Final = "https://api.anthropic.com/v1/messages"
-_LIKE: Final = re.compile(rb'"(?:parentUuid|isSidechain|leafUuid)"')
+_LIKE: Final = lazy_regex(rb'"(?:parentUuid|isSidechain|leafUuid)"')
 _SPOKEN: Final = ("user", "assistant")
 _CONTEXT: Final = 64
 """Messages before a call that are told with it; a session may have thousands, each of which each call was told."""

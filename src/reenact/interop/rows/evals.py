@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from reenact.facts.call import Json
 from reenact.facts.evals import MARK
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop.rows.call_items import Held, listing, mapping, microseconds, model_call, semantic, since, text
 from reenact.interop.rows.recovered import Recovered
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
@@ -17,7 +17,7 @@ from reenact.interop.unpacking import opened
 SOURCE: Final = "evals"
 
 _URL: Final = "https://api.openai.com/v1/chat/completions"
-_LIKE: Final = re.compile(rb'"datasource_item"|"item"\s*:|"sample_id"|"ideal"\s*:')
+_LIKE: Final = lazy_regex(rb'"datasource_item"|"item"\s*:|"sample_id"|"ideal"\s*:')
 _LATEST_US: Final = 1 << 53
 _PARAMETERS: Final = ("model", "seed", "temperature", "top_p", "max_completion_tokens")
 

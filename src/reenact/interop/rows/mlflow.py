@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 from reenact.facts.lazy_dataclass import replace
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.trace_runs import Grade
 from reenact.interop.otlp.span_facts import span_facts
 from reenact.interop.otlp.spans import Span, spans_in
@@ -17,7 +17,7 @@ from reenact.interop.unpacking import loaded
 
 SOURCE: Final = "mlflow"
 
-_LIKE: Final = re.compile(rb'"(?:trace_metadata|request_metadata|mlflow\.spanType|mlflow\.traceRequestId)"')
+_LIKE: Final = lazy_regex(rb'"(?:trace_metadata|request_metadata|mlflow\.spanType|mlflow\.traceRequestId)"')
 
 
 def fits(head: bytes) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop.rows.call_items import Held, listing, mapping, microseconds, model_call, since, text
 from reenact.interop.rows.recovered import Recovered
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
@@ -15,7 +16,7 @@ from reenact.interop.traces import Facts, Item, Wrong
 SOURCE: Final = "openai"
 
 _BASE: Final = "https://api.openai.com"
-_LIKE: Final = re.compile(
+_LIKE: Final = lazy_regex(
     rb'"custom_id".*"(?:body|response)"|"object"\s*:\s*"(?:chat\.completion|response)"', re.DOTALL
 )
 _CHAT: Final = "/v1/chat/completions"

@@ -6,12 +6,12 @@ turns are missing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 from urllib.parse import quote
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop.rows.call_items import Held, listing, mapping, microseconds, model_call, since, text
 from reenact.interop.rows.recovered import Conversations, Recovered
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
@@ -20,8 +20,8 @@ from reenact.interop.unpacking import opened
 
 SOURCE: Final = "vertex"
 
-_LIKE: Final = re.compile(rb'"(?:full_request|request_payload)"')
-_PLACE: Final = re.compile(r"projects/[^/]+/locations/([^/]+)")
+_LIKE: Final = lazy_regex(rb'"(?:full_request|request_payload)"')
+_PLACE: Final = lazy_regex(r"projects/[^/]+/locations/([^/]+)")
 
 
 def fits(head: bytes) -> bool:

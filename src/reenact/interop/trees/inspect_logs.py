@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, BinaryIO, Final
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop.otlp.layouts import Documents
 from reenact.interop.otlp.names import as_said
 from reenact.interop.otlp.otlp_documents import Pages, json_form
@@ -19,8 +19,8 @@ from reenact.interop.trees.entries import MAGIC, Entries
 
 SOURCE: Final = "inspect"
 
-_LIKE: Final = re.compile(rb'"eval"\s*:\s*\{')
-_OWN: Final = re.compile(rb'"(?:task_id|task_version|eval_id)"\s*:')
+_LIKE: Final = lazy_regex(rb'"eval"\s*:\s*\{')
+_OWN: Final = lazy_regex(rb'"(?:task_id|task_version|eval_id)"\s*:')
 _ROOT: Final = "sample"
 _REFERENCE: Final = ("attachment://", "tc://")
 _LASTING: Final = frozenset({"model", "tool", "sandbox", "subtask", "span_begin", "step"})

@@ -6,11 +6,11 @@ are read like any span's.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop.otlp.otlp_documents import Pages, json_form
 from reenact.interop.otlp.spans import Span, identity, time_ns
 from reenact.interop.rows.call_items import mapping, text
@@ -18,13 +18,13 @@ from reenact.interop.unpacking import opened
 
 SOURCE: Final = "langfuse"
 
-_LIKE: Final = re.compile(
+_LIKE: Final = lazy_regex(
     rb'"(?:observations|parentObservationId|parent_observation_id|isRootObservation|is_root_observation)"\s*:'
     rb'|"(?:trace|span|generation|event|observation|score)-create"'
 )
-_CAPITAL: Final = re.compile(r"([A-Z])")
+_CAPITAL: Final = lazy_regex(r"([A-Z])")
 _NUMBERS: Final = ("gen_ai.request.", "gen_ai.usage.")
-_NUMBER: Final = re.compile(r"-?\d{1,15}(\.\d{1,15})?")
+_NUMBER: Final = lazy_regex(r"-?\d{1,15}(\.\d{1,15})?")
 _COLUMNS: Final[Mapping[str, str]] = {
     "type": "langfuse.observation.type",
     "input": "langfuse.observation.input",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop.otlp.names import as_said
 from reenact.interop.otlp.otlp_documents import Pages, json_form
 from reenact.interop.otlp.spans import Span, identity, time_ns
@@ -18,7 +18,7 @@ from reenact.interop.unpacking import opened
 
 SOURCE: Final = "langsmith"
 
-_LIKE: Final = re.compile(rb'"(?:dotted_order|run_type|parent_run_id)"\s*:')
+_LIKE: Final = lazy_regex(rb'"(?:dotted_order|run_type|parent_run_id)"\s*:')
 _LISTS: Final = ("post", "patch", "runs", "data")
 _LONGEST: Final = 10_000
 """Most letters of arguments that are written as Python writes them."""

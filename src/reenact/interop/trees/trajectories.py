@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Final
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop.messages import words
 from reenact.interop.otlp.names import as_said
 from reenact.interop.otlp.otlp_documents import Pages, json_form
@@ -19,11 +20,11 @@ from reenact.interop.trees.conversation_turns import Room, turns
 
 SOURCE: Final = "messages"
 
-_LIKE: Final = re.compile(rb'"(?:traj|trajectory|history)"\s*:\s*\[')
+_LIKE: Final = lazy_regex(rb'"(?:traj|trajectory|history)"\s*:\s*\[')
 _ROOT: Final = "task"
 _LABELS: Final = ("is_correct", "is_corrected", "mistake_agent", "mistake_step", "mistake_reason", "ground_truth")
 _PEOPLE: Final = frozenset({"human", "user"})
-_TERMINAL: Final = re.compile(r"terminal", re.IGNORECASE)
+_TERMINAL: Final = lazy_regex(r"terminal", re.IGNORECASE)
 
 
 def fits(head: bytes) -> bool:

@@ -8,7 +8,6 @@ no ``fork``, or the command is none of Python's, a program is started by itself.
 from __future__ import annotations
 
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -20,14 +19,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.seams.boot.child import MODE, VARIABLE, WARM
 from reenact.seams.boot.fork_server import CHANNEL, receive, send
 from reenact.seams.boot.parent import Boot, run_program
 
 __all__ = ["ForkServerClient", "head_of"]
 
-_PYTHON: Final = re.compile(r"(python|pypy)[0-9.]*")
-_TAKES_NONE: Final = re.compile(r"-[bBdiOPqRsuvx]+")
+_PYTHON: Final = lazy_regex(r"(python|pypy)[0-9.]*")
+_TAKES_NONE: Final = lazy_regex(r"-[bBdiOPqRsuvx]+")
 _NAMES: Final = ("-m", "-c")
 
 _Key = tuple[tuple[str, ...], str, frozenset[tuple[str, str]]]

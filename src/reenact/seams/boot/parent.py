@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import shutil
 import signal
@@ -17,6 +16,7 @@ from typing import Any, Final, NoReturn
 
 from reenact.abc.sources import Entropy
 from reenact.errors import UsageError
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.seams.boot import bound
 from reenact.seams.boot.child import LAUNCHERS, MODE, RECORD, VARIABLE
 from reenact.seams.boot.death import Death, read_death
@@ -25,7 +25,7 @@ from reenact.seams.boot.plain_file import read_plain
 
 __all__ = ["Boot", "choose_hash_seed", "end_like", "find_program", "ignores_boot", "is_python", "run_program"]
 
-_INTERPRETER: Final = re.compile(r"python[0-9.]*w?")
+_INTERPRETER: Final = lazy_regex(r"python[0-9.]*w?")
 _ONPATH: Final = str(Path(__file__).resolve().parent / "onpath")
 
 _FORWARDED: Final = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGWINCH", "SIGCONT")

@@ -15,10 +15,11 @@ from typing import Any, Final
 from reenact.errors import ForkError
 from reenact.facts.call import Effect
 from reenact.facts.ids import tail
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.seams.databases.statements import bare, effect_of, ending_of, first_word, statements_of
 from reenact.seams.lanes import Lane
 
-_PRAGMA: Final = re.compile(r"PRAGMA\s+(?:\w+\.)?(\w+)", re.IGNORECASE)
+_PRAGMA: Final = lazy_regex(r"PRAGMA\s+(?:\w+\.)?(\w+)", re.IGNORECASE)
 _SETTINGS: Final = frozenset(
     {"automatic_index", "busy_timeout", "cache_size", "cache_spill", "case_sensitive_like", "cell_size_check"}
     | {"defer_foreign_keys", "foreign_keys", "ignore_check_constraints", "mmap_size", "query_only"}
@@ -33,10 +34,10 @@ _ATTRIBUTES: Final = ("text_factory", "isolation_level", "autocommit")
 UNMADE: Final = "a write that it had not committed was not made again"
 
 _NAME: Final = r"(?:[\"`\[]([^\"`\]]+)[\"`\]]|(\w+))"
-_SCHEMA: Final = re.compile(
+_SCHEMA: Final = lazy_regex(
     rf"(CREATE|DROP)\s+(?:TABLE|VIEW)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:\w+\.)?{_NAME}", re.IGNORECASE
 )
-_TEMPORARY: Final = re.compile(r"CREATE\s+TEMP(?:ORARY)?\b", re.IGNORECASE)
+_TEMPORARY: Final = lazy_regex(r"CREATE\s+TEMP(?:ORARY)?\b", re.IGNORECASE)
 
 
 _made: dict[str, dict[str, None]] = {}

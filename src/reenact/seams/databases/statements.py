@@ -6,22 +6,23 @@ import re
 from typing import Any, Final
 
 from reenact.facts.call import Call, Effect, Json, Kind
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.values import encode
 
 RULE: Final = "sql/1"
 """Key of a statement: the database, the statement as written, and its parameters."""
 
-_COMMENT: Final = re.compile(r"\A(?:\s+|--[^\n]*(?:\n|\Z)|/\*.*?\*/)+", re.DOTALL)
-_WORD: Final = re.compile(r"[A-Za-z]+")
+_COMMENT: Final = lazy_regex(r"\A(?:\s+|--[^\n]*(?:\n|\Z)|/\*.*?\*/)+", re.DOTALL)
+_WORD: Final = lazy_regex(r"[A-Za-z]+")
 _READING: Final = frozenset(
     {"SELECT", "VALUES", "EXPLAIN", "SHOW", "BEGIN", "START", "SAVEPOINT", "RELEASE", "ROLLBACK"}
 )
 _QUOTED: Final = r"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\[[^\]]*\]|`[^`]*`"
-_PARTS: Final = re.compile(rf"(?:{_QUOTED}|[^;])+", re.DOTALL)
+_PARTS: Final = lazy_regex(rf"(?:{_QUOTED}|[^;])+", re.DOTALL)
 """Statements of a script: what stands between semicolons that are neither quoted nor in a comment."""
-_PARTLY: Final = re.compile(r"ROLLBACK\b.*\bTO\b", re.IGNORECASE | re.DOTALL)
+_PARTLY: Final = lazy_regex(r"ROLLBACK\b.*\bTO\b", re.IGNORECASE | re.DOTALL)
 """Back to a savepoint: the transaction goes on."""
-_CHANGING: Final = re.compile(r"\b(?:INSERT|UPDATE|DELETE|REPLACE|MERGE|INTO|FOR\s+UPDATE)\b", re.IGNORECASE)
+_CHANGING: Final = lazy_regex(r"\b(?:INSERT|UPDATE|DELETE|REPLACE|MERGE|INTO|FOR\s+UPDATE)\b", re.IGNORECASE)
 
 
 def first_word(sql: str) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import re
 import stat
 import struct
 import zipfile
@@ -25,6 +24,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 from reenact.errors import FormatTooNew, StoreError, UsageError
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.store.bundles import limits
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ _CENTRAL: Final = struct.Struct("<4s6H3L5H2L")
 _END: Final = struct.Struct("<4s4H2LH")
 _HEX: Final = 64
 _COMMENT: Final = "reenact-bundle written={} reader={} sha256="
-_SEAL: Final = re.compile(rb"reenact-bundle written=([0-9]{1,6}) reader=([0-9]{1,6}) sha256=")
+_SEAL: Final = lazy_regex(rb"reenact-bundle written=([0-9]{1,6}) reader=([0-9]{1,6}) sha256=")
 _TAIL: Final = 256
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,120}(/[a-z0-9][a-z0-9._-]{0,120}){0,3}")
+_NAME: Final = lazy_regex(r"[a-z0-9][a-z0-9._-]{0,120}(/[a-z0-9][a-z0-9._-]{0,120}){0,3}")
 _PIECE: Final = 1 << 18
 """Bytes that are read at a time. A file of no more is read at once, and what was checked is what is used."""
 

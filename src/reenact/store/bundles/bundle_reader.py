@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from reenact.facts.call import Json
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.record import CallIssued, LaneOpened, Record, RunClosed, RunOpened
 from reenact.facts.run import Run
 from reenact.store.bundles import limits
@@ -20,7 +20,7 @@ from reenact.store.bundles.model import MAIN, ROLES, Bundle, PackedRun
 
 MANIFEST: Final = "bundle.json"
 GOLDEN: Final = "golden.json"
-_BLOB: Final = re.compile(r"blobs/([0-9a-f]{64})")
+_BLOB: Final = lazy_regex(r"blobs/([0-9a-f]{64})")
 _STRUCTURE: Final = frozenset({RunOpened, RunClosed, CallIssued, LaneOpened})
 """The records that a log is one by."""
 _EVIDENCE: Final = b'{"is":"note","event":null,"key":"kit.'

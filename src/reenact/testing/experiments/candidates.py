@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.testing.goldens.golden import Scripted
 from reenact.testing.goldens.golden_session import Misses
 from reenact.timetravel.forks.plan import Opening, Plan
@@ -35,8 +35,8 @@ PARAMETERS: Final = (
 )
 """Parameters of models that need no ``param.`` before their name."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_NEXT = re.compile(r",(?=[A-Za-z_][\w.-]*=)")
+_NAME = lazy_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_NEXT = lazy_regex(r",(?=[A-Za-z_][\w.-]*=)")
 _FORM = "NAME:model=…,prompt=@FILE,rev=GITREV,temperature=0,flag.x=…"
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Final
 
+from reenact.facts.lazy_regex import lazy_regex
+
 FOLDER: Final = os.path.join("tests", "goldens")
 SUFFIX: Final = ".reenact"
-_DRAFT: Final = re.compile(r"\.draft-[0-9a-z]{8}\.reenact$")
+_DRAFT: Final = lazy_regex(r"\.draft-[0-9a-z]{8}\.reenact$")
 """How the file ends that `golden add` tries out before it has its name."""
 _MARKS: Final = (".reenact", "pyproject.toml", "reenact.toml", ".git")
 

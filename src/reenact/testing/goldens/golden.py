@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from json import dumps
 from typing import Any, Final, Literal
@@ -10,6 +9,7 @@ from typing import Any, Final, Literal
 from reenact.errors import FormatTooNew, UsageError
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field, replace
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.typed import typed
 from reenact.testing.goldens.history import Change, chained, unchained
 
@@ -23,7 +23,7 @@ _UNSTARTED: Final = 3
 OnMiss = Literal["fail", "live-read", "scripted"]
 ON_MISS: Final[tuple[OnMiss, ...]] = ("fail", "live-read", "scripted")
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
+_NAME = lazy_regex(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ this project.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,6 +18,7 @@ from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.lazy_dataclass import dataclass, replace
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.replaying.options import Options
 from reenact.replaying.replay_launch import replay_run
 from reenact.replaying.replay_report import Report
@@ -36,8 +36,8 @@ from reenact.timetravel.vocabulary import RunScope
 JUDGED: Final = "judged on the trace"
 """What is said of such a golden: no commit is known on which the run could be made again."""
 
-_PYTHON: Final = re.compile(r"python[0-9.]*(?:\.exe)?")
-_MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_PYTHON: Final = lazy_regex(r"python[0-9.]*(?:\.exe)?")
+_MODULE: Final = lazy_regex(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _BY_CODE: Final[Mapping[int, Status]] = {3: "stale", 4: "broken", 5: "refused"}
 _OF_THE_ANSWER: Final = frozenset(("answer", "judge"))
 """Words of an expression that need an answer."""

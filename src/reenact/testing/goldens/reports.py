@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.testing.goldens.outcome import Outcome
 
 SUMMARY_LIMIT: Final = 900 << 10
 """Bytes of a summary: what is said to be 1 MiB is cut without a word by those who show it."""
 
 _WORST: Final = ("refused", "broken", "stale", "failed", "passed")
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
+_CONTROL = lazy_regex("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 """What XML cannot hold, and no terminal should get."""
 
 

@@ -7,13 +7,13 @@ the encodings that the gate looks behind.
 from __future__ import annotations
 
 import json
-import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.spans import Exhausted, Span
 from reenact.facts.spotting import spot
 from reenact.facts.views import HEAD, is_media
@@ -33,7 +33,7 @@ _PLACES: Final = {
     "gap": "what escaped",
     "printed": "its output",
 }
-_NAME = re.compile(rb'"([\w.-]{1,64})\\{0,7}"\s{0,4}:\s{0,4}\\{0,7}"?[^":]{0,200}\Z')
+_NAME = lazy_regex(rb'"([\w.-]{1,64})\\{0,7}"\s{0,4}:\s{0,4}\\{0,7}"?[^":]{0,200}\Z')
 
 
 @dataclass(frozen=True, slots=True)

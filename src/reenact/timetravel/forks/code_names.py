@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.seams import lanes
 from reenact.seams.setting import folder_now
 
-_SETTINGS: Final = re.compile(r"\.env(\..+)?|.+\.(toml|ini|cfg)")
+_SETTINGS: Final = lazy_regex(r"\.env(\..+)?|.+\.(toml|ini|cfg)")
 _MOST: Final = 1 << 20
 _PART: Final = rb"[A-Za-z0-9_.-]"
 

@@ -22,6 +22,7 @@ from reenact.facts.dialects.hosts import provider_of
 from reenact.facts.ids import tail
 from reenact.facts.known import placeholder, token
 from reenact.facts.lazy_dataclass import dataclass, field
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import Run
 from reenact.facts.values import decode
 from reenact.facts.variables import is_secret
@@ -32,10 +33,10 @@ from reenact.timetravel.forks.plan import Plan
 __all__ = ["Destination", "Keys", "Names", "address_of", "keys_named_in", "keys_of", "said_by"]
 
 _SHORTEST = 8
-_LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1|0\.0\.0\.0|.*\.localhost")
-_BY_REGION = re.compile(r"bedrock-runtime\.[a-z0-9-]+\.amazonaws\.com|[a-z0-9-]+-aiplatform\.googleapis\.com")
+_LOOPBACK = lazy_regex(r"localhost|127(\.\d+){3}|::1|0\.0\.0\.0|.*\.localhost")
+_BY_REGION = lazy_regex(r"bedrock-runtime\.[a-z0-9-]+\.amazonaws\.com|[a-z0-9-]+-aiplatform\.googleapis\.com")
 """Hosts of one provider each whose names its client puts together."""
-_SCHEME = re.compile(r"(?i)(basic|digest)\s+")
+_SCHEME = lazy_regex(r"(?i)(basic|digest)\s+")
 _OF_HOSTS = "A-Za-z0-9_.-"
 
 

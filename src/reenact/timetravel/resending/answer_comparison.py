@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from reenact.facts.call import Json
 from reenact.facts.conversations import data_of
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.reading import Reading
 
-_TOKEN: Final = re.compile(r"\w+|[^\w\s]")
+_TOKEN: Final = lazy_regex(r"\w+|[^\w\s]")
 MOST: Final = 4000
 """Tokens of an answer that are compared; what goes beyond counts as different where its length differs."""
 

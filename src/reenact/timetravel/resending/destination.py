@@ -12,6 +12,7 @@ from reenact.errors import EffectRefused, UnreplayableRun, UsageError
 from reenact.facts.credentials import STANDIN
 from reenact.facts.dialects.hosts import provider_of, region_of
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.timetravel.forks.keys import keys_named_in
 from reenact.timetravel.resending.request import Request
 
@@ -69,21 +70,21 @@ _BY_DIALECT: Final = {
     "cohere": "cohere",
 }  # fmt: skip
 _ENDPOINTS: Final[Mapping[str, re.Pattern[str]]] = {
-    "openai": re.compile(r"/(?:chat/completions|responses|completions|embeddings)/?$"),
-    "anthropic": re.compile(r"/v1/messages/?$"),
-    "google": re.compile(r"/v1(?:beta|alpha)?\d*(?:/projects/[^/]+/locations/[^/]+/publishers/[^/]+)?/models/[^/]+$"),
-    "bedrock": re.compile(r"/model/[^/]+/[a-z-]+$"),
-    "ollama": re.compile(r"/api/[a-z]+$"),
-    "cohere": re.compile(r"/v\d/[a-z]+$"),
+    "openai": lazy_regex(r"/(?:chat/completions|responses|completions|embeddings)/?$"),
+    "anthropic": lazy_regex(r"/v1/messages/?$"),
+    "google": lazy_regex(r"/v1(?:beta|alpha)?\d*(?:/projects/[^/]+/locations/[^/]+/publishers/[^/]+)?/models/[^/]+$"),
+    "bedrock": lazy_regex(r"/model/[^/]+/[a-z-]+$"),
+    "ollama": lazy_regex(r"/api/[a-z]+$"),
+    "cohere": lazy_regex(r"/v\d/[a-z]+$"),
 }
 """The end of an address that belongs to each protocol; what stands before it is its base."""
-_REGIONAL: Final = re.compile(
+_REGIONAL: Final = lazy_regex(
     r"bedrock-runtime\.[a-z0-9-]+\.amazonaws\.com|(?:[a-z0-9-]+-)?aiplatform\.googleapis\.com"
 )
 """Hosts of providers that have one in each region."""
 _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
-_LOOPBACK: Final = re.compile(r"localhost|127(\.\d+){3}|::1")
-_ADDRESS: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+(?:/[^\s?#]*)?")
+_LOOPBACK: Final = lazy_regex(r"localhost|127(\.\d+){3}|::1")
+_ADDRESS: Final = lazy_regex(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+(?:/[^\s?#]*)?")
 _KEYED: Final = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 

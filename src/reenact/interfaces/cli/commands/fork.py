@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ import click
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import replace
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.interfaces.cli.arguments import no_sources, reference
 from reenact.interfaces.cli.fork_lines import tell_fork
 from reenact.interfaces.cli.run_opening import bundle_of, opened, said_around, stored
@@ -31,7 +31,7 @@ from reenact.timetravel.forks.fork_launch import fork_run
 from reenact.timetravel.forks.ledger import address_of
 from reenact.timetravel.forks.plan import OPENINGS
 
-_OF_ANOTHER = re.compile(r"(?P<run>@[~\d]*|[0-9a-z]{4,32}):(?P<event>\d+)")
+_OF_ANOTHER = lazy_regex(r"(?P<run>@[~\d]*|[0-9a-z]{4,32}):(?P<event>\d+)")
 
 
 @click.command(

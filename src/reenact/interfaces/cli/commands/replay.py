@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from importlib import import_module
 from typing import Any
@@ -12,6 +11,7 @@ import click
 from reenact.errors import UsageError
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
+from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.run_opening import opened, said_around, stored
@@ -23,8 +23,8 @@ from reenact.replaying.replay_report import Report
 from reenact.timetravel import preview
 
 # A line that names the command to type: a run is called there as the person called it.
-_PROPOSED = re.compile(r"\s*next: ")
-_ORDER = re.compile(r"exact|shuffle(:\d{1,18})?")
+_PROPOSED = lazy_regex(r"\s*next: ")
+_ORDER = lazy_regex(r"exact|shuffle(:\d{1,18})?")
 
 
 @click.command(

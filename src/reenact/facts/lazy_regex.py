@@ -1,0 +1,53 @@
+"""Regular expressions that are compiled when they are first used.
+
+The package has three hundred of them, most of them for the search for credentials, and a process needs some twenty.
+Compiling them all took a quarter of a start.
+"""
+
+from __future__ import annotations
+
+import re
+from re import compile as _compile
+from typing import Any, AnyStr, Final
+
+__all__ = ["complete", "lazy_regex"]
+
+_METHODS: Final = ("findall", "finditer", "fullmatch", "match", "scanner", "search", "split", "sub", "subn")
+_FACTS: Final = ("flags", "groupindex", "groups")
+_uncompiled: list[_Lazy] = []
+
+
+class _Lazy:
+    """Stands for an expression. Once it is compiled, its methods are attributes of this object, and cost no more."""
+
+    def __init__(self, text: Any, flags: int) -> None:
+        self.pattern = text
+        self._asked = flags
+        _uncompiled.append(self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _METHODS and name not in _FACTS:  # of a copy, of something that is not there
+            raise AttributeError(name)
+        compiled = _compile(self.pattern, self._asked)
+        vars(self).update({each: getattr(compiled, each) for each in (*_METHODS, *_FACTS)})
+        return getattr(compiled, name)
+
+    def __repr__(self) -> str:
+        return f"lazy_regex({self.pattern!r})"
+
+
+def lazy_regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """An expression that is compiled at its first use; for ``re.compile`` where a module is loaded.
+
+    Args:
+        text: The expression.
+        flags: Those of ``re``.
+    """
+    standing_in: Any = _Lazy(text, flags)
+    return standing_in  # type: ignore[no-any-return]
+
+
+def complete() -> None:
+    """Compile every expression. For a process whose children go on from where it is."""
+    while _uncompiled:
+        _uncompiled.pop().flags  # noqa: B018 - asking compiles
