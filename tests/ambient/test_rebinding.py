@@ -1,4 +1,5 @@
-"""Early names are found in every module that is loaded later, also where modules were taken out in between."""
+"""Early names are found in every module that is loaded later, also where modules were taken out in between, and by one
+search for all sets of replacements."""
 
 from __future__ import annotations
 
@@ -21,8 +22,13 @@ def ours() -> str:
     return "ours"
 
 
+def other() -> str:
+    return "other"
+
+
 OWNER = types.ModuleType("rebinding_owner")
 OWNER.real = real  # type: ignore[attr-defined]
+OWNER.other = other  # type: ignore[attr-defined]
 NAMES = tuple(f"rebound_{number}" for number in range(5))
 
 
@@ -84,3 +90,37 @@ def test_a_module_that_is_still_being_imported_is_looked_at_again() -> None:
     assert half.early() == "ours", "it is complete by now, and nothing else was loaded since"
     rebinding.leave()
     assert half.early() == "real"
+
+
+@pytest.mark.usefixtures("clean")
+@pytest.mark.parametrize("late", [False, True])
+def test_a_module_that_was_searched_for_one_set_is_known_to_another(late: bool) -> None:
+    """``late``: the other set is made when the module has been searched already."""
+    also = Rebinding(lambda name: False)
+    if not late:
+        also.add(OWNER, "other", other, ours)
+    sys.modules[NAMES[0]] = loaded = module(NAMES[0])
+    loaded.late = other  # type: ignore[attr-defined]
+    first = bound()
+    first.join()
+    assert (loaded.early(), loaded.late()) == ("ours", "other")
+    if late:
+        also.add(OWNER, "other", other, ours)
+    also.join()
+    assert (loaded.early(), loaded.late(), OWNER.other()) == ("ours", "ours", "ours")
+    first.leave()
+    assert (loaded.early(), loaded.late()) == ("real", "ours")
+    also.leave()
+    assert (loaded.late(), OWNER.other()) == ("other", "other")
+
+
+@pytest.mark.usefixtures("clean")
+def test_only_the_first_session_begins_it_and_only_the_last_one_ends_it() -> None:
+    said: list[str] = []
+    rebinding = Rebinding(lambda name: False, lambda: said.append("begins"), lambda: said.append("ends"))
+    rebinding.join()
+    rebinding.join()
+    rebinding.leave()
+    assert said == ["begins"]
+    rebinding.leave()
+    assert said == ["begins", "ends"]

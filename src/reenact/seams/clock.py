@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable
 from types import FrameType
@@ -236,11 +235,9 @@ def _read_wall() -> int:
 
 _wall = WallClock(_read_wall)
 REAL.time_ns = _wall.real_ns
-_rebinding = Rebinding(_is_exempt)
+_rebinding = Rebinding(_is_exempt, _wall.install, _wall.remove)
 _system = _System()
 _loadavg: Any = getattr(os, "getloadavg", None)
-_lock = threading.Lock()
-_listeners = 0
 
 
 def _prepare() -> None:
@@ -271,18 +268,9 @@ _prepare()
 
 def install() -> None:
     """One more session listens: from the first on, reads come here. Costs the search of modules not seen before."""
-    global _listeners
-    with _lock:
-        _listeners += 1
-        _wall.install()
-        _rebinding.apply()
+    _rebinding.join()
 
 
 def remove() -> None:
     """One session less: after the last, the clocks are as they were."""
-    global _listeners
-    with _lock:
-        _listeners -= 1
-        if _listeners == 0:
-            _rebinding.undo()
-            _wall.remove()
+    _rebinding.leave()

@@ -17,7 +17,6 @@ import os
 import random
 import struct
 import sys
-import threading
 from collections.abc import Callable
 from types import MethodType, ModuleType
 from typing import Any, Final
@@ -165,10 +164,7 @@ def _forget_timestamps() -> None:
                 setattr(module, name, None)
 
 
-_lock = threading.Lock()
-_listeners = 0
-_hooked = False
-_rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
+_rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact", _forget_timestamps, _forget_timestamps)
 
 
 def _prepare() -> None:
@@ -189,27 +185,15 @@ _prepare()
 
 def install() -> None:
     """One more session listens: from the first on, draws come here."""
-    global _listeners, _hooked
-    with _lock:
-        _listeners += 1
-        if _listeners == 1:
-            _forget_timestamps()
-        _rebinding.apply()
-        if not _hooked:  # for the life of the process
-            _hooked = True
-            when_imported("uuid", _hook_uuid)
-            when_imported("uuid_utils", _hook_uuid_utils)
-            when_imported("uuid_utils.compat", _hook_uuid_utils)
+    _rebinding.join()
+    when_imported("uuid", _hook_uuid)  # once, for the life of the process
+    when_imported("uuid_utils", _hook_uuid_utils)
+    when_imported("uuid_utils.compat", _hook_uuid_utils)
 
 
 def remove() -> None:
     """One session less: after the last, entropy is as it was."""
-    global _listeners
-    with _lock:
-        _listeners -= 1
-        if _listeners == 0:
-            _forget_timestamps()
-            _rebinding.undo()
+    _rebinding.leave()
 
 
 _STATE = struct.Struct("<B625IBd")

@@ -21,138 +21,45 @@ _STDLIB_FOLLOWS = frozenset({"timeit", "secrets", "threading", "queue"})
 ``threading`` and ``queue`` reckon how long is left to wait, and must do so in the time their timers fire in."""
 
 
-_every: weakref.WeakSet[Rebinding] = weakref.WeakSet()
+class _Modules:
+    """The loaded modules, each of which is looked through once for the names that any set of replacements asks for."""
 
-
-def search_ahead() -> None:
-    """Search every module that is loaded by now for names that any seam rebinds, and replace none of them yet."""
-    for each in list(_every):
-        each.search()
-
-
-def lay_beneath(replacements: dict[int, tuple[Any, Any]], spared: Collection[str]) -> None:
-    """Put functions in the place of others for good, below whatever any seam puts there: under every name in every
-    module, the standard library's and our own.
-
-    Args:
-        replacements: Each original with what takes its place, by the original's identity.
-        spared: Modules that keep the originals.
-    """
-    for each in list(_every):
-        each.rest_on(replacements)
-    for name, module in list(sys.modules.items()):
-        namespace = getattr(module, "__dict__", None)
-        if name in spared or not isinstance(namespace, dict):
-            continue
-        for key, value in list(namespace.items()):
-            found = replacements.get(id(value))
-            if found is not None and found[0] is value:
-                namespace[key] = found[1]
-
-
-class Rebinding:
-    """A set of replacements that can be applied and undone, any number of times.
-
-    Args:
-        exempt: Says of a module's name that its own names keep the real functions.
-    """
-
-    def __init__(self, exempt: Callable[[str], bool]) -> None:
-        self._exempt = exempt
-        self._owned: list[tuple[Any, Callable[[str], Any], str, Any, Any]] = []
-        self._by_identity: dict[int, tuple[Any, Any]] = {}
+    def __init__(self) -> None:
+        self.lock = threading.RLock()  # a handler of a signal may begin a session while it is held
+        self.sets: weakref.WeakSet[Rebinding] = weakref.WeakSet()
+        self._wanted: dict[int, weakref.WeakSet[Rebinding]] = {}
+        self._fresh: dict[int, weakref.WeakSet[Rebinding]] = {}
+        """What nothing has been looked through for yet."""
         self._seen: dict[str, Callable[[], object]] = {}
         self._unfinished: list[str] = []
         self._known = (0, "")
-        self._early: list[tuple[dict[str, Any], str, Any, Any]] = []
-        self._lock = threading.Lock()
-        self._listeners = 0
-        self.applied = False
-        _every.add(self)
 
-    def join(self) -> None:
-        """One more session listens: the first one puts the replacements in place, each has new modules searched."""
-        with self._lock:
-            self._listeners += 1
-            self.apply()
-
-    def leave(self) -> None:
-        """One session less: after the last, the originals are back."""
-        with self._lock:
-            self._listeners -= 1
-            if self._listeners == 0:
-                self.undo()
-
-    def add(self, owner: Any, name: str, original: Any, replacement: Any, *, early: bool = True) -> None:
-        """Replace ``owner.name``; with ``early``, also each module-level name bound to ``original`` anywhere."""
-        self._owned.append((owner, _held_by(owner), name, original, replacement))
-        if early:
-            self._by_identity[id(original)] = (original, replacement)
-
-    def rest_on(self, replacements: dict[int, tuple[Any, Any]]) -> None:
-        """Something else takes the place of the originals, for good."""
-        with self._lock:
-            for at, (owner, held, name, original, replacement) in enumerate(self._owned):
-                found = replacements.get(id(original))
-                if found is not None:
-                    self._owned[at] = owner, held, name, found[1], replacement
-            for place, (namespace, name, original, replacement) in enumerate(self._early):
-                found = replacements.get(id(original))
-                if found is not None:
-                    self._early[place] = namespace, name, found[1], replacement
-            for original, replacement in list(self._by_identity.values()):
-                found = replacements.get(id(original))
-                if found is not None:
-                    self._by_identity[id(found[1])] = found[1], replacement
-
-    def apply(self) -> None:
-        """Put the replacements in place. What somebody else has replaced in the meantime is left to them."""
-        if self.applied:
-            self._search()
-            return
-        self.applied = True
-        for owner, held, name, original, replacement in self._owned:
-            if held(name) is original:
-                setattr(owner, name, replacement)
-        for namespace, name, original, replacement in self._early:
-            if namespace.get(name) is original:
-                namespace[name] = replacement
-        self._search()
+    def want(self, original: object, by: Rebinding) -> None:
+        """From the next search on, ``by`` is told of each name that is bound to ``original``."""
+        self._fresh.setdefault(id(original), weakref.WeakSet()).add(by)
 
     def search(self) -> None:
-        """Look for early names ahead: the session that begins next need not."""
-        with self._lock:
-            self._search()
-
-    def undo(self) -> None:
-        """Put the originals back, wherever the replacement still stands."""
-        if not self.applied:
-            return
-        self.applied = False
-        for owner, held, name, original, replacement in self._owned:
-            if held(name) is replacement:
-                setattr(owner, name, original)
-        for namespace, name, original, replacement in self._early:
-            if namespace.get(name) is replacement:
-                namespace[name] = original
-
-    def _search(self) -> None:
-        """Look for early names in modules not searched before: about 10 µs a module."""
+        """Look for early names in modules not searched before: about 10 µs a module. Locked."""
+        if self._fresh:
+            fresh, self._fresh = self._fresh, {}
+            for name, seen in list(self._seen.items()):
+                module = sys.modules.get(name)
+                if module is not None and seen() is module:
+                    _look_through(name, module, fresh)
+            for place, sets in fresh.items():
+                self._wanted.setdefault(place, weakref.WeakSet()).update(sets)
         names = self._new()
         self._unfinished = []
-        for module_name in names:
-            module = sys.modules.get(module_name)
-            if module is None or self._has_seen(module_name, module):
+        for name in names:
+            module = sys.modules.get(name)
+            if module is None or self._has_seen(name, module):
                 continue
             spec = getattr(module, "__spec__", None)
             if spec is not None and getattr(spec, "_initializing", False):
-                self._unfinished.append(module_name)
+                self._unfinished.append(name)
                 continue  # it is searched when complete; what it binds from now on is already the replacement
-            self._seen[module_name] = _referring(module)
-            namespace = getattr(module, "__dict__", None)
-            if namespace is None or self._keeps(module_name):
-                continue
-            self._search_one(namespace)
+            self._seen[name] = _referring(module)
+            _look_through(name, module, self._wanted)
 
     def _new(self) -> list[str]:
         """Names of the modules that may not have been searched. ``sys.modules`` grows at its end: while nothing was
@@ -178,14 +85,148 @@ class Rebinding:
         seen = self._seen.get(name)
         return seen is not None and seen() is module
 
-    def _search_one(self, namespace: dict[str, Any]) -> None:
-        wanted = self._by_identity
-        for name, value in list(namespace.items()):
-            found = wanted.get(id(value))
+
+def _look_through(name: str, module: object, wanted: dict[int, weakref.WeakSet[Rebinding]]) -> None:
+    namespace: dict[str, Any] = getattr(module, "__dict__", None) or {}
+    for bound, value in list(namespace.items()):
+        for each in wanted.get(id(value), ()):
+            each.finds(name, namespace, bound, value)
+
+
+_modules = _Modules()
+
+
+def search_ahead() -> None:
+    """Search every module that is loaded by now for names that any seam rebinds, and replace none of them yet."""
+    with _modules.lock:
+        _modules.search()
+
+
+def lay_beneath(replacements: dict[int, tuple[Any, Any]], spared: Collection[str]) -> None:
+    """Put functions in the place of others for good, below whatever any seam puts there: under every name in every
+    module, the standard library's and our own.
+
+    Args:
+        replacements: Each original with what takes its place, by the original's identity.
+        spared: Modules that keep the originals.
+    """
+    with _modules.lock:
+        for each in list(_modules.sets):
+            each.rest_on(replacements)
+    for name, module in list(sys.modules.items()):
+        namespace = getattr(module, "__dict__", None)
+        if name in spared or not isinstance(namespace, dict):
+            continue
+        for key, value in list(namespace.items()):
+            found = replacements.get(id(value))
             if found is not None and found[0] is value:
-                if self.applied:
-                    namespace[name] = found[1]
-                self._early.append((namespace, name, *found))
+                namespace[key] = found[1]
+
+
+class Rebinding:
+    """A set of replacements that can be applied and undone, any number of times.
+
+    Args:
+        exempt: Says of a module's name that its own names keep the real functions.
+        begins, ends: Called before the first session's replacements are put in place, and after those of the last one
+            are gone.
+    """
+
+    def __init__(
+        self,
+        exempt: Callable[[str], bool],
+        begins: Callable[[], object] = tuple,
+        ends: Callable[[], object] = tuple,
+    ) -> None:
+        self._exempt = exempt
+        self._begins = begins
+        self._ends = ends
+        self._owned: list[tuple[Any, Callable[[str], Any], str, Any, Any]] = []
+        self._by_identity: dict[int, tuple[Any, Any]] = {}
+        self._early: list[tuple[dict[str, Any], str, Any, Any]] = []
+        self._listeners = 0
+        self.applied = False
+        _modules.sets.add(self)
+
+    def join(self) -> None:
+        """One more session listens: the first one puts the replacements in place, each has new modules searched."""
+        with _modules.lock:
+            self._listeners += 1
+            if self._listeners == 1:
+                self._begins()
+            self._apply()
+
+    def leave(self) -> None:
+        """One session less: after the last, the originals are back."""
+        with _modules.lock:
+            self._listeners -= 1
+            if self._listeners == 0:
+                self._undo()
+                self._ends()
+
+    def add(self, owner: Any, name: str, original: Any, replacement: Any, *, early: bool = True) -> None:
+        """Replace ``owner.name``; with ``early``, also each module-level name bound to ``original`` anywhere."""
+        self._owned.append((owner, _held_by(owner), name, original, replacement))
+        if early:
+            self._by_identity[id(original)] = (original, replacement)
+            _modules.want(original, self)
+
+    def rest_on(self, replacements: dict[int, tuple[Any, Any]]) -> None:
+        """Something else takes the place of the originals, for good. Locked."""
+        for at, (owner, held, name, original, replacement) in enumerate(self._owned):
+            found = replacements.get(id(original))
+            if found is not None:
+                self._owned[at] = owner, held, name, found[1], replacement
+        for place, (namespace, name, original, replacement) in enumerate(self._early):
+            found = replacements.get(id(original))
+            if found is not None:
+                self._early[place] = namespace, name, found[1], replacement
+        for original, replacement in list(self._by_identity.values()):
+            found = replacements.get(id(original))
+            if found is not None:
+                self._by_identity[id(found[1])] = found[1], replacement
+                _modules.want(found[1], self)
+
+    def apply(self) -> None:
+        """Put the replacements in place. What somebody else has replaced in the meantime is left to them."""
+        with _modules.lock:
+            self._apply()
+
+    def _apply(self) -> None:
+        if not self.applied:
+            self.applied = True
+            for owner, held, name, original, replacement in self._owned:
+                if held(name) is original:
+                    setattr(owner, name, replacement)
+            for namespace, name, original, replacement in self._early:
+                if namespace.get(name) is original:
+                    namespace[name] = replacement
+        _modules.search()
+
+    def undo(self) -> None:
+        """Put the originals back, wherever the replacement still stands."""
+        with _modules.lock:
+            self._undo()
+
+    def _undo(self) -> None:
+        if not self.applied:
+            return
+        self.applied = False
+        for owner, held, name, original, replacement in self._owned:
+            if held(name) is replacement:
+                setattr(owner, name, original)
+        for namespace, name, original, replacement in self._early:
+            if namespace.get(name) is replacement:
+                namespace[name] = original
+
+    def finds(self, module: str, namespace: dict[str, Any], name: str, value: Any) -> None:
+        """A module has a name bound to what may be one of the originals. Locked."""
+        found = self._by_identity.get(id(value))
+        if found is None or found[0] is not value or self._keeps(module):
+            return
+        if self.applied:
+            namespace[name] = found[1]
+        self._early.append((namespace, name, *found))
 
     def _keeps(self, module_name: str) -> bool:
         top = module_name.partition(".")[0]
