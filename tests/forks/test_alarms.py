@@ -156,6 +156,19 @@ def test_one_that_rang_late_rings_again_in_forks_that_change_nothing(world: Fork
         assert again["printed"] == LATE, again["said"]
 
 
+WORKED = """
+    signal.setitimer(signal.ITIMER_REAL, 50)
+    sum(range(20_000_000))
+    print(round(signal.getitimer(signal.ITIMER_REAL)[0], 3), limit)
+"""
+
+
+def test_what_is_left_of_it_behind_work_is_as_it_was_where_nothing_is_different(forks: Forks) -> None:
+    recorded = forks.record(_program(WORKED, 0, 1))
+    assert float(recorded.split()[0]) < 49.9, "the code has worked for longer than is put down to chance"
+    assert forks.fork("plan#1", "--live", "none")["printed"] == recorded
+
+
 @pytest.mark.parametrize("call", ["work", "ask"])
 def test_what_it_cut_short_is_no_answer_where_nobody_may_be_asked(world: Forks, call: str) -> None:
     world.record(_program(LIMITED.replace("CALL", call), 1.0, 0.3))

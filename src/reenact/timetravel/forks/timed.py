@@ -269,7 +269,9 @@ class TimedGate(ReplayGate):
 
     def is_the_same(self, then: tuple[float, ...], now: tuple[float, ...]) -> bool:
         """Whether what was left of an alarm is left of it now, in seconds, as far as it is known how far the code has
-        come."""
+        come. Where nothing is different yet, the code has come as far as it had."""
+        if not self.differs and self._real_since_us is None:
+            return True
         with self.lock:
             known_s = (LATE_US + self._unknown_us()) / 1e6 + (len(then) == 1)  # whole seconds are rounded
         (left_then, *every_then), (left_now, *every_now) = then, now
