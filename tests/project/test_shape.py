@@ -16,7 +16,7 @@ import pytest
 pytestmark = pytest.mark.once
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "engine_size.py"
 
-MOST_LINES_OF_THE_ENGINE = 9_500
+MOST_LINES_OF_THE_ENGINE = 9_470
 """The goal is 4,880: three fifths of what it was when its rebuilding was begun."""
 MOST_LINES_AROUND_IT = 47_600
 """The goal is 29,250."""
@@ -30,7 +30,6 @@ LONG_MODULES: frozenset[str] = frozenset(
         "facts/views.py",
         "facts/weaving.py",
         "recording/recording_session.py",
-        "replaying/replay_gate.py",
         "replaying/redirecting.py",
         "replaying/replay_session.py",
         "seams/databases/sqlite.py",
@@ -57,7 +56,6 @@ DEEP_CLASSES: frozenset[str] = frozenset(
     {
         "reenact.interfaces.cli.commands.golden.Goldens",
         "reenact.recording.active.ActiveRun",
-        "reenact.replaying.replay_gate.ShuffledGate",
         "reenact.replaying.request_replay.PreambleGate",
         "reenact.store.bundles.bundle_store.BundleStore",
         "reenact.testing.experiments.cell_process.CellProcess",

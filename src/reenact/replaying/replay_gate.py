@@ -11,6 +11,7 @@ import random
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
+from operator import itemgetter
 
 from reenact.facts.order import Delivery, Interruption, Tag, call_around, interruption
 from reenact.replaying.blocked_strands import BlockedStrands
@@ -98,6 +99,11 @@ class ReplayGate(Gate):
         self._signalled = False
         self._guessed = False
         self._beyond = 0
+        self._pick: Callable[[list[Waiter]], Waiter] = itemgetter(0)
+
+    def shuffle(self, seed: int) -> None:
+        """Hand answers out in a random order instead, to find out whether the agent depends on it."""
+        self._next, self._pick = None, random.Random(seed).choice
 
     def now_us(self) -> int:
         """Recorded time of the last delivery, or of the timers that fired beyond it."""
@@ -300,14 +306,11 @@ class ReplayGate(Gate):
         return self._jump(sleepers)
 
     def _after_recording(self) -> Waiter | None:
-        timers = []
-        for waiter in self.waiting.values():
-            if waiter.tag.lane == "~never":
-                continue
-            if waiter.deadline_us is None:
-                return waiter
-            timers.append(waiter)
-        return None if self.cut_short or self.under_way else self._jump(timers)
+        waiting = [waiter for waiter in self.waiting.values() if waiter.tag.lane != "~never"]
+        answers = [waiter for waiter in waiting if waiter.deadline_us is None]
+        if answers:
+            return self._pick(answers)
+        return None if self.cut_short or self.under_way else self._jump(waiting)
 
     def _jump(self, timers: list[Waiter]) -> Waiter | None:
         """The earliest of some virtual timers; time jumps to it."""
@@ -438,23 +441,3 @@ class ReplayGate(Gate):
         patience_us = self.give_up_us if self.waiting else self.quiet_us
         if waited_us > patience_us and self.halted is None and not self.under_way:
             self._stopped()
-
-
-class ShuffledGate(ReplayGate):
-    """Hands answers out in a random order of its own, to find out whether the agent depends on it."""
-
-    def __init__(self, seed: int, *args: object) -> None:
-        super().__init__(*args)  # type: ignore[arg-type]
-        self._random = random.Random(seed)
-        self._next = None
-
-    def immediate(self, tag: Tag) -> bool:
-        """A lone strand has nobody to race with."""
-        return not any(waiter.deadline_us is None for waiter in self.waiting.values())
-
-    def choose(self, settled: bool = True) -> Waiter | None:
-        """Any answer that waits; timers only when no answer does."""
-        if not settled:
-            return None
-        ready = [w for w in self.waiting.values() if w.deadline_us is None and w.tag.lane != "~never"]
-        return self._random.choice(ready) if ready else self._after_recording()

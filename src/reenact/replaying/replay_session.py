@@ -54,7 +54,7 @@ from reenact.replaying.met_lanes import MetLanes, lane_of
 from reenact.replaying.options import Options
 from reenact.replaying.plumbing import Exports, Uncounted
 from reenact.replaying.renaming import Renaming, began_as
-from reenact.replaying.replay_gate import ReplayGate, ShuffledGate
+from reenact.replaying.replay_gate import ReplayGate
 from reenact.replaying.replay_report import without_credentials
 from reenact.replaying.result_comparison import Comparing
 from reenact.replaying.saying import Saying
@@ -173,11 +173,11 @@ class ReplaySession:
         def again() -> Iterator[Delivery]:
             return self.recording.deliveries(0)
 
-        parts = (again(), again, self._stands_for, self._nobody_awaits, self._at_the_end)
+        gate = ReplayGate(again(), again, self._stands_for, self._nobody_awaits, self._at_the_end)
         if self.options.order.startswith("shuffle"):
             seed = self.options.order.partition(":")[2]
-            return ShuffledGate(int(seed) if seed else 0, *parts)
-        return ReplayGate(*parts)
+            gate.shuffle(int(seed) if seed else 0)
+        return gate
 
     def _prepare(self, gate: ReplayGate) -> None:
         """Tell the gate what it has to know of the run."""
