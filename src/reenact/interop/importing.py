@@ -9,13 +9,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final
+from urllib.parse import urlsplit
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.sources import Clock, Entropy
 from reenact.abc.store import Store
 from reenact.errors import RunNotFound
 from reenact.facts.call import Effect, End, EndKind, Json
-from reenact.facts.dialects import stateless_model_request
+from reenact.facts.dialects import recognise, stateless_model_request
+from reenact.facts.dialects.hosts import provider_of
 from reenact.facts.ids import make_run_id
 from reenact.facts.imported import IMPORT, NOTE, ORDER, is_imported
 from reenact.facts.known import Known, same_values
@@ -34,7 +36,6 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Entry, Run, Status, Totals
 from reenact.facts.variables import chosen
-from reenact.interop.demanded import variables
 from reenact.interop.exchanges import Exchange, Found
 from reenact.interop.landing import Landing, untold
 from reenact.interop.traces import Trace
@@ -42,6 +43,21 @@ from reenact.privacy import make_redactor
 from reenact.recording.readings import Readings
 from reenact.recording.recording_opening import Who
 from reenact.seams.http.exchange import describe
+
+_BY_PROVIDER: Final = {
+    "azure": ("AZURE_OPENAI_API_KEY",),
+    "bedrock": ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
+    "cohere": ("CO_API_KEY",),
+    "deepseek": ("DEEPSEEK_API_KEY",),
+    "fireworks": ("FIREWORKS_API_KEY",),
+    "google": ("GEMINI_API_KEY",),
+    "groq": ("GROQ_API_KEY",),
+    "mistral": ("MISTRAL_API_KEY",),
+    "openrouter": ("OPENROUTER_API_KEY",),
+    "together": ("TOGETHER_API_KEY",),
+    "xai": ("XAI_API_KEY",),
+}
+_BY_PROTOCOL: Final = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 
 ROOT: Final = "root"
 TAG: Final = "import"
@@ -172,7 +188,7 @@ def _begun(found: Found, origin: Origin, who: Who, policy: Policy, clock: Clock,
     """The run of some exchanges, before its first record."""
     now_us = clock.wall_us()
     surroundings = chosen(os.environ, policy.env)
-    secrets = sorted({*surroundings["env_secret"], *variables(found.exchanges)})
+    secrets = sorted({*surroundings["env_secret"], *credentials_demanded(found.exchanges)})
     seen: dict[str, Json] = {
         "format": found.source,
         "file": origin.file,
@@ -282,3 +298,15 @@ def _since(exchange: Exchange, found: Found) -> int:
 
 def _duration_us(found: Found) -> int:
     return max((_since(each, found) + each.ended_us for each in found.exchanges), default=0)
+
+
+def credentials_demanded(exchanges: Iterable[Exchange]) -> list[str]:
+    """The variables that clients of these models read a key from, by name: in a replay they hold placeholders."""
+    found: set[str] = set()
+    for each in exchanges:
+        dialect = recognise({"method": each.method, "url": each.url, "headers": each.asked}, each.body)
+        if dialect is None:
+            continue
+        found.update(_BY_PROVIDER.get(provider_of(urlsplit(each.url).hostname or ""), ()))
+        found.update(name for protocol, name in _BY_PROTOCOL.items() if dialect.startswith(protocol))
+    return sorted(found)

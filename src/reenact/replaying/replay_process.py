@@ -31,7 +31,6 @@ from reenact.replaying.hiding import hidden_of
 from reenact.replaying.isolation import Isolation, folders_of, isolate, own_folders
 from reenact.replaying.moving import Moving
 from reenact.replaying.options import Options
-from reenact.replaying.raised import raised
 from reenact.replaying.reaching import Reach, Reaches
 from reenact.replaying.redirecting import Redirect
 from reenact.replaying.relocating import placed
@@ -48,6 +47,7 @@ from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import contacts, lanes, logs, speech, stdio, stdout, wiring
 from reenact.seams.boot.death import Watch, broke
 from reenact.seams.files import file_digests
+from reenact.seams.origins import raised
 from reenact.seams.servers import hosting
 from reenact.seams.strands import signals
 from reenact.seams.uncaught import watch_uncaught

@@ -41,7 +41,6 @@ from reenact.facts.stopped import stops_at, was_stopped
 from reenact.replaying import divergence as words
 from reenact.replaying.ambient_replay import Ambient
 from reenact.replaying.blocked_strands import BlockedStrands
-from reenact.replaying.callers import nobody_calls, waiting_place
 from reenact.replaying.chains import Chains
 from reenact.replaying.files_read import Files
 from reenact.replaying.frozen_calls import FrozenCall, RerunCall, Unanswered, UnrecordedCall
@@ -57,7 +56,7 @@ from reenact.replaying.renaming import Renaming, began_as
 from reenact.replaying.replay_gate import ReplayGate
 from reenact.replaying.replay_report import without_credentials
 from reenact.replaying.result_comparison import Comparing
-from reenact.replaying.saying import Saying
+from reenact.replaying.saying import Saying, nobody_calls, waiting_place
 from reenact.replaying.stopped_end import StoppedEnd
 from reenact.replaying.tally import Tally
 from reenact.replaying.tape import Tape

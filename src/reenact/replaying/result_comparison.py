@@ -12,9 +12,9 @@ from reenact.facts.call import Failure, Value
 from reenact.facts.event import Event
 from reenact.facts.large import is_withheld
 from reenact.facts.lazy_dataclass import replace
+from reenact.facts.values import canonical
 from reenact.replaying import divergence as words
 from reenact.replaying import long_values
-from reenact.replaying.outcomes import came_to_the_same, equal
 from reenact.replaying.saying import Saying
 
 
@@ -72,3 +72,17 @@ class Comparing:
                 left = Value(before) if before is not None else None
                 right = Value(after or b"null")
                 yield words.result_differs(step, left, before or b"", right, self._saying.next(event))
+
+
+def came_to_the_same(left: Value | Failure, right: Value | Failure) -> bool:
+    """Whether two bodies of the agent's own code returned the same, or raised the same."""
+    if isinstance(left, Value) and isinstance(right, Value):
+        return equal(left.body, right.body)
+    if isinstance(left, Failure) and isinstance(right, Failure):
+        return (left.error.type, left.error.text) == (right.error.type, right.error.text)
+    return False
+
+
+def equal(left: bytes, right: bytes) -> bool:
+    """Whether two encoded values are equal, as Python means it: the order of a dict's keys does not count."""
+    return left == right or canonical(left) == canonical(right)

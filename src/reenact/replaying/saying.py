@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from reenact.errors import Divergence
+import os
+import sys
+import threading
+from typing import Any
+
+from reenact.errors import Divergence, UnreplayableRun
 from reenact.facts.call import Call, Kind
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
@@ -12,6 +17,7 @@ from reenact.facts.run import Run
 from reenact.replaying import divergence as words
 from reenact.replaying.matching import Miss
 from reenact.replaying.tape import Tape
+from reenact.seams.http.source import is_agents
 
 
 class Saying:
@@ -55,3 +61,26 @@ class Saying:
             body = canonical_body(body, nearest.call.media, ignore)
         say = words.output_differs if call.kind is nearest.call.kind is Kind.OUTPUT else words.changed
         return say(nearest, body, call, next_command)
+
+
+def waiting_place() -> str | None:
+    """``file:line`` of the agent's code that the main thread is in; None where it is in none. For any thread."""
+    frame: Any = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None and not is_agents(frame.f_code.co_filename):
+        frame = frame.f_back
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}" if frame is not None else None
+
+
+def nobody_calls(run: Run, place: str) -> UnreplayableRun:
+    """Why the replay of a program that accepts connections by itself has come to its end.
+
+    Args:
+        run: The run.
+        place: Where it accepts them, or waits.
+    """
+    return UnreplayableRun(
+        f"the program waits at {place} for a connection, and what comes over those that it accepts was not recorded",
+        cause="requests are recorded below a server that is known (uvicorn, wsgiref, werkzeug), not at a plain socket",
+        next_command=f"reenact show {tail(run.id)}",
+        missing=("connections accepted",),
+    )

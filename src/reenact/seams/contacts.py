@@ -18,8 +18,12 @@ from typing import Any, Final
 from reenact.seams import places
 from reenact.seams.callers import module_of, whose
 from reenact.seams.http.source import calling_line
+from reenact.seams.lanes import listening
 from reenact.seams.processes.process_calls import command_of, name_of, probes
 from reenact.seams.setting import folder_now
+
+_ATTACH: Final = 24
+_GRANTED: Final = 0
 
 NATIVE: Final = "reenact.native"
 """Our own audit event: contact that a C library makes by itself. Arguments: the library, and what it reaches."""
@@ -256,3 +260,19 @@ def _program(command: Any) -> str:
     if isinstance(command, (str, bytes, os.PathLike)):
         return name_of(command_of(command), True)
     return name_of(command_of(command), False)
+
+
+def watch_attached(connection: Any) -> None:
+    """Tell of the files that a connection to a database in memory takes in, while there are listeners.
+
+    ``ATTACH`` and ``VACUUM INTO`` reach them, and no audit event tells. SQLite asks an authorizer about both. Ours
+    stands until the program sets its own: a connection has one.
+    """
+    connection.set_authorizer(_authorize)
+
+
+def _authorize(action: int, first: Any, *_: Any) -> int:
+    """SQLite's authorizer: of a file that is given as a parameter it has no name."""
+    if action == _ATTACH and listening() is not None and not (first is not None and in_memory(first)):
+        database("sqlite3", os.path.basename(first) if first else "a file that it attaches")
+    return _GRANTED

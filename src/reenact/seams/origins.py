@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import traceback
 
+from reenact.facts.exceptions import text_of
+from reenact.facts.shapes import type_name
 from reenact.seams.places import below, installed
 
 _OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
@@ -31,3 +33,24 @@ def agents_line(error: BaseException) -> str:
         if os.path.isabs(path) and not path.startswith(_OURS) and not installed(path):
             found = f"{path}:{number}"
     return found
+
+
+def raised(error: BaseException, folder: str) -> str:
+    """An exception as ``SyntaxError: invalid syntax at agent.py:2``; of a group its first one.
+
+    Args:
+        error: The exception.
+        folder: Root of the project; files below it are named relative to it.
+    """
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    place = raised_at(error, folder)
+    return f"{_line(error)} at {place}" if place else _line(error)
+
+
+def _line(error: BaseException) -> str:
+    """The last line of its traceback, or the first of several."""
+    text = error.msg if isinstance(error, SyntaxError) else text_of(error)
+    first = (text or "").strip().partition("\n")[0]
+    name = type_name(type(error)).removeprefix("builtins.").removeprefix("__main__.")
+    return f"{name}: {first}" if first else name

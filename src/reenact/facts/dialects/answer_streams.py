@@ -12,7 +12,9 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 
 from reenact.facts.call import Json
-from reenact.facts.dialects.events import events
+from reenact.facts.lazy_regex import lazy_regex
+
+_LINE = lazy_regex(rb"\r\n|\n|\r")
 
 Framing = Callable[[bytes], Iterator[tuple[str, Json]]]
 """Reads a body; raises ``ValueError`` at the first thing that cannot be read."""
@@ -127,3 +129,27 @@ def _headers(data: bytes) -> dict[str, str]:
                 raise ValueError("a header of a frame is of an unknown type")
             at += _SIZES[kind]
     return out
+
+
+def events(body: bytes) -> Iterator[tuple[str, Json]]:
+    """Events of a stream. Comments, ``[DONE]`` and an event that is cut off at the end are passed over.
+
+    Raises:
+        ValueError: the data of a complete event is no JSON.
+    """
+    name = ""
+    data: list[bytes] = []
+    for line in _LINE.split(body.removeprefix(b"\xef\xbb\xbf")):
+        if not line:
+            if data:
+                joined = b"\n".join(data)
+                if joined.strip() != b"[DONE]":
+                    yield name, json.loads(joined)
+            name, data = "", []
+            continue
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            data.append(value)
+        elif field == b"event":
+            name = value.decode("utf-8", "replace")

@@ -6,9 +6,9 @@ row factory is applied to them in every session, since it is the program's own. 
 a database in memory that nobody asks, so that whatever else a program does with its objects still works. Where a fork
 asks more of it, the database itself is opened (``reopening``).
 
-A database in memory is the program's own, and left alone, but for the files that it takes in (``attaching``). So are
-the standard library's uses, and a connection that is made by its class and not by ``connect``: the audit hook names
-that one.
+A database in memory is the program's own, and left alone, but for the files that it attaches
+(``contacts.watch_attached``). So are the standard library's uses, and a connection that is made by its class and not by
+``connect``: the audit hook names that one.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.values import decode, encode
 from reenact.seams import contacts, file_changes, places
 from reenact.seams.callers import module_of, whose
-from reenact.seams.contacts import in_memory
-from reenact.seams.databases import attaching
+from reenact.seams.contacts import in_memory, watch_attached
 from reenact.seams.databases.reopening import UNMADE, Reopening, cannot_go_on
 from reenact.seams.databases.statements import effect_of, ending_of, further, statement
 from reenact.seams.http.exchange import guarded
@@ -74,7 +73,7 @@ def _connecting(module: Any, original: Callable[..., Any]) -> Callable[..., Any]
         if in_memory(database):
             alone = original(database, *args, **options)
             if type(alone) is module.Connection:  # a class of the program's own may have set its own authorizer
-                guarded(lane, lambda: attaching.watch(alone))
+                guarded(lane, lambda: watch_attached(alone))
             return alone
         factory = options.get("factory") or module.Connection
         name = guarded(lane, lambda: _name(lane, database))

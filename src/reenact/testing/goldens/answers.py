@@ -10,14 +10,16 @@ from urllib.parse import urlsplit
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
+from reenact.errors import UsageError
+from reenact.facts.answers.saying import NotSaid, Response, is_said, said
 from reenact.facts.call import Call, End, EndKind, Json, Kind, Outcome, Stream, Value
+from reenact.facts.dialects import is_model_request
 from reenact.facts.event import Event
 from reenact.facts.keys import rules_of
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.values import decode, encode
 from reenact.replaying.tape import Tape
 from reenact.testing.goldens.golden import Scripted
-from reenact.testing.goldens.speaking import speaks, spoken
 from reenact.timetravel.forks.ladder import Ladder
 from reenact.timetravel.forks.model_calls import is_model
 
@@ -135,3 +137,28 @@ def _written(call: Call, value: Any) -> tuple[Outcome, bytes]:
     kind = "text/plain; charset=utf-8" if isinstance(value, str) else "application/json"
     headers = [["content-type", kind], ["content-length", str(len(body))]]
     return Stream({"status": 200, "headers": headers}, segments=1, end=End(EndKind.EOF)), body
+
+
+def speaks(call: Call, value: Json) -> bool:
+    """Whether a scripted value is what a model says, and not the body of a response."""
+    return is_said(value) and is_model_request(str(call.head.get("method")), str(call.head.get("url")), call.body)
+
+
+def spoken(call: Call, value: Json) -> Response:
+    """The response to a model request that says it: streamed where the request wants that.
+
+    Args:
+        call: The request.
+        value: ``say`` is the text, ``uses`` the tool calls: ``name`` and ``args`` each.
+
+    Raises:
+        UsageError: It cannot be said, or not in the request's protocol.
+    """
+    try:
+        return said(call.head, call.body, value)
+    except NotSaid as error:
+        raise UsageError(
+            f"a scripted answer cannot be said in the protocol of {call.name}: {error}",
+            cause='what a model says is {"say": TEXT, "uses": [{"name": TOOL, "args": {…}}]}',
+            next_command="reenact golden add --help",
+        ) from None
