@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,6 +88,57 @@ def test_every_module_says_its_responsibility_and_every_public_name_what_it_does
 def test_nothing_is_called_after_what_it_is_not() -> None:
     empty = {"util", "utils", "helper", "helpers", "manager", "managers", "base", "common", "misc"}
     assert [name_of(path) for path in PACKAGE.rglob("*") if path.stem.strip("_") in empty] == []
+
+
+_SHARED = """
+    answers anthropic_messages api audit batch bedrock_converse blocking bodies code cohere_chat coldcases columns
+    contents conversations coroutines deciding doctor entries environment errors evals exchange exporters exporting
+    failures faults fields files flags formats gathering golden google_gemini growing hashes here history identity
+    imported imports insides keeping keys kit lines live ls marks memory messages openai_chat openai_completions
+    openai_responses opinions outcome places plumbing readings record records references refusing removed repeats
+    revision run running saying sending settings sharing spans spelling spoken sqlite states steps surroundings
+    tally threads timeline unpacking values verdict views wire
+"""
+SHARED_NAMES = frozenset(_SHARED.split())
+"""Names that more than one module has: a format as it is read and as it is written, a command and what it shows, and
+those that have yet to be told apart. A name leaves the list with its second module; none is added."""
+
+SMALL_MODULES = frozenset(
+    {
+        "facts/answers/openai_completions.py",  # a wire format of its own, like each beside it
+        "interfaces/cli/live.py",  # loaded by one command, and only where something goes live
+        "store/indices.py",  # loaded by the store when it is asked by which index it finds runs
+        "store/output_rows.py",  # loaded by a recording when its output is read
+    }
+)
+"""Modules below 40 lines that one other imports; commands are imported by their table."""
+
+
+def test_modules_are_told_apart_by_their_names() -> None:
+    names = Counter(path.stem for path in MODULES if not path.stem.startswith("__"))
+    assert {name for name, count in names.items() if count > 1} == SHARED_NAMES
+
+
+def test_a_small_module_has_more_than_one_importer() -> None:
+    dotted = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in MODULES}
+    importers: dict[str, set[str]] = {name: set() for name in dotted}
+    for name, path in dotted.items():
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                named = [f"{node.module}.{alias.name}" for alias in node.names]
+                for target in (node.module, *named):
+                    importers.get(target, set()).add(name)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                importers.get(node.value, set()).add(name)
+    small = {
+        name_of(path)
+        for name, path in dotted.items()
+        if path.stem[:2] != "__"
+        and not name.startswith(("reenact.interfaces.cli.commands.", "reenact.interfaces.cli.goldens."))
+        and len(path.read_text(encoding="utf-8").splitlines()) < 40
+        and len(importers[name]) < 2
+    }
+    assert small == SMALL_MODULES
 
 
 def imports_inside_functions(tree: ast.Module) -> Iterator[tuple[int, str]]:
