@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from reenact.facts.answers.saying import said
+from reenact.facts.call import Json
+from reenact.facts.dialects.recognition import read
 from reenact.testing import ScriptedProvider
 from reenact.testing.provider import Reply, Route, Rule, Script, ToolUse, When
 from tests.forks.conftest import Forks
@@ -220,6 +223,32 @@ def completed(visit: Any) -> Any:
 def generated(visit: Any) -> Any:
     line = json.dumps(GENERATED).encode() + b"\n"
     return Reply(headers=(("content-type", "application/x-ndjson"),), frames=[line]) if streams(visit) else GENERATED
+
+
+HI: list[Any] = [{"role": "user", "content": "hi"}]
+ASKED = {
+    "/v1/chat/completions": {"model": "gpt-x", "messages": HI},
+    "/v1/responses": {"model": "gpt-x", "input": "hi", "store": False},
+    "/v1/completions": {"model": "gpt-x", "prompt": "hi"},
+    "/v1/messages": {"model": "claude-x", "max_tokens": 9, "messages": HI},
+    "/v1beta/models/gemini-x:generateContent": {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]},
+    "/model/nova-x/converse": {"messages": [{"role": "user", "content": [{"text": "hi"}]}]},
+    "/api/chat": {"model": "llama-x", "messages": HI, "stream": False},
+    "/v2/chat": {"model": "command-x", "messages": HI},
+}
+
+
+@pytest.mark.parametrize("path", ASKED)
+def test_what_is_said_in_the_place_of_no_answer_costs_nothing_and_is_by_the_model_that_was_asked(path: str) -> None:
+    """Nobody was asked: a count of tokens, or the name of a version, would be made up."""
+    head: dict[str, Json] = {"method": "POST", "url": f"http://127.0.0.1:1{path}"}
+    head |= {"headers": [["content-type", "application/json"]]}
+    body = json.dumps(ASKED[path]).encode()
+    response = said(head, body, {"say": "I give up"})
+    reading = read(head, body, {"status": 200, "headers": [["content-type", response.media]]}, response.body)
+    assert reading is not None and reading.text == "I give up"
+    assert (reading.usage.get("tokens_in"), reading.usage.get("tokens_out")) == (0, 0)
+    assert reading.model_answered in (reading.model_asked, "") and "fingerprint" not in reading.params
 
 
 def test_prompts_that_are_completed_are_answered_in_words(forks: Forks) -> None:

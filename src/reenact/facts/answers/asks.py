@@ -92,6 +92,7 @@ class Ask:
         stream: Whether the answer is streamed.
         call: The how-manieth request to this path it is, from 1.
         day: The world's day.
+        counted: Whether its tokens count: nobody was asked for an answer that is only put in the place of another.
     """
 
     model: str
@@ -106,6 +107,7 @@ class Ask:
     stream: bool = False
     call: int = 1
     day: int = 1
+    counted: bool = True
 
     @property
     def last_user(self) -> str:
@@ -151,6 +153,7 @@ class Answer:
         text: Its text; may be empty when there are tool calls.
         uses: Its tool calls.
         cut: Whether the text was cut off by the limit of tokens.
+        counted: As of a request.
         reasoning: What it disclosed of its reasoning, before the text: parts of the provider's own format, as they are,
             for they may be signed.
     """
@@ -159,6 +162,7 @@ class Answer:
     uses: tuple[ToolUse, ...] = ()
     cut: bool = False
     reasoning: tuple[Json, ...] = ()
+    counted: bool = True
 
 
 class BadAsk(ValueError):

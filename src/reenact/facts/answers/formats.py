@@ -172,7 +172,9 @@ def slices(text: str, size: int = 6) -> list[str]:
 
 
 def asked_tokens(ask: Ask) -> int:
-    """Tokens of a request, in the same way for every dialect."""
+    """Tokens of a request, in the same way for every dialect; none where they do not count."""
+    if not ask.counted:
+        return 0
     count = 3 + tokens(ask.system)
     for turn in ask.turns:
         count += 4 + tokens(turn.text) + sum(tokens(result.text) for result in turn.results)
@@ -181,7 +183,9 @@ def asked_tokens(ask: Ask) -> int:
 
 
 def said_tokens(answer: Answer) -> int:
-    """Tokens of an answer, in the same way for every dialect."""
+    """Tokens of an answer, in the same way for every dialect; none where they do not count."""
+    if not answer.counted:
+        return 0
     return len(pieces(answer.text)) + sum(
         4 + tokens(use.name) + tokens(json.dumps(use.arguments)) for use in answer.uses
     )

@@ -152,15 +152,10 @@ class _Written:
         return {**chunk, "usage": None} if self.include_usage else chunk
 
     def _top(self, kind: str) -> dict[str, Json]:
-        model = self.model
-        return {
-            "id": self.id,
-            "object": kind,
-            "created": self.created_s,
-            "model": model,
-            "service_tier": "default",
-            "system_fingerprint": f"fp_{digest(model).hex()[:10]}",
-        }
+        top: dict[str, Json] = {"id": self.id, "object": kind, "created": self.created_s, "model": self.model}
+        if self.ask.counted:  # else no model has answered
+            top |= {"service_tier": "default", "system_fingerprint": f"fp_{digest(self.model).hex()[:10]}"}
+        return top
 
     def _finish(self) -> str:
         return "tool_calls" if self.answer.uses else "length" if self.answer.cut else "stop"

@@ -104,7 +104,8 @@ def _use(each: Json) -> ToolUse:
 def said(
     head: Mapping[str, Json], body: bytes, value: Json, kept: Kept | None = None, *, cut: bool = False
 ) -> Response:
-    """The response to a model request that says it: streamed where the request wants that.
+    """The response to a model request that says it: streamed where the request wants that. It costs no tokens, for no
+    model was asked; one that is put in the place of none is by the model that was asked for.
 
     Args:
         head: The request's head: ``method``, ``url``, ``headers``.
@@ -116,15 +117,17 @@ def said(
     Raises:
         NotSaid: It cannot be said so.
     """
-    answer = replace(answer_of(value), cut=cut)
+    answer = replace(answer_of(value), cut=cut, counted=False)
     plain = request_body(head, body)
     request = json.loads(plain)
     parts = urlsplit(str(head.get("url")))
     dialect = _dialect(recognise(head, body) or "", parts.path, request)
     asked = {**request, **_of_path(parts.path, request)}
-    ask = _read(dialect, asked)
+    ask = replace(_read(dialect, asked), counted=False)
+    kept = kept or Kept()
+    kept = replace(kept, model=kept.model or ask.model)
     stamp = Stamp(Draw(hashlib.sha512(plain).digest()), _CREATED_S, kept)
-    answer = replace(answer, reasoning=kept.reasoning if kept is not None else ())
+    answer = replace(answer, reasoning=kept.reasoning)
     try:
         written = dialect.write(ask, answer, asked, stamp)
     except BadAsk as error:
