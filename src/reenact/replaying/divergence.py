@@ -18,6 +18,7 @@ from reenact.replaying.replay_lines import NOT_PROVEN, NOT_THE_CODE
 from reenact.seams.nodes import node_now
 
 _SHOWN = 300
+_COMPUTES = "the agent's own code computes something else from the same answers"
 _LEAD = 60
 """Characters shown before the place where two long texts part."""
 
@@ -63,21 +64,43 @@ def changed(nearest: Event, recorded_body: bytes, call: Call, next_command: str)
         before = {"call": nearest.call.name, **before}
         now = {"call": call.name, **now}
     path = first_difference(before, now)
-    sides = _sides(_at(before, path), _at(now, path))
-    if max(len(recorded_body), len(call.body)) > LARGE:
-        before, now = abridged(before, path), abridged(now, path)
-    return Divergence(
-        f"diverged at event {nearest.number}: {call.kind.value} {call.name} differs at {path or 'its kind'}"
-        + sides
-        + _place(call),
-        event=nearest.number,
-        source=call.source,
-        recorded=before,
-        now=now,
-        path=path,
+    return _parted(
+        nearest,
+        f"{call.kind.value} {call.name} differs at {path or 'its kind'}",
+        (before, now),
+        path,
+        call,
+        large=max(len(recorded_body), len(call.body)) > LARGE,
         reason="changed",
         cause=_cause(nearest, call, path),
         next_command=next_command,
+    )
+
+
+def _parted(
+    event: Event, told: str, sides: tuple[Json, Json], path: str, call: Call | None, *, large: bool, **said: str
+) -> Divergence:
+    """Both sides of a recorded event, where they part.
+
+    Args:
+        event: It.
+        told: What differs, in words.
+        sides: What was recorded, and what there is now.
+        path: Where they part; empty where all of it differs.
+        call: What stands in its place now; None where its own body ran again.
+        large: Whether they are shown in short.
+        **said: What else a ``Divergence`` says.
+    """
+    was, now = sides
+    shown = _sides(_at(was, path), _at(now, path))
+    return Divergence(
+        f"diverged at event {event.number}: {told}{shown}" + (_place(call) if call is not None else ""),
+        event=event.number,
+        source=(call or event.call).source,
+        recorded=abridged(was, path) if large else was,
+        now=abridged(now, path) if large else now,
+        path=path,
+        **said,
     )
 
 
@@ -165,22 +188,18 @@ def result_differs(
     """A body that ran again returned something else."""
     was = _result(before, body)
     now = _result(after, after.body if isinstance(after, Value) else b"")
-    path = first_difference(was, now)
     # Where one of them raised, the difference is all of it: a path into it says nothing.
-    shown = path if isinstance(before, Value) and isinstance(after, Value) else ""
-    sides = _sides(_at(was, shown), _at(now, shown))
-    if max(len(body), len(after.body) if isinstance(after, Value) else 0) > LARGE:
-        was, now = abridged(was, path), abridged(now, path)
-    return Divergence(
-        f"diverged at event {event.number}: {event.kind} {event.name} ended otherwise, first at {shown or 'the value'}"
-        + sides,
-        event=event.number,
-        source=event.call.source,
-        recorded=was,
-        now=now,
-        path=path,
+    both = isinstance(before, Value) and isinstance(after, Value)
+    path = first_difference(was, now) if both else ""
+    return _parted(
+        event,
+        f"{event.kind} {event.name} ended otherwise, first at {path or 'the value'}",
+        (was, now),
+        path,
+        None,
+        large=max(len(body), len(after.body) if isinstance(after, Value) else 0) > LARGE,
         reason="result",
-        cause="the agent's own code computes something else from the same answers",
+        cause=_COMPUTES,
         next_command=next_command,
     )
 
@@ -195,19 +214,15 @@ def output_differs(nearest: Event, recorded_body: bytes, call: Call, next_comman
     if isinstance(nearest.outcome, Failure):
         was = _result(nearest.outcome, b"")
     path = "" if isinstance(nearest.outcome, Failure) else first_difference(was, now)
-    sides = _sides(_at(was, path), _at(now, path))
-    if max(len(recorded_body), len(call.body)) > LARGE:
-        was, now = abridged(was, path), abridged(now, path)
-    return Divergence(
-        f"diverged at event {nearest.number}: the {call.name} differs{f' at {path}' if path else ''}{sides}"
-        + _place(call),
-        event=nearest.number,
-        source=call.source,
-        recorded=was,
-        now=now,
-        path=path,
+    return _parted(
+        nearest,
+        f"the {call.name} differs{f' at {path}' if path else ''}",
+        (was, now),
+        path,
+        call,
+        large=max(len(recorded_body), len(call.body)) > LARGE,
         reason="result",
-        cause="the agent's own code computes something else from the same answers",
+        cause=_COMPUTES,
         next_command=next_command,
     )
 
