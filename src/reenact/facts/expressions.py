@@ -56,13 +56,13 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a vocabulary: its name, how it is used, what it means, and whether its value is a number wherever it
-    is known."""
+    """One word of a vocabulary: its name, how it is used, what it means, and the type of its value wherever that is
+    known; empty for one that has several."""
 
     name: str
     form: Form
     about: str
-    number: bool = False
+    type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,8 @@ def compile_expression(text: str, words: Iterable[Word], files: Mapping[str, Jso
 _MAX_DEPTH = 60
 _CALLED_WITH_ONE = 1
 _PLAIN = (str, int, float)
+_TYPES: Mapping[type, str] = {str: "text", int: "number", float: "number"}
+"""What a value that stands in an expression is, beside a word that has one type."""
 _IN_BRACKETS = (Form.CALL, Form.NAMES, Form.TEXTS)
 
 
@@ -188,9 +190,10 @@ class _Check:
         for op, pair in zip(node.ops, pairwise(sides), strict=True):
             for one, other in (pair, pair[::-1]):
                 word = self._known.get(_named(one))
-                is_text = isinstance(other, ast.Constant) and isinstance(other.value, str)
-                if word is not None and word.number and is_text and not isinstance(op, (ast.In, ast.NotIn)):
-                    raise self._refuse(other, f"{word.name} is a number, and this is a text", word.about)
+                found = _TYPES.get(type(other.value), "") if isinstance(other, ast.Constant) else ""
+                never = word is not None and word.type and found and word.type != found
+                if word is not None and never and not isinstance(op, (ast.In, ast.NotIn)):
+                    raise self._refuse(other, f"{word.name} is a {word.type}, and this is a {found}", word.about)
 
     def _call(self, node: ast.Call, depth: int) -> None:
         if not isinstance(node.func, ast.Name):

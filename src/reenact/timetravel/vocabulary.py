@@ -31,17 +31,38 @@ if TYPE_CHECKING:
 else:
     suspected = late("reenact.timetravel.suspicious", "suspected")
 
-_COUNTS = frozenset(("calls", "events", "models", "number", "repeats", "tools", "unanswered"))
-_NUMBERS = _COUNTS | {"cost", "duration", "exit_status", "tokens", "tokens_in", "tokens_out"}
-"""Words whose value is a number wherever it is known."""
+_COUNTS = ("calls", "events", "models", "number", "repeats", "tools", "unanswered")
+_MEASURES = ("cost", "duration", "exit_status", "tokens", "tokens_in", "tokens_out")
+_TEXTS = (
+    "agent",
+    "effect",
+    "flag",
+    "id",
+    "kind",
+    "lane",
+    "model",
+    "name",
+    "session",
+    "stderr",
+    "stdout",
+    "tag",
+    "tenant",
+)
+_TYPES: Mapping[str, str] = {
+    **dict.fromkeys((*_COUNTS, *_MEASURES), "number"),
+    **dict.fromkeys((*_TEXTS, "status", "user", "version"), "text"),
+}
+"""The type of each word that has one wherever its value is known."""
+_OF_EVENTS: Mapping[str, str] = {**_TYPES, "status": "number"}
 
 
-def _typed(*words: Word) -> tuple[Word, ...]:
-    """Words, with whether they are numbers."""
-    return tuple(replace(word, number=word.name in _NUMBERS) for word in words)
+def _typed(types: Mapping[str, str], *words: Word) -> tuple[Word, ...]:
+    """Words, with what they are."""
+    return tuple(replace(word, type=types.get(word.name, "")) for word in words)
 
 
 RUN_WORDS: tuple[Word, ...] = _typed(
+    _TYPES,
     Word("acts", Form.VALUE, "what it did: a list, tool, kind, args, result, error and event of each outermost call"),
     Word("agent", Form.VALUE, "name of the agent"),
     Word(
@@ -100,6 +121,7 @@ STORED_WORDS: tuple[Word, ...] = (*RUN_WORDS, *KIT_WORDS)
 """All names by which runs are chosen."""
 
 EVENT_ONLY_WORDS: tuple[Word, ...] = _typed(
+    _OF_EVENTS,
     Word("effect", Form.VALUE, "none, read or write"),
     Word("kind", Form.VALUE, "kind of the event: tool, http, model, step …"),
     Word("lane", Form.VALUE, "path of the lane that issued it"),
@@ -115,7 +137,7 @@ _OF_BOTH = frozenset(
 
 EVENT_WORDS: tuple[Word, ...] = (
     *EVENT_ONLY_WORDS,
-    *(replace(word, form=Form.VALUE) for word in RUN_WORDS if word.name in _OF_BOTH),
+    *_typed(_OF_EVENTS, *(replace(word, form=Form.VALUE) for word in RUN_WORDS if word.name in _OF_BOTH)),
 )
 """Names over an event."""
 
