@@ -63,7 +63,7 @@ def test_a_longer_time_out_waits_for_a_recorded_answer(forks: Forks) -> None:
 
 
 AS_BEFORE = """
-    from reenact.recording.order import RecordingGate
+    from reenact.recording.recording_gate import RecordingGate
     RecordingGate.timer_set = lambda *_: None
 """
 
