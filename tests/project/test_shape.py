@@ -66,7 +66,6 @@ DEEP_CLASSES: frozenset[str] = frozenset(
         "reenact.timetravel.forks.fork_gate.ForkGate",
         "reenact.timetravel.forks.fork_session.ForkSession",
         "reenact.timetravel.forks.stops.StoppingSession",
-        "reenact.timetravel.forks.taping.TapedServing",
         "reenact.timetravel.forks.timed.TimedGate",
     }
 )

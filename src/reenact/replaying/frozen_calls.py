@@ -231,7 +231,7 @@ class FrozenCall:
         if end is not None and end.kind in (EndKind.EOF, EndKind.ERROR):
             self._session.read_less(self.recorded)
 
-    def _turn(self, part: int, data: bytes, gives: Any) -> Serving | Sudden:
+    def _turn(self, part: int, data: bytes, gives: Any) -> GateTurn | Sudden:
         turn = Serving(self._session, self.recorded, self._lane.owned, part, data, gives)
         return turn if self.recorded.delivery is not None else Sudden(partial(turn.then, None))
 

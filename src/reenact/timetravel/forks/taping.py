@@ -18,7 +18,7 @@ from reenact.recording.recording_session import RecordingSession
 from reenact.replaying.frozen_calls import FrozenCall, Replayer, Serving, Sudden
 from reenact.seams.async_backends import cancelled
 from reenact.seams.lanes import Lane
-from reenact.seams.turns import NOW, rejoin_cancelled
+from reenact.seams.turns import NOW, GateTurn, rejoin_cancelled
 from reenact.seams.waits import RECALLED, never_tag
 from reenact.timetravel.forks.alarms import ended_by_alarm
 from reenact.timetravel.forks.fork_course import Course
@@ -58,39 +58,30 @@ class Fork(Replayer, Protocol):
         """Where a call that is performed goes, and what it says."""
 
 
-class TapedServing(Serving):
+class TapedServing(GateTurn):
     """A turn that hands over something recorded, and notes it in the fork."""
 
-    __slots__ = ("call", "note")
+    __slots__ = ("call", "note", "serving")
 
-    def __init__(self, call: TapedCall, note: Callable[[int | None], Record], *serving: Any) -> None:
-        super().__init__(*serving)
+    def __init__(self, call: TapedCall, note: Callable[[int | None], Record], serving: Serving) -> None:
+        super().__init__(serving.gate, serving.tag, serving.owned)
         self.call = call
         self.note = note
-
-    def wait(self) -> Any:
-        """Wait in a thread."""
-        if self.owned:
-            return self.then(self.gate.take(self.tag))
-        self.gate.started()
-        try:
-            return self.then(self.gate.take(self.tag))
-        finally:
-            self.gate.blocked()
+        self.serving = serving
 
     def then(self, number: int | None) -> Any:
         """Note it, and hand it over."""
-        fork = self.call.taped
-        fork.holds(self.call)
-        if self.part == 0:
-            self.call.headed = True
-            fork.answered(self.recorded.number, self.call.event)
-            fork.answers_whole(self.call)
+        call, fork = self.call, self.call.taped
+        fork.holds(call)
+        if self.serving.part == 0:
+            call.headed = True
+            fork.answered(call.recorded.number, call.event)
+            fork.answers_whole(call)
         fork.put(self.note(number))
-        unplaced = ended_by_alarm(self.recorded) and fork.gate.rang_in(self.recorded.number) is None
-        if unplaced and isinstance(self.gives, (Failure, End)):
+        unplaced = ended_by_alarm(call.recorded) and fork.gate.rang_in(call.recorded.number) is None
+        if unplaced and isinstance(self.serving.gives, (Failure, End)):
             fork.gate.has_rung()
-        return super().then(number)
+        return self.serving.then(number)
 
 
 class TapedCall(FrozenCall):
@@ -146,10 +137,11 @@ class TapedCall(FrozenCall):
         """Who asks."""
         return self._lane
 
-    def _turn(self, part: int, data: bytes, gives: Any) -> Serving | Sudden:
+    def _turn(self, part: int, data: bytes, gives: Any) -> GateTurn | Sudden:
         then_us = (self.recorded.first_us or 0) if isinstance(gives, Stream) else self._came[1]
         note = partial(self._record, part, gives, then_us)
-        turn = TapedServing(self, note, self._session, self.recorded, self._lane.owned, part, data, gives)
+        serving = Serving(self._session, self.recorded, self._lane.owned, part, data, gives)
+        turn = TapedServing(self, note, serving)
         return turn if self.recorded.delivery is not None else Sudden(partial(turn.then, None))
 
     def _record(self, part: int, gives: Any, then_us: int, number: int | None) -> Record:
