@@ -9,7 +9,7 @@ import pytest
 from tests.kit.recorded import Desk
 
 PROGRAM = """
-import dataclasses, sys, typing
+import asyncio, dataclasses, sys, typing
 import reenact
 
 @dataclasses.dataclass
@@ -47,17 +47,44 @@ def around(q):
 def odd(q):
     return Handle()
 
-print(type(globals()[sys.argv[1]]("a")).__name__)
+@reenact.tool(effect="read")
+def items(q):
+    yield Found(q)
+
+@reenact.tool(effect="read")
+async def later(q) -> typing.AsyncIterator:
+    yield Found(q)
+
+@reenact.tool(effect="read")
+def told(q) -> typing.Iterator[Found]:
+    yield Found(q)
+
+@reenact.tool(effect="read")
+def handles(q):
+    yield Handle()
+
+async def every(found):
+    return [each async for each in found]
+
+found = globals()[sys.argv[1]]("a")
+if hasattr(found, "__aiter__"):
+    found = asyncio.run(every(found))
+elif hasattr(found, "__next__"):
+    found = list(found)
+print(type(found).__name__)
 """
 CURES = {
     "bare": "__main__.Found from bare at #0; annotate what it returns, as def bare(…) -> Found",
     "many": "__main__.Found from many at #0; annotate what it returns",
     "anything": "__main__.Found from anything at #0; annotate what it returns",
+    "items": "__main__.Found from items at #0; annotate what it returns, as def items(…) -> Iterator[Found]",
+    "later": "__main__.Found from later at #0; annotate what it returns, as def later(…) -> Iterator[Found]",
+    "handles": "returned what cannot be stored: handles at #0; let handles return data",
     "odd": "returned what cannot be stored: odd at #0; let odd return data",
 }
 
 
-@pytest.mark.parametrize("tool", ["bare", "many", "anything", "declared", "listed", "around", "odd"])
+@pytest.mark.parametrize("tool", [*CURES, "declared", "listed", "around", "told"])
 def test_a_recording_says_which_tool_stops_its_replay_and_what_helps(tmp_path: Path, tool: str) -> None:
     desk = Desk(tmp_path)
     desk.script(PROGRAM)
@@ -66,5 +93,7 @@ def test_a_recording_says_which_tool_stops_its_replay_and_what_helps(tmp_path: P
     assert replayed.returncode == (3 if tool in CURES else 0), replayed.stderr
     assert ("its code cannot be replayed" in said) is (tool in CURES), said
     assert CURES.get(tool, "") in said, said
-    cured = "cold case" if tool == "odd" else "replays as events"
+    assert "replay @" not in replayed.stderr and "through TOOL" not in replayed.stderr
+    assert tool not in ("odd", "handles") or f" --through {tool}\n" in replayed.stderr
+    cured = "cold case" if tool in ("odd", "handles") else "replays as events"
     assert desk.kit().whole["verdict"] == (cured if tool in CURES else "replays as code")

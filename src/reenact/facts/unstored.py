@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Generic, TypeVar
 
-from reenact.facts.call import Call, Effect, Failure, Fidelity, Kind, Outcome, Value, calls_a_tool
+from reenact.facts.call import Call, Effect, Fidelity, Kind, Outcome, calls_a_tool
 from reenact.facts.lazy_dataclass import dataclass, replace
 
 ITEMS: Final[Mapping[Kind, str]] = {
@@ -36,7 +36,7 @@ def item_of(call: Call) -> str:
 
 def is_opaque(call: Call, outcome: Outcome | None) -> bool:
     """Whether a frozen answer cannot be given as it was: it is no data."""
-    if call.observed or call.effect is Effect.NONE or not isinstance(outcome, (Value, Failure)):
+    if call.observed or call.effect is Effect.NONE or outcome is None:
         return False
     return bool(outcome.head.get("opaque") or outcome.head.get("mutates_opaque"))
 

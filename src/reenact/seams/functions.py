@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import inspect
 import json
+import shlex
 import sys
 import types
 import typing
 from collections.abc import Awaitable, Callable, Mapping
 from hashlib import blake2b
 from itertools import islice
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from reenact.errors import ReplayError, UnreplayableRun, UsageError
 from reenact.facts import shapes
@@ -156,15 +157,24 @@ class Seam:
             self._hints = {**self._near_hints, **hints_of(self.function)}
         return self._hints
 
+    @property
+    def given(self) -> Any:
+        """Declared type of what it returns, of a generator that of its items; None where none is declared."""
+        declared = self.hints.get("return")
+        if inspect.isgeneratorfunction(self.function) or inspect.isasyncgenfunction(self.function):
+            return next(iter(get_args(declared)), None)
+        return declared
+
     def undeclared(self, result: Encoded) -> tuple[str, ...]:
         """Names of the types in a result that a replay cannot make again: what the function declares does not reach
         them. Tried once for results of the same types."""
         found = self._undeclared.get(result.shapes)
-        if found is None and "return" not in self.hints:
+        declared = self.given
+        if found is None and declared is None:
             found = result.shapes
         if found is None:
             try:
-                decode(result.body, self.hints["return"])
+                decode(result.body, declared)
                 found = ()
             except UnreplayableRun as error:
                 found = tuple(name for name in result.shapes if name == error.facts.get("missing"))
@@ -321,8 +331,8 @@ class SeamCall:
 
     @property
     def declared(self) -> Any:
-        """Declared type of what it returns; None where nothing is."""
-        return self._seam.hints.get("return")
+        """Declared type of what it returns, of a generator that of its items; None where nothing is."""
+        return self._seam.given
 
     def describe(self) -> Call:
         """The call as a fact."""
@@ -410,12 +420,7 @@ class SeamCall:
         if given is not None:
             head["same"] = given
         else:
-            if encoded.opaque:
-                head["opaque"] = list(encoded.opaque)
-            if encoded.shapes and not self.observed:
-                undeclared = self._seam.undeclared(encoded)
-                if undeclared:
-                    head["undeclared"] = list(undeclared)
+            head.update(self.lacks(encoded))
         if self._seam.view is not None:
             head.update(self._seam.view(result))
         return _make_value(encoded.body, MEDIA, changes.body, head)
@@ -430,6 +435,20 @@ class SeamCall:
         if pieces is None:
             return None
         return Encoded(cast(bytes, Large(pieces)) if takes_pieces else b"".join(pieces))
+
+    def lacks(self, result: Encoded) -> dict[str, Json]:
+        """What a replay cannot make again of a result, or of an item of a generator."""
+        found: dict[str, Json] = {}
+        if result.opaque:
+            found["opaque"] = list(result.opaque)
+        if result.shapes and not self.observed and (undeclared := self._seam.undeclared(result)):
+            found["undeclared"] = list(undeclared)
+        return found
+
+    def sticks(self, problem: ReplayError) -> None:
+        """The recorded answer cannot be given: the replay ends so, whatever the agent does with the error."""
+        problem.next_command = problem.next_command.replace("--through TOOL", f"--through {shlex.quote(self.name)}")
+        self._lane.session.fault(problem)
 
     def _given(self, result: Any) -> str | None:
         """Name of the argument that was handed back itself, if one was and its identity can matter."""
@@ -449,7 +468,7 @@ class SeamCall:
                 return decode(outcome.body, self._seam.hints.get("return"))
             made, error = self._restore(outcome)
         except ReplayError as problem:
-            self._lane.session.fault(problem)  # it sticks, whatever the agent does with it
+            self.sticks(problem)
             raise
         if error is not None:
             throw(error)

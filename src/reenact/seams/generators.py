@@ -13,12 +13,12 @@ import json
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 from reenact.abc.session import Frozen, Turn
-from reenact.errors import Divergence
-from reenact.facts.call import End, EndKind, Failure, Value
-from reenact.facts.declared import NOTHING, Candidates, candidates
+from reenact.errors import Divergence, ReplayError
+from reenact.facts.call import End, EndKind, Failure, Json, Value
+from reenact.facts.declared import Candidates, candidates
 from reenact.facts.decoding import restore
 from reenact.facts.shapes import type_name
 from reenact.facts.values import describe_error, encode, restore_error
@@ -82,13 +82,18 @@ class Taping:
         turn: Turn[None] = NOW if self._crossing.mode == "rerun" else self._crossing.ready()
         return turn
 
-    def begin(self) -> Turn[None]:
-        """Before the first item or end is handed over."""
+    def begin(self, lacks: Callable[[], dict[str, Json]] = dict) -> Turn[None]:
+        """Before the first item or end is handed over; ``lacks``: what a replay cannot make again of the item."""
         if self._begun or self.whole:
             return NOW
         self._begun = True
-        turn: Turn[None] = self._guarded(lambda: self._crossing.head(HEAD))
+        turn: Turn[None] = self._guarded(lambda: self._crossing.head(HEAD | lacks()))
         return turn
+
+    def item(self, value: Any) -> Iterator[Turn[None]]:
+        """One item. The first stands for all in what the head says of their type."""
+        yield self.begin(lambda: self._call.lacks(encode(value)))
+        yield self.part("yield", value)
 
     def part(self, key: str, value: Any) -> Turn[None]:
         """One item (``yield``), or what the consumer put in (``sent``, ``thrown``)."""
@@ -136,8 +141,7 @@ class Playing:
     def __init__(self, call: SeamCall, crossing: Frozen) -> None:
         self._call = call
         self.crossing = crossing
-        args = get_args(call.declared)
-        self._of: Candidates = candidates(args[0]) if args else NOTHING
+        self._of: Candidates = candidates(call.declared)
         self.value: Any = None
 
     def outcome(self, outcome: Value | Failure) -> Any:
@@ -150,14 +154,22 @@ class Playing:
         Raises:
             Whatever the generator had raised.
         """
+        try:
+            error, found = self._restored(part)
+        except ReplayError as problem:
+            self._call.sticks(problem)
+            raise
+        if error is not None:
+            throw(error)
+        return found
+
+    def _restored(self, part: bytes | End) -> tuple[BaseException | None, tuple[str, Any]]:
         if isinstance(part, End):
-            if part.error is not None:
-                throw(restore_error(part.error))
-            return "end", None
+            return None if part.error is None else restore_error(part.error), ("end", None)
         ((key, node),) = json.loads(part).items()
         if key == "return":
             self.value = restore(node)
-        return key, restore(node, self._of) if key == "yield" else node
+        return None, (key, restore(node, self._of) if key == "yield" else node)
 
     def agree(self, part: tuple[str, Any], key: str, value: Any) -> None:
         """Check that the consumer puts in what it had put in.
@@ -199,8 +211,8 @@ def taped(tape: Taping, body: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
         except BaseException:
             tape.dropped(EndKind.CANCELLED)
             raise
-        tape.begin().wait()
-        tape.part("yield", item).wait()
+        for turn in tape.item(item):
+            turn.wait()
         try:
             sent = yield item
         except GeneratorExit:
@@ -268,8 +280,8 @@ async def taped_async(tape: Taping, body: AsyncGenerator[Any, Any]) -> AsyncGene
             tape.dropped(EndKind.CANCELLED)
             await rejoin_cancelled(error)
             raise
-        await tape.begin()
-        await tape.part("yield", item)
+        for turn in tape.item(item):
+            await turn
         try:
             sent = yield item
         except GeneratorExit:

@@ -101,6 +101,9 @@ def _calls(name: str, events: list[Event], inside: set[int]) -> Item:
     undeclared = [(event, types) for event in events if event.number not in inside and (types := _undeclared(event))]
     if undeclared:
         first, types = undeclared[0]
+        declared = types[0].rpartition(".")[2]
+        if isinstance(first.outcome, Stream):
+            declared = f"Iterator[{declared}]"
         return _item(
             name,
             Standing.PARTIAL,
@@ -108,7 +111,7 @@ def _calls(name: str, events: list[Event], inside: set[int]) -> Item:
             f"{types[0]} from {first.name} at #{first.number}",
             [event for event, _ in undeclared],
             capture=(
-                f"annotate what it returns, as def {first.name}(…) -> {types[0].rpartition('.')[2]}",
+                f"annotate what it returns, as def {first.name}(…) -> {declared}",
                 f"reenact replay REF --through {first.name}, which runs its own code",
             ),
             stops=Stops.CODE,
@@ -152,7 +155,7 @@ def _without_input(event: Event) -> bool:
 def _undeclared(event: Event) -> tuple[str, ...]:
     """Types in a frozen answer that come back only through a declared type, where none is declared."""
     outcome = event.outcome
-    if event.call.observed or event.call.effect is Effect.NONE or not isinstance(outcome, Value):
+    if event.call.observed or event.call.effect is Effect.NONE or not isinstance(outcome, (Value, Stream)):
         return ()
     names = outcome.head.get("undeclared")
     return tuple(map(str, names)) if isinstance(names, list) else ()
