@@ -100,6 +100,9 @@ def test_a_refused_write(forks: Forks) -> None:
     report = forks.fork(0, "--result", "0=5", status=5)
     assert "cleaned up" in report["printed"]
     assert forks.runs()[0]["error"].startswith("stopped: the fork may not make this call: pay")
+    shown = forks.desk.run("show", "@").stderr
+    following = f"next: reenact fork {forks.parent[-8:]}:0 --result 0=5 --allow-write pay"
+    assert following in shown, "it leads on, with what the fork was refused"
     forks.replays_exactly()
     (forks.desk.folder / "agent.py").write_text(
         (forks.desk.folder / "agent.py").read_text().replace("pay(amount))", "pay(7))")

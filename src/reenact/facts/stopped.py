@@ -19,7 +19,7 @@ FIELD = "stopped"
 _AT_THE_END: Mapping[str, Json] = {"lane": "", "asked": ""}
 
 
-def stopped_at(run: Run, lane: str, call: Call, rules: Rules) -> Mapping[str, Json]:
+def stopped_at(run: Run, lane: str, call: Call, rules: Rules, *, write: bool = False) -> Mapping[str, Json]:
     """What is kept of the call that stopped a fork.
 
     Args:
@@ -27,8 +27,10 @@ def stopped_at(run: Run, lane: str, call: Call, rules: Rules) -> Mapping[str, Js
         lane: Path of the lane that asked.
         call: The call, cleaned.
         rules: How calls are compared.
+        write: Whether it is a write that the fork was not allowed: its name is kept.
     """
-    return {"lane": lane, "asked": _digest(run, call, rules)}
+    kept: dict[str, Json] = {"lane": lane, "asked": _digest(run, call, rules)}
+    return kept | {"write": call.name} if write else kept
 
 
 def stopped_waiting() -> Mapping[str, Json]:
@@ -39,6 +41,12 @@ def stopped_waiting() -> Mapping[str, Json]:
 def was_stopped(run: Run) -> bool:
     """Whether a run is a fork that was stopped."""
     return isinstance(run.environment.get(FIELD), dict)
+
+
+def refused_write(run: Run) -> str:
+    """The name of the write that a fork was stopped at; empty where it was stopped by something else, or not at all."""
+    kept = run.environment.get(FIELD)
+    return str(kept.get("write") or "") if isinstance(kept, dict) else ""
 
 
 def waited_in_vain(run: Run) -> bool:

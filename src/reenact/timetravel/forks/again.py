@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from reenact.abc.store import Store
+from reenact.errors import RunNotFound
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
+from reenact.facts.stopped import refused_write
 from reenact.facts.typed import typed
 from reenact.privacy import make_redactor
 from reenact.timetravel.forks.plan import Plan
@@ -36,6 +40,19 @@ def again(run: Run, plan: Plan, *more: str) -> str:
     if len(whole) > _LONGEST or make_redactor().text(whole) != whole:
         return typed([*words, *how])
     return whole
+
+
+def allowing(store: Store, fork: Run) -> str:
+    """The command that makes a fork again with the write that it was refused; empty where none was."""
+    write, plan = refused_write(fork), fork.environment.get("fork")
+    if not write or not fork.parent or not isinstance(plan, dict):
+        return ""
+    try:
+        parent = store.run(fork.parent)
+    except RunNotFound:
+        return ""
+    asked = Plan.from_json(plan)
+    return again(parent, replace(asked, allow_writes=(*asked.allow_writes, write)))
 
 
 def _changes(plan: Plan) -> Iterator[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
+from difflib import get_close_matches
+
 from reenact.abc.store import Recording
 from reenact.errors import ForkError
 from reenact.facts.call import End, EndKind, ErrorFact, Failure, Json, Kind, Outcome, Stream, Value
@@ -137,9 +140,27 @@ def _error(event: Event, text: str) -> Changed:
             cause="an error is given as TYPE:TEXT, or as STATUS:BODY for an HTTP exchange",
             next_command="reenact fork --help",
         )
-    name = kind if "." in kind else f"builtins.{kind}"
+    name = kind if "." in kind else _built_in(kind)
     arguments = encode([message]).body
     return Changed(Failure(ErrorFact(name, message, args=arguments)))
+
+
+def _built_in(kind: str) -> str:
+    """The whole name of an exception that Python has.
+
+    Raises:
+        ForkError: It has none of that name.
+    """
+    found = getattr(builtins, kind, None)
+    if isinstance(found, type) and issubclass(found, BaseException):
+        return f"builtins.{kind}"
+    near = get_close_matches(kind, [name for name in dir(builtins) if name.endswith(("Error", "Exception"))], 1)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    raise ForkError(
+        f"{kind} is no exception of Python's own{meant}",
+        cause="another one is named with its module: httpx.ReadTimeout, or __main__.NoSuchOrder of the program itself",
+        next_command="reenact fork --help",
+    )
 
 
 def _response(event: Event, value: Json, status: int) -> Changed:

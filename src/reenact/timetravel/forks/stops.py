@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reenact.errors import Divergence, Halt, ReplayError
-from reenact.facts.call import Call, Kind
+from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.effects import Claim, acts
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.stopped import stopped_at, stopped_waiting
@@ -44,7 +44,7 @@ class StoppingSession(KeepingSession):
         error = refused_call(self.recording, self.plan, call, found, why, self._instead(call, found))
         if lacks := self._lacks(call):
             error.cause += f"; {lacks} is not set, which it needs too"
-        return self.stopped(lane, call, error, why)
+        return self.stopped(lane, call, error, why, write=call.effect is Effect.WRITE and not self.plan.only)
 
     def _lacks(self, call: Call) -> str:
         """The variable of a key that a call would need besides, were it allowed; empty where it has what it needs."""
@@ -57,10 +57,11 @@ class StoppingSession(KeepingSession):
             return again(self.run, replace(plan, live="reads"), *self._looked_at_first())
         return self.saying.next(found.place.number if found.place is not None else None)
 
-    def stopped(self, lane: Lane, call: Call, error: ReplayError, why: str) -> Halt:
+    def stopped(self, lane: Lane, call: Call, error: ReplayError, why: str, *, write: bool = False) -> Halt:
         """Stop the fork at a call, with what is said of it; what to raise."""
         if self._stop_kept is None:
-            self._stop_kept = stopped_at(self.child.run, lane.path, self._redactor.call(call), self.rules)
+            cleaned = self._redactor.call(call)
+            self._stop_kept = stopped_at(self.child.run, lane.path, cleaned, self.rules, write=write)
         return self._ends(self._top + 1, call, error, why)
 
     def _ends(self, event: int, call: Call, error: ReplayError, why: str) -> Halt:

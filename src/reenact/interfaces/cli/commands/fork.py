@@ -154,11 +154,16 @@ def change_of(how: dict[str, Any], results: dict[int, Json]) -> Change:
         prompt=None if prompt is None else text_of(prompt),
         model=how["model"],
         params={name: value(text) for name, text in pairs(how["param"], "--param K=V")},
-        input=None if how["input_"] is None else value(how["input_"]),
+        input=_input(how["input_"]),
         flags={name: value(text) for name, text in pairs(how["flag"], "--flag K=V")},
         at_time=how["at_time"],
         rev=_revision(how["rev"]),
     )
+
+
+def _input(text: str | None) -> Json:
+    """The input of a run: what a file holds may be any text, as lines of JSON in standard input."""
+    return None if text is None else value(text, any_text=text.startswith("@"))
 
 
 def _revision(rev: str | None) -> str:
@@ -182,13 +187,28 @@ def pairs(texts: Iterable[str], form: str) -> Iterable[tuple[str, str]]:
         yield name, value
 
 
-def value(text: str) -> Json:
-    """JSON; what is none is a string. ``@FILE`` is what the file holds."""
+def value(text: str, *, any_text: bool = False) -> Json:
+    """JSON; what does not begin as an object, a list or a string of it, and is none, is a string. ``@FILE`` is what the
+    file holds.
+
+    Args:
+        text: As typed.
+        any_text: Whether a text may begin so too.
+
+    Raises:
+        UsageError: It begins so, and is broken.
+    """
     text = text_of(text)
     try:
         return json.loads(text)
-    except ValueError:
-        return text
+    except ValueError as error:
+        if any_text or not text.lstrip().startswith(("{", "[", '"')):
+            return text
+        raise UsageError(
+            f"{preview.brief(text, 60)} is no JSON: {error}",
+            cause='what begins with {, [ or " is read as JSON; a text that begins so is given in quotes: \'"[sic]"\'',
+            next_command="reenact fork --help",
+        ) from None
 
 
 def text_of(text: str) -> str:

@@ -43,8 +43,10 @@ from reenact.timetravel.suspicious import Look, look, mark_of, marked, marks_dat
 
 if TYPE_CHECKING:
     from reenact.store.bundles import BundleStore
+    from reenact.timetravel.forks.again import allowing
 else:
     BundleStore = late("reenact.store.bundles", "BundleStore")
+    allowing = late("reenact.timetravel.forks.again", "allowing")
 
 _STRAND = 18
 """Widest column of lanes."""
@@ -156,7 +158,7 @@ def _run(shell: Shell, store: Store, wanted: Reference, view: _View) -> None:
                 _golden(store),
             )
         )
-    shell.next(_next_command(run))
+    shell.next((allowing(store, run) if run.relation == "fork" else "") or _next_command(run))
 
 
 def _said(store: Store) -> Golden | None:
