@@ -187,6 +187,46 @@ def test_a_plan_shows_host_and_key(forks: Forks, host: Listening) -> None:
     assert host.got == []
 
 
+SEVERAL = """
+    import os, httpx, reenact
+
+    def ask(text, key):
+        request = {"model": "m", "messages": [{"role": "user", "content": text}]}
+        headers = {"authorization": "Bearer " + os.environ[key]}
+        answer = httpx.post(os.environ["OPENAI_BASE_URL"] + "/v1/chat/completions", json=request, headers=headers)
+        return answer.json()["choices"][0]["message"]["content"]
+
+    @reenact.tool(effect="read")
+    def look(text):
+        return ask(text, "SEARCH_API_KEY")
+
+    @reenact.tool
+    def mail(text):
+        return ask(text, "MAIL_API_KEY")
+
+    @reenact.tool(effect="read")
+    def first():
+        return "a"
+
+    mail(look(first()))
+"""
+
+
+def test_every_key_that_is_not_set_is_told_at_once(forks: Forks, host: Listening) -> None:
+    keys = {"SEARCH_API_KEY": f"{KEY}1", "MAIL_API_KEY": f"{KEY}2"}
+    forks.desk.environ = {"OPENAI_BASE_URL": host.url, **keys}
+    forks.record(SEVERAL)
+    host.got.clear()
+    forks.desk.environ |= dict.fromkeys(keys, "")
+    change = "--result", "first#1=b"
+    told = forks.desk.run("fork", f"{forks.parent}:0", *change, "--dry-run").stdout
+    assert "blocked write   mail" in told, "its own calls are not made"
+    assert "SEARCH_API_KEY, MAIL_API_KEY are not set" in told or "MAIL_API_KEY, SEARCH_API_KEY are not set" in told
+    message = forks.fork(0, *change, status=3)["message"]
+    assert "SEARCH_API_KEY is not set" in message and "MAIL_API_KEY is not set either" in message
+    assert host.got == []
+
+
 def test_a_proxy_of_the_recording_is_not_gone_through(forks: Forks, host: Listening) -> None:
     _recorded(forks, host, f"return {host.url!r}")
     with Listening() as proxy:

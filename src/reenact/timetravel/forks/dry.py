@@ -115,14 +115,19 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
     for event in recording.events():
         if event.call.kind is Kind.MCP and "transport" in event.call.head:
             servers[f"{event.call.name} ({event.call.head['transport']})"] = None
-        if event.call.observed or is_plumbing(event.call) or inside(recording, event) is not None:
+        if event.call.observed or is_plumbing(event.call):
             continue
-        if event.number < plan.at:
-            frozen += 1
+        around = inside(recording, event)
+        if (event if around is None else around).number < plan.at:
+            frozen += around is None
             continue
+        if around is not None and around.call.effect is Effect.WRITE and not may_write(plan, around.call):
+            continue  # the fork stops before it
         url = address_of(replace(event.call, body=recording.body(event.request))) if event.request else ""
         if url:
             asked.setdefault(url, {}).update(dict.fromkeys(keys_named_in(event.call, secret)))
+        if around is not None:
+            continue
         if is_of_connection(event.call):
             after += 1
             continue

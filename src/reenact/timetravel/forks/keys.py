@@ -37,6 +37,8 @@ _LOOPBACK = lazy_regex(r"localhost|127(\.\d+){3}|::1|0\.0\.0\.0|.*\.localhost")
 _BY_REGION = lazy_regex(r"bedrock-runtime\.[a-z0-9-]+\.amazonaws\.com|[a-z0-9-]+-aiplatform\.googleapis\.com")
 """Hosts of one provider each whose names its client puts together."""
 _SCHEME = lazy_regex(r"(?i)(basic|digest)\s+")
+_UNNAMED = "the credential in "
+"""Before the name of a header whose variable is not known."""
 _OF_HOSTS = "A-Za-z0-9_.-"
 
 
@@ -112,7 +114,8 @@ class Keys:
         if missing:
             return UnreplayableRun(
                 f"{missing} is not set, and {goes}: {call.name} would be sent with a placeholder",
-                cause="a recording holds no key: what goes live needs that of today's environment",
+                cause="a recording holds no key: what goes live needs that of today's environment"
+                + self._others(missing),
                 next_command=f"export {missing}=…",
                 missing=(missing,),
             )
@@ -154,14 +157,23 @@ class Keys:
 
     def remark(self, url: str, carries: Iterable[str]) -> str:
         """What is wrong today with calls to an address that carry these variables; empty where nothing is known."""
-        missing = [name for name in carries if name in self._missing.values()]
+        named, unset = list(carries), list(self._missing.values())
+        missing = [name for name in named if name in unset]
+        if any(name.startswith(_UNNAMED) for name in named):  # which of them it is the recording does not tell
+            missing = unset
         if missing:
-            return f"{', '.join(missing)} is not set: a call that goes live stops there"
+            are = "is" if len(missing) == 1 else "are"
+            return f"{', '.join(missing)} {are} not set: a call that goes live stops there"
         if self._names.vouch(url) or (self._ours and not self._names.lender(url)):
             return ""
         return "only the recording names this host: no key goes there" + (
             "" if self._ours else ", unless the code of today names it too"
         )
+
+    def _others(self, missing: str) -> str:
+        """The other keys of the run that are not set, for whoever sets this one."""
+        others = [name for name in self._missing.values() if name != missing]
+        return f"; {', '.join(others)} {'is' if len(others) == 1 else 'are'} not set either" if others else ""
 
     def _carried(self, call: Call) -> str:
         """The key that a call carries, by the name of its variable; what a connection carries is not seen."""
@@ -174,7 +186,7 @@ class Keys:
         if self._ours:
             return ""
         headers = call.head.get("headers") or ()
-        return next((f"the credential in {name}" for name, value in headers if _is_credential(name, value)), "")
+        return next((f"{_UNNAMED}{name}" for name, value in headers if _is_credential(name, value)), "")
 
 
 def keys_of(run: Run, today: Mapping[str, str], lent: Mapping[str, str], said: Iterable[str]) -> Keys:
@@ -222,7 +234,7 @@ def keys_named_in(call: Call, names: Iterable[str]) -> tuple[str, ...]:
     provider = provider_of(urlsplit(address_of(call)).hostname or "")
     called = [name for name in keys if provider and provider in name.lower()]
     likely = called or (keys if len(keys) == 1 else [])
-    return tuple(likely) or (f"the credential in {headers[0]}",)
+    return tuple(likely) or (f"{_UNNAMED}{headers[0]}",)
 
 
 def _texts(call: Call) -> Iterator[str]:
