@@ -12,7 +12,7 @@ from pathlib import Path
 STAND_IN = "x"
 _HANDED_ON = frozenset(
     {
-        *("next_command", "instead", "first", "data['next']", "data['next_command']", "self.next_command"),
+        *("next_command", "instead", "first", "data['next']", "data['next_command']", "self.next_command", "named"),
         *(
             "error.next_command",
             "self.saying.of_run(error.next_command)",
@@ -43,8 +43,8 @@ _GIVES = {"_next_command", "_next", "onward"}
 """Functions that give a command to run next."""
 _SHOWS = {"self._next", "self.next", "self.saying.next"}
 """Calls that give the command which shows an event, or its run."""
-_FORKS = "again"
-"""The call that gives the command which makes a fork again; a test of its own types each."""
+_FORKS = {"again", "allowing"}
+"""The calls that give the command which makes a fork again; a test of its own types each."""
 
 
 def _texts(node: ast.expr) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _texts(node: ast.expr) -> Iterator[str]:
         return
     elif ast.unparse(node) in _BEGINNINGS:
         yield _BEGINNINGS[ast.unparse(node)]
-    elif isinstance(node, ast.Call) and ast.unparse(node.func) == _FORKS:
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) in _FORKS:
         yield f"reenact fork {STAND_IN}"
     elif isinstance(node, ast.Call) and ast.unparse(node.func) == "safe":
         yield from _texts(node.args[0])
@@ -91,7 +91,7 @@ def _part(part: ast.expr) -> str:
     if isinstance(part, ast.Constant):
         return str(part.value)
     assert isinstance(part, ast.FormattedValue)
-    if isinstance(part.value, ast.Call) and ast.unparse(part.value.func) == _FORKS:
+    if isinstance(part.value, ast.Call) and ast.unparse(part.value.func) in _FORKS:
         return f"reenact fork {STAND_IN}"
     return _BEGINNINGS.get(ast.unparse(part.value), STAND_IN)
 

@@ -447,7 +447,8 @@ class SeamCall:
 
     def sticks(self, problem: ReplayError) -> None:
         """The recorded answer cannot be given: the replay ends so, whatever the agent does with the error."""
-        problem.next_command = problem.next_command.replace("--through TOOL", f"--through {shlex.quote(self.name)}")
+        named = problem.next_command.replace("--through TOOL", f"--through {shlex.quote(self.name)}")
+        problem.next_command = named
         self._lane.session.fault(problem)
 
     def _given(self, result: Any) -> str | None:
