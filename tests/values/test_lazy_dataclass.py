@@ -13,10 +13,8 @@ from typing import Any, Generic, TypeVar
 import pytest
 
 from reenact.facts import lazy_dataclass
-from reenact.facts.call import Call, Effect, End, EndKind, Fidelity, Kind, Stream, Value
-from reenact.facts.event import Event, Payload
-from reenact.facts.lazy_dataclass import complete, dataclass, maker
-from reenact.facts.record import CallSettled
+from reenact.facts.call import Call, Effect, End, EndKind, Kind
+from reenact.facts.lazy_dataclass import complete, dataclass
 from reenact.facts.run import Entry, Run, Status, Totals
 
 T = TypeVar("T")
@@ -179,34 +177,12 @@ def test_no_audit_hook_hears_of_an_instance() -> None:
     heard: list[str] = []
     listening = True
     fresh = declared(lazy_dataclass)
-    make = maker(fresh["Plain"])
     complete()
     sys.addaudithook(lambda event, args: heard.append(event) if listening else None)
     heard.clear()
-    values = [fresh["Plain"](2), fresh["Loose"](2), make(2)]
+    values = [fresh["Plain"](2), fresh["Loose"](2)]
     said, listening = list(heard), False
-    assert said == [] and len(values) == 3
-
-
-MADE: list[tuple[Any, tuple[Any, ...]]] = [
-    (Call, tuple(getattr(CALL, each.name) for each in dataclasses.fields(CALL))),
-    (Call, (Kind.TOOL, "look", Effect.READ, "tool/1")),
-    (Event, ("r", 1, "root", 0, None, CALL, Payload("ab", 2), Value(b"1"), None, 1, 2, 3, 4, "", Fidelity.SEALED)),
-    (Stream, ({"status": 200}, End(EndKind.EOF), 3, 1)),
-    (CallSettled, (1, 5, Value(b"1"), None)),
-    (LAZY["Loose"], (1,)),
-    (LAZY["Derived"], (1,)),
-]
-
-
-@pytest.mark.parametrize(("cls", "values"), MADE)
-def test_what_a_maker_makes_cannot_be_told_from_what_the_class_makes(cls: Any, values: tuple[Any, ...]) -> None:
-    make = maker(cls)
-    made, known = make(*values), cls(*values)
-    assert type(made) is cls and made == known and repr(made) == repr(known)
-    assert list(inspect.signature(make).parameters) == list(inspect.signature(cls).parameters)
-    with pytest.raises(TypeError):
-        make()
+    assert said == [] and len(values) == 2
 
 
 def test_defining_and_making_needs_nothing_of_dataclasses() -> None:

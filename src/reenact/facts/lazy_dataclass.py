@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
-__all__ = ["asdict", "complete", "dataclass", "field", "fields", "maker", "replace"]
+__all__ = ["asdict", "complete", "dataclass", "field", "fields", "replace"]
 
 
 class _Absent:
@@ -28,8 +28,6 @@ class _Absent:
     def __repr__(self) -> str:
         return "<factory>"
 
-
-T = TypeVar("T")
 
 _ABSENT: Final[Any] = _Absent()
 
@@ -231,31 +229,17 @@ class _Constructor(_Late):
 
     def make(self) -> Any:
         """A function of the instance and its fields."""
-        made = _written(self.of, "__init__(self, ", [], ["self.__post_init__()"] * hasattr(self.of, "__post_init__"))
+        made = _constructor(self.of)
         made.__module__, made.__qualname__ = self.of.__module__, f"{self.of.__qualname__}.__init__"
         made.__annotations__ = {each.name: each.type for each in _fields(self.of) if each.init} | {"return": None}
         return made
 
 
-_makers: dict[type, Any] = {}
-
-
-def maker(cls: type[T]) -> type[T]:
-    """A constructor of ``cls`` with the same parameters, in two thirds of the time. For hot paths only.
-
-    Args:
-        cls: A class without ``__post_init__``.
-    """
-    if cls not in _makers:
-        _makers[cls] = _written(cls, "make(", ["self = _new(_class)"], ["return self"])
-    return cast(type[T], _makers[cls])
-
-
-def _written(of: Any, begins: str, first: list[str], last: list[str]) -> Any:
+def _constructor(of: Any) -> Any:
     """A function that sets the fields of an instance, written out: a loop over the fields would cost as much again."""
     frozen = _is_frozen(of)
-    names: dict[str, Any] = {"_absent": _ABSENT, "_class": of, "_new": object.__new__}
-    parameters, lines = [], list(first)
+    names: dict[str, Any] = {"_absent": _ABSENT}
+    parameters, lines = ["self"], []
     for each in _fields(of):
         name = value = each.name
         if each.default_factory is not _ABSENT:
@@ -274,9 +258,11 @@ def _written(of: Any, begins: str, first: list[str], last: list[str]) -> Any:
             lines.append(f"_set_{name}(self, {value})")
         else:
             lines.append(f"self.{name} = {value}")
-    body = "\n ".join([*lines, *last] or ["pass"])
-    exec(f"def {begins}{', '.join(parameters)}):\n {body}", names)
-    return names[begins.partition("(")[0]]
+    if hasattr(of, "__post_init__"):
+        lines.append("self.__post_init__()")
+    body = "\n ".join(lines or ["pass"])
+    exec(f"def __init__({', '.join(parameters)}):\n {body}", names)
+    return names["__init__"]
 
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from reenact.facts.call import Call, Effect, ErrorFact, Failure, Json, Kind, Out
 from reenact.facts.ids import make_run_id
 from reenact.facts.imported import IMPORT, NOTE, ORDER
 from reenact.facts.known import Known, same_values
-from reenact.facts.lazy_dataclass import dataclass, maker, replace
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.policy import Policy
 from reenact.facts.reading import briefly
 from reenact.facts.record import (
@@ -49,8 +49,6 @@ _PART: Final = 1 << 20
 _STEP_US: Final = 1000
 """Between the ids of two runs of a file: so they keep the order in which their traces began."""
 _MEDIA: Final = "application/x-ndjson"
-_make_call, _make_value, _make_note = maker(Call), maker(Value), maker(Noted)
-_make_issued, _make_settled = maker(CallIssued), maker(CallSettled)
 _KINDS: Final[Mapping[Sort, tuple[Kind, Effect, str]]] = {
     Sort.MODEL: (Kind.MODEL, Effect.READ, RULE),
     Sort.TOOL: (Kind.TOOL, Effect.WRITE, "tool/1"),
@@ -263,7 +261,7 @@ def _event(number: int, item: Item, at_us: int) -> Iterator[Record]:
         head = {"tool": item.name, "opaque": []}
     elif item.sort is Sort.RETRIEVAL and item.embedding_model:
         head = {"embedding_model": item.embedding_model}
-    call = _make_call(
+    call = Call(
         kind,
         item.name,
         effect,
@@ -275,13 +273,13 @@ def _event(number: int, item: Item, at_us: int) -> Iterator[Record]:
         ordinal=item.call_id or None,
         observed=item.sort is Sort.OTHER,
     )
-    yield _make_issued(number, 0, number, item.parent, at_us, call)
+    yield CallIssued(number, 0, number, item.parent, at_us, call)
     outcome = _outcome(item, answered)
     if outcome is not None:
-        yield _make_settled(number, max(item.end_us if item.end_us is not None else at_us, at_us), outcome)
+        yield CallSettled(number, max(item.end_us if item.end_us is not None else at_us, at_us), outcome)
     if reading is not None:
-        yield _make_note(number, "reading", briefly(reading))
-    yield _make_note(number, SPAN, _said(item))
+        yield Noted(number, "reading", briefly(reading))
+    yield Noted(number, SPAN, _said(item))
 
 
 def _body(value: Json) -> bytes:
@@ -297,7 +295,7 @@ def _outcome(item: Item, answered: bytes) -> Outcome | None:
     if item.end_us is None and absent:
         return None
     head: dict[str, Json] = {"chunks": list(item.chunks)} if item.chunks is not None else {}
-    return _make_value(answered or b"null", head=head)
+    return Value(answered or b"null", head=head)
 
 
 def _said(item: Item) -> dict[str, Json]:

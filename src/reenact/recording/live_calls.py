@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from reenact.facts.call import Call, Effect, End, Failure, Json, Kind, Value, calls_a_tool, is_transport
 from reenact.facts.effects import UNMADE
 from reenact.facts.interruptions import INTERRUPTED, signal_behind
-from reenact.facts.lazy_dataclass import maker
 from reenact.facts.order import event_tag
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.record import CallSettled, HeadArrived, Noted, Record, SegmentArrived, StreamEnded
@@ -27,10 +26,6 @@ _PATIENT = frozenset({Kind.HUMAN, Kind.INPUT})
 """Kinds that wait for the world and are no transports."""
 _BODIES = frozenset({Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
 """Kinds whose body is code of the agent's process."""
-_settled = maker(CallSettled)
-_head = maker(HeadArrived)
-_segment = maker(SegmentArrived)
-_ended = maker(StreamEnded)
 
 
 class Taper(Protocol):
@@ -228,7 +223,7 @@ class LiveCall:
         """Note a value or an exception, in turn."""
         if not self._call.observed:
             self._came(outcome)
-            return self._turn(0, _settled, outcome)
+            return self._turn(0, CallSettled, outcome)
         self.at_hand(outcome)
         return NOW
 
@@ -283,13 +278,13 @@ class LiveCall:
     @total
     def head(self, head: Mapping[str, Json]) -> Any:
         """Note the head of a stream, in turn."""
-        return self._turn(0, _head, head)
+        return self._turn(0, HeadArrived, head)
 
     @total
     def segment(self, data: bytes) -> Any:
         """Note bytes of the stream, in turn."""
         self._parts += 1
-        return self._turn(self._parts, _segment, data)
+        return self._turn(self._parts, SegmentArrived, data)
 
     @total
     def end(self, end: End) -> Any:
@@ -297,7 +292,7 @@ class LiveCall:
         if self._ended:
             return NOW
         self._ended = True
-        return self._turn(-1, _ended, end)
+        return self._turn(-1, StreamEnded, end)
 
     @total
     def dropped(self, end: End) -> None:

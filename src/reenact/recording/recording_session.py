@@ -27,7 +27,7 @@ from reenact.facts.event import NODE
 from reenact.facts.growing import NOTE as GROWN
 from reenact.facts.growing import Growth, Proof, mark_of
 from reenact.facts.interruptions import by_signal_handler
-from reenact.facts.lazy_dataclass import maker, replace
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery
 from reenact.facts.plumbing import is_plumbing, marked, plumbing_of
 from reenact.facts.policy import Policy
@@ -64,7 +64,6 @@ from reenact.seams.turns import NOW, parent_path
 from reenact.seams.watch import WATCH
 
 ROOT = "root"
-_issued = maker(CallIssued)
 
 
 class Numbering(Protocol):
@@ -248,7 +247,7 @@ class RecordingSession:
         with self._lock:
             self._tally.add(lane.path, Kind.TOOL if calls_a_tool(call) else call.kind)
         issued_us = self.now_us() if at_us is None else at_us
-        self.put(_issued(event, number, position, lane.parent, issued_us, call, **known))
+        self.put(CallIssued(event, number, position, lane.parent, issued_us, call, **known))
         node = node_now()
         if node != self._nodes.get(number, ""):
             self._nodes[number] = node

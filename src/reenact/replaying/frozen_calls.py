@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from reenact.facts.call import EndKind, Failure, Stream, Value
 from reenact.facts.event import Event
-from reenact.facts.lazy_dataclass import maker
 from reenact.facts.order import event_tag
 from reenact.seams import lanes
 from reenact.seams.async_backends import cancelled
@@ -18,9 +17,6 @@ from reenact.seams.turns import NOW, GateTurn, rejoin_cancelled
 
 if TYPE_CHECKING:
     from reenact.seams.gate import Gate
-
-
-_make_value = maker(Value)
 
 
 class Replayer(Protocol):
@@ -180,7 +176,7 @@ class FrozenCall:
         recorded = self.recorded.outcome
         if isinstance(recorded, Value):
             body = self._session.body_of(self.recorded)
-            return self._turn(0, body, _make_value(body, recorded.media, recorded.changes, recorded.head))
+            return self._turn(0, body, Value(body, recorded.media, recorded.changes, recorded.head))
         if isinstance(recorded, Failure):
             return self._turn(0, recorded.error.type.encode(), recorded)
         return Never(self._session.gate, self._lane.owned)

@@ -16,7 +16,7 @@ from typing import Literal
 from reenact.facts.call import Call, Effect, Failure, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules, plain
-from reenact.facts.lazy_dataclass import dataclass, maker
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.replaying.tape import Tape
 from reenact.seams.lanes import UNOWNED
 
@@ -44,9 +44,6 @@ class Miss:
     nearest: Event | None
     reason: Literal["changed", "added", "ambiguous", "renamed", "untold"]
     names: tuple[str, ...] = ()
-
-
-_make_match = maker(Match)
 
 
 class Matcher:
@@ -77,7 +74,7 @@ class Matcher:
             return None
         if recorded.head != call.head and plain(call.rule, recorded.head) != plain(call.rule, call.head):
             return None
-        return _make_match(head, "exact") if self._tape.holds(head.request, call.body) else None
+        return Match(head, "exact") if self._tape.holds(head.request, call.body) else None
 
     def find(self, path: str, call: Call) -> Match | Miss:
         """The recorded call that ``call``, issued by lane ``path`` and cleaned as the recording was, is."""

@@ -21,7 +21,7 @@ from reenact.facts import shapes
 from reenact.facts.call import DEFAULTS, STATE, TOLD, Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.interruptions import let_through
 from reenact.facts.large import Large, in_pieces
-from reenact.facts.lazy_dataclass import dataclass, maker
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.scalars import WRITE
 from reenact.facts.spotting import normalise
 from reenact.facts.values import (
@@ -40,8 +40,6 @@ from reenact.seams.reapplying import reapply
 from reenact.seams.surroundings import Surroundings
 
 MEDIA = "application/json"
-_make_call = maker(Call)
-_make_value = maker(Value)
 RECEIVERS = ("self", "cls")
 """First parameters of methods: part of a call's surroundings, never of its arguments."""
 
@@ -357,7 +355,7 @@ class SeamCall:
         if not seam.observed and getattr(self._lane.session, "checks_changes", True):
             self._before = self._look(None)
         ordinal = bound.get("tool_call_id")
-        return _make_call(
+        return Call(
             seam.kind, seam.name, seam.effect, seam.rule, head, body, MEDIA, "",
             ordinal if type(ordinal) is str else None, None, seam.observed,
         )  # fmt: skip
@@ -423,7 +421,7 @@ class SeamCall:
             head.update(self.lacks(encoded))
         if self._seam.view is not None:
             head.update(self._seam.view(result))
-        return _make_value(encoded.body, MEDIA, changes.body, head)
+        return Value(encoded.body, MEDIA, changes.body, head)
 
     def _in_pieces(self, result: Any) -> Encoded | None:
         """A long value of plain data; None for any other."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Fidelity, Json, Kind, Outcome, Value
 from reenact.facts.jsontext import writer
-from reenact.facts.lazy_dataclass import fields, maker, replace
+from reenact.facts.lazy_dataclass import fields, replace
 from reenact.facts.run import Entry, Run, Status, Totals
 
 dump = writer(ascii_only=True, nan=True)
@@ -25,9 +25,6 @@ load = json.loads
 KINDS = {str(each): each for each in Kind}
 EFFECTS = {str(each): each for each in Effect}
 FIDELITIES = {str(each): each for each in Fidelity}
-_make_call = maker(Call)
-_make_value = maker(Value)
-_make_entry, _make_totals = maker(Entry), maker(Totals)
 _NO_RUN = Run("")
 _EOF = End(EndKind.EOF)
 _STRENGTH = {each: rank for rank, each in enumerate(Fidelity)}
@@ -129,7 +126,7 @@ def pack_call(call: Call) -> list[Json]:
 def unpack_call(data: list[Json]) -> Call:
     """The call of ``pack_call``; its body is empty."""
     kind, name, effect, rule, head, media, channel, ordinal, source, observed = data
-    return _make_call(KINDS[kind], name, EFFECTS[effect], rule, head, b"", media, channel, ordinal, source, observed)
+    return Call(KINDS[kind], name, EFFECTS[effect], rule, head, b"", media, channel, ordinal, source, observed)
 
 
 def pack_settled(outcome: Outcome) -> list[Json]:
@@ -146,7 +143,7 @@ def unpack_settled(data: list[Json]) -> Value | Failure:
     form, what, changes, head = data
     altered = changes.encode() if type(changes) is str else b64decode(changes[0])
     if form == "v":
-        return _make_value(b"", what, altered, head)
+        return Value(b"", what, altered, head)
     return Failure(_error(what), altered, head)
 
 
@@ -174,8 +171,8 @@ def run_of_data(known: Mapping[str, Json]) -> Run:
     entry = {key: value for key, value in data["entry"].items() if key in _ENTRY_FIELDS}
     entry |= {name: tuple(entry.get(name, ())) for name in ("argv", "own")}
     totals = {key: value for key, value in data["totals"].items() if key in _TOTAL_FIELDS}
-    data["entry"] = _make_entry(**entry)
-    data["totals"] = _make_totals(**totals)
+    data["entry"] = Entry(**entry)
+    data["totals"] = Totals(**totals)
     data["status"] = Status(data["status"])
     data["fidelity"] = Fidelity(data["fidelity"])
     data["degraded"] = tuple(data["degraded"])

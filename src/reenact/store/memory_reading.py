@@ -14,7 +14,6 @@ from reenact.facts.checkpoint import Snapshot, Version
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.growing import unproven
 from reenact.facts.large import is_withheld
-from reenact.facts.lazy_dataclass import maker
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
     AmbientRead,
@@ -29,8 +28,6 @@ from reenact.store.payloads import missing, taken_out
 from reenact.store.proofs import not_proven, require_proven
 from reenact.store.references import no_event
 from reenact.store.unfinished import totalled
-
-_make_call, _make_value, _make_event = maker(Call), maker(Value), maker(Event)
 
 
 class MemoryRecording:
@@ -102,7 +99,7 @@ class MemoryRecording:
             outcome, ended_us, delivery = call.settled.outcome, call.settled.at_us, call.settled.delivery
             if isinstance(outcome, Value):
                 answer = self._payload(outcome.body, outcome.media)
-                outcome = _make_value(b"", outcome.media, outcome.changes, outcome.head)
+                outcome = Value(b"", outcome.media, outcome.changes, outcome.head)
         elif call.head is not None or call.ended is not None:
             data = b"".join(segment.data for segment in call.segments)
             end: End | None = None
@@ -112,11 +109,11 @@ class MemoryRecording:
                 first_us, delivery = call.head.at_us, call.head.delivery
             outcome = Stream(call.head.head if call.head else {}, end, len(data), len(call.segments))
         asked = issued.call
-        bare = _make_call(
+        bare = Call(
             asked.kind, asked.name, asked.effect, asked.rule, asked.head, b"", asked.media, asked.channel,
             asked.ordinal, asked.source, asked.observed,
         )  # fmt: skip
-        return _make_event(
+        return Event(
             self._run.id, issued.event, self._path(issued.lane), issued.position, issued.parent,
             bare, self._payload(asked.body, asked.media), outcome, answer, issued.at_us,
             first_us, ended_us, delivery, "", fidelity, remark, self.notes(issued.event),

@@ -15,7 +15,6 @@ from zlib import crc32
 from reenact.facts.call import Call, End, Failure, Fidelity, Json, Outcome, Stream, Value
 from reenact.facts.event import Event, Payload
 from reenact.facts.jsontext import scan
-from reenact.facts.lazy_dataclass import maker
 from reenact.facts.record import CallIssued, CallSettled, HeadArrived
 from reenact.store.check_sums import damaged
 from reenact.store.codec import (
@@ -35,10 +34,8 @@ from reenact.store.schema import LOW
 
 F = TypeVar("F", Call, Value)
 
-_make_event = maker(Event)
 _make = tuple.__new__
 """Makes a named tuple in C."""
-_make_stream = maker(Stream)
 
 _CALL_AT, _FORM_AT = 7, 6
 """Where what is asked begins in the list ``asked``, and what came in the list ``came``."""
@@ -147,7 +144,7 @@ def _came_of(came: str, at: int, recurring: Recurring) -> tuple[list[Json], Valu
     """The column ``came``, parsed: what stands before the outcome, and the outcome, whose text begins ``at``."""
     found: list[Json] = scan(came, 0)[0]
     if found[_FORM_AT] == "s":
-        return found[:_FORM_AT], _make_stream(found[_FORM_AT + 1], None)
+        return found[:_FORM_AT], Stream(found[_FORM_AT + 1], None)
     outcome = unpack_settled(found[_FORM_AT:])
     if type(outcome) is Value and not outcome.head and not found[_REMARK_AT - 1] and found[_FORM_AT - 1]:
         _remember(recurring.values, came[at:], outcome)
@@ -157,7 +154,7 @@ def _came_of(came: str, at: int, recurring: Recurring) -> tuple[list[Json], Valu
 def _end_of(ended: list[Json], begun: Stream | None) -> tuple[int, str, str, Stream]:
     """The list ``ended``: when, how exact, what is remarked, and the whole stream, of which the head is known."""
     at_us, _, word, said, size, segments, end = ended
-    return at_us, word, said, _make_stream(begun.head if begun is not None else {}, unpack_end(end), size, segments)
+    return at_us, word, said, Stream(begun.head if begun is not None else {}, unpack_end(end), size, segments)
 
 
 def event_of(run: str, columns: Columns, attributes: Mapping[str, Any], recurring: Recurring) -> Event:
@@ -213,7 +210,7 @@ def event_of(run: str, columns: Columns, attributes: Mapping[str, Any], recurrin
         if word != fidelity_word or said:
             fidelity, remark = weaker(fidelity, FIDELITIES[word]), joined(remark, said)
         answer = Payload(stream_digest.hex(), outcome.size) if outcome.size else None
-    return _make_event(
+    return Event(
         run, low, path or f"?{low}", position, parent, call, request, outcome, answer, issued_us,
         first_us, ended_us, delivery, "", fidelity, remark, attributes,
     )  # fmt: skip

@@ -16,7 +16,7 @@ from reenact.facts.event import Event
 from reenact.facts.insides import is_whole
 from reenact.facts.keys import Rules, plain, rules_of
 from reenact.facts.large import is_withheld
-from reenact.facts.lazy_dataclass import dataclass, maker, replace
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.states import GROWS
 from reenact.facts.trace_runs import is_original
@@ -26,7 +26,6 @@ from reenact.timetravel.contents import Unread, asked, status_of
 _POSITIONS: Mapping[Kind, str] = {Kind.STEP: "number", Kind.PROCESS: "of"}
 """What in a head says where a call stands instead of what it asks: an inserted call would shift it."""
 
-_make_face = maker(Face)
 _KINDS = {kind: kind.value for kind in Kind}
 """Looked up, because asking a member of an enumeration for its value costs more."""
 
@@ -127,7 +126,7 @@ def _looked_at(recording: Recording) -> Iterator[_Look]:
         state = _state(recording, event, "in") if grows else ""
         left = _state(recording, event, "out") if grows else ""
         asks = f"{'' if request is None else request.digest} {plain(call.rule, _deciding(event))}{state}"
-        face = _make_face(
+        face = Face(
             event.number, event.parent, event.lane, f"{_KINDS[call.kind]} {call.name}", asks, is_whole(run, event)
         )
         yield face, f"{_said(event)}{left}", event

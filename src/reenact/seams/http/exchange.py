@@ -8,7 +8,6 @@ from typing import Any, Final, TypeVar
 from reenact.abc.session import Frozen, Live
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Kind, Value
-from reenact.facts.lazy_dataclass import maker
 from reenact.seams import switchboard
 from reenact.seams.http import errors
 from reenact.seams.lanes import Lane
@@ -22,7 +21,6 @@ EOF = End(EndKind.EOF)
 CLOSED = End(EndKind.CLOSED)
 CANCELLED = End(EndKind.CANCELLED)
 
-_make_call = maker(Call)
 _READING = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 StatelessRule = Callable[[str, str, bytes], bool]
@@ -77,7 +75,7 @@ def describe(method: str, url: str, headers: list[list[str]], body: bytes, trans
         if len(header) == 12 and header.lower() == "content-type":
             media = value
             break
-    return _make_call(
+    return Call(
         Kind.HTTP,
         name,
         effect_of(method, url, body),

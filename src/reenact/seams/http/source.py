@@ -7,7 +7,6 @@ import sys
 import sysconfig
 
 from reenact.facts.call import Call
-from reenact.facts.lazy_dataclass import maker
 
 _paths = sysconfig.get_paths()
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -20,7 +19,6 @@ _TYPED = ("<string>", "<stdin>", "<ipython")
 
 _ours = os.path.join(_OURS, "")
 _known: dict[str, bool] = {}
-_make_call = maker(Call)
 
 
 def is_agents(filename: str) -> bool:
@@ -61,7 +59,7 @@ def located(call: Call) -> Call:
     """
     if call.source is not None:
         return call
-    return _make_call(
+    return Call(
         call.kind, call.name, call.effect, call.rule, call.head, call.body, call.media, call.channel, call.ordinal,
         calling_line(3), call.observed,
     )  # fmt: skip

@@ -14,7 +14,6 @@ from typing import Any, Final, cast
 
 from reenact.facts.call import Call, Fidelity, Json, Value
 from reenact.facts.large import Withheld, is_large, is_withheld
-from reenact.facts.lazy_dataclass import maker
 from reenact.facts.order import Delivery, Tag, Timed
 from reenact.facts.record import (
     AmbientRead,
@@ -52,8 +51,6 @@ Store = Callable[[bytes], str]
 Fetch = Callable[[str, int], bytes]
 """Gives the content of such a member: its SHA-256, and its size."""
 
-_make_call, _make_value = maker(Call), maker(Value)
-_make_issued, _make_settled = maker(CallIssued), maker(CallSettled)
 _TAGS: Final = frozenset("etwpjsi")
 
 
@@ -244,11 +241,11 @@ def _call_in(data: Mapping[str, Json], fetch: Fetch) -> Record:
         raise ValueError("event, lane or position is not a count that a recording can have")
     if parent is not None:
         _count(data, "parent")
-    call = _make_call(
+    call = Call(
         KINDS[data["kind"]], name, EFFECTS[data["effect"]], rule, _object(data, "head"),
         _bytes_in(get("body", ""), fetch), media, channel, ordinal, source, observed,
     )  # fmt: skip
-    return _make_issued(event, lane, position, parent, _time(data), call, _fidelity(data), note)
+    return CallIssued(event, lane, position, parent, _time(data), call, _fidelity(data), note)
 
 
 def _answer_out(record: CallSettled, body: Callable[[bytes], Json]) -> dict[str, Json]:
@@ -273,10 +270,10 @@ def _answer_in(data: Mapping[str, Json], fetch: Fetch) -> Record:
         outcome = unpack_settled(["f", _error(data["error"]), changes or "", head])
     else:
         media, altered = _text(data, "media"), unpack_bytes(changes or "") or b""
-        outcome = _make_value(_bytes_in(data["body"], fetch), media, altered, head)
+        outcome = Value(_bytes_in(data["body"], fetch), media, altered, head)
     if delivery is not None:
         _count(data, "delivery")
-    return _make_settled(_count(data, "event"), _time(data), outcome, delivery, _fidelity(data), note)
+    return CallSettled(_count(data, "event"), _time(data), outcome, delivery, _fidelity(data), note)
 
 
 def _head_out(record: HeadArrived, _: Any) -> dict[str, Json]:

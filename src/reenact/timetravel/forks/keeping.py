@@ -14,7 +14,6 @@ from reenact.facts.connections import DIFFERS, is_incoming
 from reenact.facts.event import Event
 from reenact.facts.file_notes import NOTE as FILE
 from reenact.facts.keys import Rules
-from reenact.facts.lazy_dataclass import maker
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.record import Record
 from reenact.facts.run import Run, Totals
@@ -36,7 +35,6 @@ from reenact.timetravel.forks.fork_gate import ForkGate
 from reenact.timetravel.forks.ledger import Doubt, Ledger
 from reenact.timetravel.forks.plan import Plan
 
-_answer = maker(Answer)
 _MOST: Final = 10_000
 """So many reads are held for a strand that has asked nothing yet; then it has the name of its function for good."""
 
@@ -91,7 +89,7 @@ class KeepingSession(ReplaySession):
 
     def say(self, event: int, call: Call, how: str, why: str) -> None:
         """Keep for the report how a call was answered."""
-        self.course.answers.append(_answer(event, call.name, how, why))
+        self.course.answers.append(Answer(event, call.name, how, why))
 
     # --- what calls use ----------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from operator import attrgetter
 from reenact.facts.call import Call
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules
-from reenact.facts.lazy_dataclass import dataclass, maker
+from reenact.facts.lazy_dataclass import dataclass
 from reenact.replaying.tape import Tape
 
 
@@ -34,9 +34,6 @@ class Found:
     answer: Event | None
     place: Event | None
     why: str
-
-
-_found = maker(Found)
 
 
 class Ladder:
@@ -75,7 +72,7 @@ class Ladder:
         last = self._last.get(path, -1)
         following = next(self._ahead(path, last), None)
         if following is not None and _alike(following, call) and self._asks(following, call):
-            return _found(following, following, "answered from the recording")
+            return Found(following, following, "answered from the recording")
         reach = max(last, self._placed.get(path, -1))
         place = next((event for event in self._ahead(path, reach) if _alike(event, call)), None)
         fitting = self._fitting(call)

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from reenact.errors import Halt
 from reenact.facts.call import Call, End, EndKind, Failure, Kind, Stream, Value, calls_a_tool
 from reenact.facts.event import Event
-from reenact.facts.lazy_dataclass import maker
 from reenact.facts.order import Tag, event_tag
 from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrived, StreamEnded
 from reenact.recording.live_calls import LiveCall
@@ -24,8 +23,6 @@ from reenact.timetravel.forks.alarms import ended_by_alarm
 from reenact.timetravel.forks.fork_course import Course
 from reenact.timetravel.forks.fork_gate import ForkGate, own_tag
 from reenact.timetravel.forks.handing import Handing
-
-_settled, _head, _segment, _ended = maker(CallSettled), maker(HeadArrived), maker(SegmentArrived), maker(StreamEnded)
 
 
 class Fork(Replayer, Protocol):
@@ -148,12 +145,12 @@ class TapedCall(FrozenCall):
         recorded, now_us = self.recorded, self._moment(then_us)
         known = (recorded.fidelity, recorded.fidelity_note)
         if isinstance(gives, (Value, Failure)):
-            return _settled(self.event, now_us, gives, number, *known)
+            return CallSettled(self.event, now_us, gives, number, *known)
         if isinstance(gives, Stream):
-            return _head(self.event, now_us, gives.head, number, *known)
+            return HeadArrived(self.event, now_us, gives.head, number, *known)
         if isinstance(gives, End):
-            return _ended(self.event, now_us, gives, number)
-        return _segment(self.event, now_us, gives, number, *known)
+            return StreamEnded(self.event, now_us, gives, number)
+        return SegmentArrived(self.event, now_us, gives, number, *known)
 
     def _moment(self, then_us: int) -> int:
         """When something is handed over, as the fork keeps it: before the cut, when it was in the parent."""
