@@ -128,3 +128,36 @@ def test_only_what_a_user_reads_is_looked_at(text: str, heard: set[str], tmp_pat
     module = tmp_path / "module.py"
     module.write_text(text)
     assert {phrase for phrase in PHRASES if phrase in _said(module)} == heard
+
+
+_OWN = """
+    alarm ambient asker async backend boot candidate cell claim conduct counterparts court covering dialect divergence
+    elapsing escapes exchange face features flight folding fork frame frozen gate gist golden growing guard handles heir
+    hidden joiner kit ladder lane laying layers ledger mutation needles passages permits piece plumbing portions
+    preamble rebinding redactor relocation rerun resource rest scene session sightings slot splice story strands
+    strength surroundings suspension switchboard tag tails tap tape taped thinned tombstone turn waiter watch weaving
+    wraps
+"""
+OWN_WORDS = frozenset(_OWN.split())
+"""What names of modules and classes are made of, and neither plain English nor a term of the field says."""
+
+
+def _stem(word: str) -> str:
+    return word.lower().removesuffix("s")
+
+
+def _words_of_names() -> set[str]:
+    modules = list((ROOT / "src" / "reenact").rglob("*.py"))
+    names = [path.stem for path in modules]
+    for path in modules:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names += [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    return {_stem(word) for name in names for word in re.findall(r"[A-Z]?[a-z]+", name)}
+
+
+def test_the_glossary_holds_the_words_that_names_are_made_of() -> None:
+    headings = re.findall(r"^\| \*\*(.+?)\*\*", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.M)
+    explained = {_stem(word) for heading in headings for word in re.findall(r"[A-Za-z]+", heading)}
+    used = _words_of_names()
+    assert {word for word in OWN_WORDS if _stem(word) not in used} == set(), "no name has these any more"
+    assert {word for word in OWN_WORDS if _stem(word) not in explained} == set(), "explain these in docs/glossary.md"
