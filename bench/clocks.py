@@ -6,7 +6,7 @@ import time
 
 
 class Real:
-    """The real clocks. Attributes of a class, because names of modules are bound anew while a run is recorded."""
+    """The real clocks. Attributes of a class, because names of modules are bound again while a run is recorded."""
 
     now_ns = staticmethod(time.perf_counter_ns)
     thread_ns = staticmethod(time.thread_time_ns)

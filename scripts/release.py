@@ -30,7 +30,7 @@ FAILED, NOT_INSTALLED = 1, 3
 
 
 def build() -> tuple[Path, Path]:
-    """The wheel and the sdist of this checkout, made anew.
+    """The wheel and the sdist of this checkout, made again.
 
     Raises:
         SystemExit: They hold different modules, or the build failed.

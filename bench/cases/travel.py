@@ -57,7 +57,7 @@ def took_ms(look: Callable[[], Any]) -> float:
 
 
 def look_up(size: int) -> Mapping[str, float]:
-    """Milliseconds of each look-up in a run of so many events, the store opened anew for each kind."""
+    """Milliseconds of each look-up in a run of so many events, the store opened again for each kind."""
     found = {}
     with opened() as store:
         run = keep_long(store, size)

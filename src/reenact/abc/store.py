@@ -322,12 +322,12 @@ class Store(Protocol):
         ...
 
     def conclude(self, run: Run) -> Run:
-        """Write anew what is known of a run that has ended: what only its parent process could see (its exit
+        """Write again what is known of a run that has ended: what only its parent process could see (its exit
         status). What people set is kept."""
         ...
 
     def claimed(self, address: str) -> Claim | None:
-        """Who makes, or made, a write; None: nobody."""
+        """What makes, or made, a write; None where it is not claimed."""
         ...
 
     def claim(self, claim: Claim, *, over: Claim | None = None) -> bool:
@@ -347,7 +347,7 @@ class Store(Protocol):
         ...
 
     def note_claims(self, claims: Iterable[Claim]) -> None:
-        """Claim writes that have been made already, where nobody has claimed them."""
+        """Claim writes that have been made already, that are not claimed yet."""
         ...
 
     def exchange(self, left: Run, right: Run) -> Run:

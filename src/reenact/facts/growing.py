@@ -5,7 +5,7 @@ does not depend on the list. That the entries before are as they were is **prove
 whenever the list has doubled, and when its run ends. What was recorded since the last proof is not proven until then.
 
 A list goes on where the same object comes again, or another one with the same entry at the old end (``a + b``), or one
-that is equal all through (a copy). A list that does none of these begins anew, and is looked at whole. That a list is
+that is equal all through (a copy). A list that does none of these begins again, and is looked at whole. That a list is
 not what it was declared to be is found at its old end or by a proof, and said once; lists of that name are recorded
 whole from there on. A value that is changed and changed back between two proofs is not found.
 """
@@ -199,7 +199,7 @@ class Growth:
     Args:
         told: Told of each proof.
         cleaned: Gives something else when a value must not come again that may stand in what is known: then lists begin
-            anew.
+            again.
     """
 
     def __init__(self, told: Callable[[Proof], None], cleaned: Callable[[], bytes] = bytes) -> None:

@@ -1,6 +1,6 @@
 """JSON text, written by one encoder that is made once, and read without what ``json.loads`` does for other input.
 
-``json.JSONEncoder.encode`` makes the encoder in C anew at each call, which for small data costs more than using it.
+``json.JSONEncoder.encode`` makes the encoder in C again at each call, which for small data costs more than using it.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _PIECE = 3 << 18
 
 
 class Large:
-    """A value as ``facts.encoding.encode`` writes it: text and bytes are made anew whenever they are asked for.
+    """A value as ``facts.encoding.encode`` writes it: text and bytes are made again whenever they are asked for.
 
     Its parts are all that it says: of bytes these bytes themselves, and not the base64 that they are written in.
 

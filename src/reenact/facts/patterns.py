@@ -120,7 +120,7 @@ class Pattern:
         """The states that read a character next, at a place of the text; None where the end can be reached there.
 
         Args:
-            states: Where reading has led so far; the pattern may also start anew here.
+            states: Where reading has led so far; the pattern may also start again here.
             before, after: What stands beside the place.
             ends: Whether nothing follows, or nothing but the last newline.
             spend: Told of each state visited.

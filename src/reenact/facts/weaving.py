@@ -10,7 +10,7 @@ that what is encoded is what was looked at, whatever another thread does meanwhi
 Equal fingerprints are equal values: what becomes a piece by its fingerprint is plain JSON data (text, numbers,
 booleans, None, lists and dictionaries with names), each of which has a form of its own there, and records of such data
 (``facts.copies``). Unequal ones may be equal values (two references to one text, or two texts), which costs time alone.
-Where a caller says how the rest is written, an entry that is neither is written anew at each look, and only it.
+Where a caller says how the rest is written, an entry that is neither is written again at each look, and only it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Making an exchange of what a file says: checked, its body and its headers brought to agree.
 
 Other tools keep a body as it was on the wire, or decoded, or parsed, and the headers as they were in any case. A client
-would decode such a body once more. So it is encoded anew where that can be done here, and otherwise its headers no
+would decode such a body once more. So it is encoded again where that can be done here, and otherwise its headers no
 longer name the encoding; each such change is remarked.
 """
 
@@ -24,7 +24,7 @@ MOST_HEADERS: Final = 256
 LONGEST_HEADERS: Final = 256 << 10
 LARGEST_DECODED: Final = 24 << 20
 
-ENCODED = "the body was kept decoded, and is encoded anew as its headers say"
+ENCODED = "the body was kept decoded, and is encoded again as its headers say"
 DECODED = "the body was kept decoded, so its headers no longer name a content-encoding"
 LENGTH = "content-length is that of the body in the file"
 

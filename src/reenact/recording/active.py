@@ -92,7 +92,7 @@ def _current_id() -> str:
 
 
 def current_run() -> Run | None:
-    """The run being recorded here, or None when nobody records.
+    """The run being recorded here, or None outside a recording.
 
     Beside the fields of a `Run` it has `.note(key, value)`, `.effect_key`, `.timeline()` and `.flush()`, which returns
     when all that was recorded so far is on the disk, and raises `StoreError` where it cannot be, or not within ten

@@ -392,7 +392,7 @@ class RecordingSession:
         if fresh:
             records.append(Delivered(fresh))
         for reads in list(self._reads):
-            # In this order: what the agent appends meanwhile is either packed here, or listed anew by its own thread.
+            # In this order: what the agent appends meanwhile is either packed here, or listed again by its own thread.
             self._reads.pop(reads, None)
             reads.listed = False
             records.extend(_packed(reads))

@@ -76,7 +76,7 @@ _last_told: tuple[object, _Told] | None = None
 
 
 def same_surroundings(policy: Policy) -> Surroundings:
-    """The same for a run that nobody keeps: found out anew only where something has changed. About 20 µs.
+    """The same for a run that nobody keeps: found out again only where something has changed. About 20 µs.
 
     What the program can see of its standard streams is as it was when this was found out. In what redaction has found
     nothing it need not look again for as long as the credentials are the same, whatever else has changed: a child of a
@@ -96,7 +96,7 @@ def same_surroundings(policy: Policy) -> Surroundings:
 
 @lru_cache(maxsize=4096)
 def _told(name: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a run says anything of a variable but its name. pytest sets one anew for each test, and a warm
+    """Whether a run says anything of a variable but its name. pytest sets one again for each test, and a warm
     interpreter's children have one of their own each, of which it says nothing."""
     if is_ours(name):
         return name == _SEED

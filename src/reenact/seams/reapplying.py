@@ -27,7 +27,7 @@ def reapply(body: bytes, look: Look, hints: Mapping[str, Any], assign: Callable[
         body: The change.
         look: What the roots held when the call was issued now.
         hints: Declared types of the roots.
-        assign: Binds a root variable anew.
+        assign: Binds a root variable again.
         name: Name of the call, for messages.
 
     Raises:

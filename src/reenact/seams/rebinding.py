@@ -68,7 +68,7 @@ class _Modules:
         count, last = self._known
         modules, found = sys.modules, []
         self._known = (0, "")
-        grown = self._has_seen(last, modules.get(last))  # else it was taken out, and perhaps loaded anew
+        grown = self._has_seen(last, modules.get(last))  # else it was taken out, and perhaps loaded again
         try:
             size, newest = len(modules), next(reversed(modules))
             for name in reversed(modules) if grown else ():

@@ -33,7 +33,7 @@ _COUNTER = "=step"
 
 
 def note(key: str, value: Any) -> None:
-    """Keep evidence on the event the caller is inside, or on the run. Does nothing while nobody listens.
+    """Keep evidence on the event the caller is inside, or on the run. Does nothing outside a recording or replay.
 
     Args:
         key: What it is.

@@ -66,7 +66,7 @@ class Surroundings:
                 yield "global." + name, value
 
     def assign(self, root: str, value: Any) -> None:
-        """Bind a variable anew.
+        """Bind a variable again.
 
         Raises:
             KeyError: The function has no such variable.

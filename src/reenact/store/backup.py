@@ -65,7 +65,7 @@ def back_up(source: Path, target: Path, told: Told) -> None:
 
 def _copy(source: Path, draft: Path, told: Told) -> None:
     with closing(connect_reading(source)) as here, closing(sqlite3.connect(draft, isolation_level=None)) as there:
-        here.execute("BEGIN")  # what others write meanwhile is behind it, and begins no copy anew
+        here.execute("BEGIN")  # what others write meanwhile is behind it, and begins no copy again
         here.execute("SELECT 1 FROM sqlite_master").fetchone()
         there.execute("PRAGMA synchronous = OFF")  # it is brought to the disk once, at the end
         here.backup(there, pages=_PAGES, progress=lambda _, left, total: told("page copied", total - left, total))

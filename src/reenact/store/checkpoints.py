@@ -149,7 +149,7 @@ def _enclosing(recording: Recording, at: Event) -> set[int]:
 
 
 def conversation_at(recording: Recording, at: Event) -> Reading | None:
-    """The reading of the last model call that converses, up to an event, made anew from its bytes; None for none."""
+    """The reading of the last model call that converses, up to an event, made again from its bytes; None for none."""
     for event in recording.events(kinds=(Kind.MODEL, Kind.HTTP), before=at.number + 1, backwards=True):
         found = conversation_of(recording, event)
         if found is not None:
@@ -158,7 +158,7 @@ def conversation_at(recording: Recording, at: Event) -> Reading | None:
 
 
 def conversation_of(recording: Recording, event: Event) -> Reading | None:
-    """The reading of a model call that converses, made anew from its bytes; None for any other event."""
+    """The reading of a model call that converses, made again from its bytes; None for any other event."""
     if is_traced_model(event.call):
         answer = recording.body(event.answer) if isinstance(event.outcome, Value) else b""
         return reading_in(recording.body(event.request), answer)

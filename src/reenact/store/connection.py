@@ -142,7 +142,7 @@ def connect_writing(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA fullfsync = 1")
         connection.execute("PRAGMA secure_delete = 1")  # how it is by default depends on how SQLite was built
         connection.execute("PRAGMA wal_autocheckpoint = 0")
-        # A log that was brought in is cut when it is begun anew, so that its length says how much is in it.
+        # A log that was brought in is cut when it is begun again, so that its length says how much is in it.
         connection.execute("PRAGMA journal_size_limit = 0")
     except sqlite3.Error as error:
         raise explain(error, path.name) from error
@@ -233,7 +233,7 @@ class Reading:
             _keep_for_good(connection)
 
     def _forked(self) -> None:
-        """Begin anew in a forked child: the lock may have been taken at the fork, by a thread that is not here."""
+        """Begin again in a forked child: the lock may have been taken at the fork, by a thread that is not here."""
         self._lock = allocate_lock()
         self._pid = os.getpid()
         if self._connection is not None:
@@ -335,7 +335,7 @@ class Writing:
                 raise explain(error, self.path.name) from error
 
     def rewrite(self) -> None:
-        """Write the file anew without its free pages, so that ``give_back`` works from now on. Other writers wait."""
+        """Write the file again without its free pages, so that ``give_back`` works from now on. Other writers wait."""
         self._check_process()
         with self._lock:
             try:

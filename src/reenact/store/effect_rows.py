@@ -34,7 +34,7 @@ def claim(connection: sqlite3.Connection, wanted: Claim, over: Claim | None) -> 
 
 
 def note(connection: sqlite3.Connection, claims: Iterable[Claim]) -> None:
-    """Add claims of writes that have been made, where nobody has claimed them."""
+    """Add claims of writes that have been made, that are not claimed yet."""
     connection.executemany(
         "INSERT OR IGNORE INTO effect(address, run, event) VALUES (?, ?, ?)",
         [(each.address, each.run, each.event) for each in claims],

@@ -41,7 +41,7 @@ STEP_PAGES = 256
 """Pages given back in one transaction: writers wait no longer than that takes."""
 
 REWRITE_BYTES = 1 << 30
-"""Largest file that is written anew to give its space back, where it was made by a version that could not in parts."""
+"""Largest file that is written again to give its space back, where it was made by a version that could not in parts."""
 
 _SIZES = (
     "SELECT total(length(data)) FROM payload WHERE owner = :log",
@@ -274,7 +274,7 @@ class Housekeeping:
         """Remove what is left of removed runs, take their words out of the index, and give free pages back to the file
         system, some at a time; yields how many are left.
 
-        A store that was made by an older version is written anew once (``anew``), where it is not large and nothing is
+        A store that was made by an older version is written again once (``anew``), where it is not large and nothing is
         recorded, and is given the index by which runs are found.
         """
         if anew:

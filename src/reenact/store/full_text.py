@@ -255,7 +255,7 @@ def mark_erasure(connection: sqlite3.Connection) -> None:
 
 
 def erase_some(connection: sqlite3.Connection) -> bool:
-    """One step of writing the index anew without what was dropped; whether there is more to do. Each step in a
+    """One step of writing the index again without what was dropped; whether there is more to do. Each step in a
     transaction of its own; after a kill the next one goes on. All steps take as long as reading the index."""
     row = connection.execute("SELECT value FROM meta WHERE name = ?", (_ERASURE,)).fetchone()
     if row is None:

@@ -166,7 +166,7 @@ class Heir:
         return left
 
     def share_order(self) -> None:
-        """The same for what is written already: packs that are not shared are written anew."""
+        """The same for what is written already: packs that are not shared are written again."""
         span = (self._log << SHIFT, self._log << SHIFT | LOW)
         left = self.own_order(list(_order(self._connection, self._log, _ALL)))
         self._connection.execute("DELETE FROM turns WHERE id BETWEEN ? AND ?", span)

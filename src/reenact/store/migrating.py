@@ -48,7 +48,7 @@ class Plan(NamedTuple):
         after: The same afterwards, about.
         needed: Free bytes that it takes.
         free: Free bytes that there are.
-        anew: Whether the file would be written anew at the end, because it gives no pages back.
+        anew: Whether the file would be written again at the end, because it gives no pages back.
         backup: The copy, of this name; where one of an interrupted migration is there, that.
         goes_on: Whether a migration was interrupted.
         found: Whether there is the index by which runs are found (``store.finding``).
@@ -86,7 +86,7 @@ class Migrated(NamedTuple):
         damaged: Rows that were left, because they are damaged: the id of the run, and which row.
         before: Bytes of the store until then.
         backup: The copy; None without one.
-        anew: Whether the file could be written anew where that was to be done; it waits for what is being recorded.
+        anew: Whether the file could be written again where that was to be done; it waits for what is being recorded.
     """
 
     runs: tuple[str, ...]
@@ -171,7 +171,7 @@ class Migration:
         if plan.free < plan.needed:
             raise StoreError(
                 f"to migrate {self._path.name} takes {plan.needed:,} free bytes, and there are {plan.free:,}",
-                cause="it needs room for the copy that is made first, and for rows that are written anew",
+                cause="it needs room for the copy that is made first, and for rows that are written again",
                 next_command="reenact gc",
             )
         if plan.backup is not None and not plan.backup.exists():

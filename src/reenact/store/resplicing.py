@@ -1,7 +1,7 @@
 """Bodies that are changes go over to another log: with a text of their own, which has what they need and no more.
 
 A body is not put together for that: of the old text those ranges are copied that any of them uses, each once, and where
-they lie is said anew.
+they lie is said again.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def insert_run(connection: sqlite3.Connection, run: Run, *, log: int | None = No
 
 
 def update_run(connection: sqlite3.Connection, number: int, run: Run) -> None:
-    """Write a run's row anew; what people set is kept."""
+    """Write a run's row again; what people set is kept."""
     body = pack_run(run)
     connection.execute(
         "UPDATE run SET lane = ?, agent = ?, user = ?, tenant = ?, session = ?, status = ?, started_us = ?, "

@@ -169,7 +169,7 @@ def _counts(reading: Mapping[str, Json]) -> dict[str, int] | None:
 
 
 def reading_made(recording: Recording, event: Event) -> Mapping[str, Json] | None:
-    """The reading of an event: the one it has, else made anew for an exchange that is a model call."""
+    """The reading of an event: the one it has, else made again for an exchange that is a model call."""
     found = reading_of(event)
     if found is not None or event.kind != Kind.HTTP or event.call.head.get("method") != "POST":
         return found

@@ -1,8 +1,8 @@
 """Spending: what many runs come to, by agent, tenant, day or class: runs, bytes, tokens, money.
 
 Each thing is counted once, and for the run that did it: a run inside another one has its own calls and not those around
-it, and a fork has what it asked anew, not what its parent's recording answered. What has no price is counted and named,
-never taken for nothing.
+it, and a fork has what it asked again, not what its parent's recording answered. What has no price is counted and
+named, never taken for nothing.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def _from_views(store: Store, account: Account, inside: _Inside, run: Run) -> No
 
 
 def _from_rows(store: SqliteStore, account: Account) -> None:
-    """The same of all runs at once, but for forks, of which it matters what they asked anew: these are opened."""
+    """The same of all runs at once, but for forks, of which it matters what they asked again: these are opened."""
     usage = store.usage()
     places = usage.places()
     owners = {place.log: run for run, place in places.items() if not place.lane}

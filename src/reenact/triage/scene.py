@@ -42,7 +42,7 @@ class ModelCall:
     Attributes:
         event: Where.
         reading: What it says; without the prompt where ``full`` is False.
-        full: Whether the request was read anew, prompt and all.
+        full: Whether the request was read again, prompt and all.
         first_token_us: When the first word came, microseconds since the run began; None where it cannot be told.
     """
 
@@ -315,7 +315,7 @@ def _brief(kept: Mapping[str, Json]) -> Reading:
 
 
 def _read(recording: Recording, event: Event) -> ModelCall | None:
-    """An exchange read anew from its bytes; None where it is no model call."""
+    """An exchange read again from its bytes; None where it is no model call."""
     body = recording.body(event.request)
     if recognise(event.call.head, body) is None:
         return None

@@ -1,7 +1,7 @@
 """Rewriting a model request: another model, system prompt or parameters; everything else byte for byte as it was.
 
 What was sent in JSON goes out as JSON with the same members in the same order; only the values that change are written
-anew, so that tool schemas go out byte-identical. Where the address names the model, it names the other one.
+again, so that tool schemas go out byte-identical. Where the address names the model, it names the other one.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _require_same_protocol(dialect: str, url: str, model: str, now: str) -> None
 
 
 def _with_members(body: bytes, request: Mapping[str, Any], changes: Mapping[str, Json]) -> bytes:
-    """The document with some members written anew, the others byte for byte as they stood."""
+    """The document with some members written again, the others byte for byte as they stood."""
     text = body.decode("utf-8", "surrogatepass")
     out: list[str] = []
     left = dict(changes)

@@ -48,7 +48,7 @@ def _failure(act: Act) -> str:
 
 
 def hour_limit(course: Course) -> Iterator[Suspicion]:
-    """Answers 429 within two minutes of a full hour (UTC), where quotas begin anew and clients wake up together."""
+    """Answers 429 within two minutes of a full hour (UTC), where quotas begin again and clients wake up together."""
     for act in course.acts:
         if act.status == _TOO_MANY and act.at_us:
             past = act.at_us // _MICROSECONDS % _HOUR_S

@@ -31,7 +31,7 @@ class Documents(Protocol):
 
 
 class Layout(Protocol):
-    """How a format lays spans out. It is made anew for each file."""
+    """How a format lays spans out. It is made again for each file."""
 
     @property
     def source(self) -> str:

@@ -258,7 +258,7 @@ def _spans_of(found: _File, number: int) -> list[Span | str]:
 
 @dataclass(frozen=True, slots=True)
 class _Items:
-    """The items of a trace, made anew each time they are asked for."""
+    """The items of a trace, made again each time they are asked for."""
 
     found: _File
     trace: Found

@@ -1,6 +1,6 @@
 """Spans that come in become runs as they come: the run of a trace is there when its request is answered.
 
-A trace comes in pieces, and late. Each piece is laid to what its run was made of, and the run is made anew under the
+A trace comes in pieces, and late. Each piece is laid to what its run was made of, and the run is made again under the
 id that it has; what people have set on it stays. So the cost of a piece grows with its trace: from ``MOST`` spans on
 the next piece becomes a run of its own for a while. These parts are joined to one run again when they are as many spans
 as the first, or nothing more comes (``join_due``): a trace costs a few times its spans, in whatever pieces it comes.

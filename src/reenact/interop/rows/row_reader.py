@@ -55,7 +55,7 @@ class Teller(Protocol):
 
 
 class Log(Protocol):
-    """What the rows of one format mean. It is made anew for each file."""
+    """What the rows of one format mean. It is made again for each file."""
 
     @property
     def source(self) -> str:
@@ -221,7 +221,7 @@ def _place(found: _File, log: Log, place: str, row: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Items:
-    """The items of a run, made anew each time they are asked for."""
+    """The items of a run, made again each time they are asked for."""
 
     found: _File
     run: _Found

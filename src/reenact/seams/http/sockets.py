@@ -215,7 +215,7 @@ _pair: tuple[int, int, int] | None = None
 
 
 def _readable() -> int:
-    """A descriptor that polls as readable for ever; made when first needed, and anew in a forked child."""
+    """A descriptor that polls as readable for ever; made when first needed, and again in a forked child."""
     global _pair
     if _pair is None or _pair[0] != os.getpid():
         one, other = socket.socketpair()

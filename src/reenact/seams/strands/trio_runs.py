@@ -23,7 +23,7 @@ from reenact.seams.lanes import Cell, Lane
 
 _mono_ns = REAL.monotonic_ns
 STOP_AGAIN_S = 0.05
-"""How often a halted run raises the halt anew, in seconds: a task that caught it may wait for what never comes."""
+"""How often a halted run raises the halt again, in seconds: a task that caught it may wait for what never comes."""
 
 
 class _Here(threading.local):

@@ -68,7 +68,7 @@ class Opinion:
 
 
 class Court(Protocol):
-    """Gives opinions. Whoever runs golden traces may implement it."""
+    """Gives opinions. Programs that run golden traces may implement it."""
 
     def opinion(self, question: Question) -> Opinion:
         """The opinion on a question.

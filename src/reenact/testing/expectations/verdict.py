@@ -12,7 +12,7 @@ class Verdict:
     """What an expectation came to.
 
     Attributes:
-        holds: Whether it holds. None where nobody can tell: the cost of a model without a price, a judge that gave no
+        holds: Whether it holds. None where it is unknown: the cost of a model without a price, a judge that gave no
             score. What a run simply does not have (no answer, no such state) does not hold. So ``if not verdict.holds``
             is right for a run that should be fine, and ``holds is False`` for one that must fail.
         text: The expectation.

@@ -38,7 +38,7 @@ class Experiment:
         candidates: What is tried on each row.
         repeat: How often.
         workers: How many agents run at a time; 0 for one on each processor that this process may use.
-        fresh: Whether cells are done anew that are kept.
+        fresh: Whether cells are done again that are kept.
     """
 
     place: Place

@@ -62,7 +62,7 @@ class Cells:
         draft.replace(path)
 
     def forget(self, key: str) -> None:
-        """A cell is to be done anew."""
+        """A cell is to be done again."""
         self._path(key).unlink(missing_ok=True)
         shutil.rmtree(self._underway / key, ignore_errors=True)
 

@@ -17,7 +17,7 @@ from reenact.timetravel.forks.refusals import recorded_calls
 
 
 class CellSession(GoldenSession):
-    """Answers today's code from a row, and asks anew what a candidate changes.
+    """Answers today's code from a row, and asks again what a candidate changes.
 
     Args:
         recording: The run that the row is.

@@ -33,7 +33,7 @@ class CellCourt(GoldenCourt):
         row: Name of its row.
         kept: Stores with opinions that were given before: what the row brings along.
         folder: Where experiments keep theirs; made when one is.
-        asks: ``missing``, or ``anew`` where a cell is done anew; ``never`` where it was stopped before its end.
+        asks: ``missing``, or ``anew`` where a cell is done again; ``never`` where it was stopped before its end.
     """
 
     def __init__(self, row: str, kept: Sequence[Store], folder: Path, asks: Asks = "missing") -> None:

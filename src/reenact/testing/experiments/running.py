@@ -73,7 +73,7 @@ def run_cell(
     Args:
         place: Where.
         row, candidate, repeat: Which.
-        fresh: Whether it is done anew even if it is kept.
+        fresh: Whether it is done again even if it is kept.
         waits: Told when another process is at it, and we wait for its end.
 
     Cost: an interpreter, the agent's own imports and CPU, and whatever goes live.

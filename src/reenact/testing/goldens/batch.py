@@ -27,7 +27,7 @@ class How:
 
     Attributes:
         misses: What becomes of a call that nobody has an answer for; None: what each golden says.
-        live: What is asked anew although there is an answer.
+        live: What is asked again although there is an answer.
         repeat: How often each is run.
         at_least: How many of these must pass.
         rev: Revision whose code runs; empty takes the files as they are.

@@ -111,7 +111,7 @@ class Golden:
         return (*self.expect, *self.holds)
 
     def again(self, fixed: str = "") -> str:
-        """The command that adds it anew from its own bundle, with what a person has said of it that fits into a line.
+        """The command that adds it again from its own bundle, with what a person has said of it that fits into a line.
         ``fixed``: the run in it whose answers it serves, where that is not the recorded one."""
         words = ["reenact", "golden", "add", f"@golden/{self.name}", "--as", self.name, "--force"]
         said = [("fixed", fixed), *((name, getattr(self, name)) for name in ("about", "expected"))]

@@ -83,7 +83,7 @@ class Asked:
         golden: It.
         overlays: Ids of the runs in it that were recorded later.
         misses: What becomes of a call that nobody has an answer for.
-        live: What is asked anew although there is an answer: ``model``, or nothing.
+        live: What is asked again although there is an answer: ``model``, or nothing.
         hash_seed: Another one than the recorded; empty takes that one.
         plan: What else is different; None: nothing.
         mode: Who begins in its process, ``more`` what that is told besides.

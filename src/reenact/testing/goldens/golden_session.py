@@ -38,7 +38,7 @@ class Named(NamedTuple):
 
     Attributes:
         name: Its name.
-        again: Gives the command that adds it anew, which few want to know.
+        again: Gives the command that adds it again, which few want to know.
     """
 
     name: str
@@ -55,7 +55,7 @@ class GoldenSession(ForkSession):
         options: Those of a replay.
         answers: What else it has.
         misses: What becomes of a call without an answer.
-        plan: What is asked anew although there is an answer.
+        plan: What is asked again although there is an answer.
         named: What is said of it.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Writing a golden anew: what it says of itself changes, and recordings made later come beside the incident's own."""
+"""Writing a golden again: what it says of itself changes, and recordings made later come beside the incident's own."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Change:
     Attributes:
         at: When, ISO 8601 in UTC.
         what: ``added``, ``accepted`` (one difference), ``reviewed`` (all were: the answering run is another one from
-            here on), ``recorded`` (what was missing), ``rerecorded`` (what was recorded later, anew) or ``verified``
+            here on), ``recorded`` (what was missing), ``rerecorded`` (what was recorded later, again) or ``verified``
             (it passed on the code of a deploy).
         event: Number of the event it is about, in the run that the golden answered from; None for the whole golden, or
             where it had none.

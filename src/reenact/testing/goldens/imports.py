@@ -170,7 +170,7 @@ def require_recorded(golden: Golden, doing: str) -> None:
     if golden.starts:
         raise UsageError(
             f"golden {golden.name} is {JUDGED}: {doing} has nothing to go on from",
-            cause="an import answers what it tells, and nothing of it goes live or is recorded anew",
+            cause="an import answers what it tells, and nothing of it goes live or is recorded again",
             next_command=f"reenact golden run {golden.name}",
         )
 

@@ -103,7 +103,7 @@ class Trial:
                 self._ran = self._run(self._require_one())
             except ReenactError as error:
                 self._ran = GoldenRun(Outcome(name, "", "failed", message=str(error)))
-            except BaseException:  # a time limit, an interrupt: it is not begun anew
+            except BaseException:  # a time limit, an interrupt: it is not begun again
                 self._ran = GoldenRun(Outcome(name, "", "failed", message="it was stopped before its end"))
                 raise
         return self._ran

@@ -31,7 +31,7 @@ FROZEN: Final = "frozen"
 MISSING: Final = "missing"
 """Record the answers that are missing; tools stay frozen."""
 RERECORD: Final = "rerecord"
-"""Record those anew that were recorded later; tools stay frozen."""
+"""Record those again that were recorded later; tools stay frozen."""
 REVIEW: Final = "review"
 """Show each difference between a golden and what today's code does, and accept it with a reason."""
 _REFUSAL: Final = 400

@@ -73,7 +73,7 @@ class RunOptions:
     Attributes:
         options: How the agent is started, and where its output goes.
         misses: What becomes of a call that nobody has an answer for; None: what the golden says.
-        live: What is asked anew although there is an answer: ``model``, or nothing.
+        live: What is asked again although there is an answer: ``model``, or nothing.
         hash_seed: Another one than the recorded; empty takes that one.
         rev: Revision whose code runs; empty takes the files as they are.
         here: Whether it may run in the calling process, where that is as good.
@@ -94,7 +94,7 @@ class RunOptions:
 
     @property
     def asks(self) -> Asks:
-        """When a model that judges is asked: where models are asked anew, it is one of them."""
+        """When a model that judges is asked: where models are asked again, it is one of them."""
         return "never" if self.live == "none" else "anew"
 
     def of(self, opened: OpenGolden) -> RunOptions:
@@ -119,7 +119,7 @@ def run_golden(
         golden_dir: Where it lies.
         name: Its name.
         misses: What becomes of a call that nobody has an answer for; by default what the golden says.
-        live: What is asked anew although there is an answer: ``model``, or nothing.
+        live: What is asked again although there is an answer: ``model``, or nothing.
         rev: Revision whose code runs; empty takes the files as they are.
         start_it: See ``RunOptions``.
 

@@ -138,7 +138,7 @@ class Rule:
 
     Attributes:
         say: The answer's text; several texts are alternatives (the first at temperature 0, else one is drawn: by
-            the seed if the request has one, anew for each call if not); or a function of the request that gives either.
+            the seed if the request has one, else at each call); or a function of the request that gives either.
         uses: Tool calls of the answer, after its text.
         when: When the rule holds; always, unless told.
         fault: What goes wrong when it does.

@@ -43,7 +43,7 @@ class DryRun:
         first_line: What the fork would say first.
         frozen: Recorded calls before the branching event.
         after: Recorded calls from it on that are answered if they are asked again.
-        anew: Names of those that would be asked anew in any case, each with how often.
+        anew: Names of those that would be asked again in any case, each with how often.
         writes: Names of recorded writes after it that would not be repeated, each with how often; one that asks
             something else is refused unless it is allowed.
         changes: What would be different.

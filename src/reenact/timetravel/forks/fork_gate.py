@@ -22,7 +22,7 @@ from reenact.timetravel.forks.timing import LATE_US
 PATIENCE_US = 60_000_000
 """How long the order waits for live calls that may yet lead to what comes next in it."""
 
-LEFT_OUT = "a signal that came while a call was at work is left out: the call is made anew"
+LEFT_OUT = "a signal that came while a call was at work is left out: the call is made again"
 """What is remarked of a signal that has lost its call."""
 NOT_AGAIN = "a signal that came where the run broke off is not sent again"
 """What is remarked of it in a resumption: whoever interrupted the run resumes it now."""
@@ -241,7 +241,7 @@ class ForkGate(AlarmGate):
                     return None
 
     def _is_left_out(self, head: Delivery, settled: bool = True) -> bool:
-        """Whether a signal that the parent's order has next does not come there: it came in a call that is made anew,
+        """Whether a signal that the parent's order has next does not come there: it came in a call that is made again,
         or of an alarm that is not pending here, or comes by another time; or a resumption goes on in real time, in
         which the world sends its own."""
         if head.tag.number in self._set and self._real_since_us is not None:

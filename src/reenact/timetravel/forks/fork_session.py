@@ -234,7 +234,7 @@ class ForkSession(StoppingSession):
             self.child.put(Noted(None, MOVES, [list(move) for move in self.ambience.kept_moves]))
 
     def _at_the_cut(self, lane: Lane, call: Call, event: Event) -> Crossing:
-        """The branching event itself: it has its answer, unless it is to be asked anew."""
+        """The branching event itself: it has its answer, unless it is to be asked again."""
         self._branching = event.number
         return self._taken(lane, call, Found(event, event, "the branching event"))
 

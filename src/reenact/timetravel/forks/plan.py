@@ -30,7 +30,7 @@ class Plan:
     Attributes:
         at: Number of the branching event; everything before it is answered strictly from the recording.
         live: What may go live after it: ``reads`` (whatever has no recorded answer and changes nothing), ``all``
-            (reads and models are asked anew even where there is an answer), ``model`` (models are asked anew, the
+            (reads and models are asked again even where there is an answer), ``model`` (models are asked again, the
             rest is answered by key) or ``none``.
         allow_writes: Names of tools that may write, and patterns of them.
         may_store: Whether model requests that their provider stores may go live: they count as reads.
@@ -111,7 +111,7 @@ class Plan:
 
     @property
     def changes(self) -> list[str]:
-        """What is different, a phrase each, without credentials; empty for a fork that only samples anew."""
+        """What is different, a phrase each, without credentials; empty for a fork that only samples again."""
         clean = make_redactor()  # a value is cleaned before it is cut: half a credential is none by its shape
         told = [f"{path} set to {_short(_named(clean, path, value))}" for path, value in self.state.items()]
         told += [

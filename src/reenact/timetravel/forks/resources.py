@@ -103,7 +103,7 @@ class Resources:
         if handle is None or answer is None:
             return found
         if self.is_live(handle):
-            return Found(None, found.place, "is asked of what the fork has begun anew")
+            return Found(None, found.place, "is asked of what the fork has begun again")
         skipped = next((event for event in self._unsaid(answer) if _came_before(event, answer)), None)
         if skipped is None:
             return found

@@ -30,7 +30,7 @@ class Request:
     """A model call as it can be sent.
 
     Attributes:
-        call: It, with its body; its headers without what a client computes anew or holds a credential.
+        call: It, with its body; its headers without what a client computes again or holds a credential.
         dialect: Its protocol.
         inexact: Why its body is not, byte for byte, what was sent; empty where it is.
         provider: Whom a trace says that it asked; empty where its address says so.

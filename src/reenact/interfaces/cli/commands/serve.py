@@ -48,7 +48,7 @@ def command(ctx: click.Context, bind: str, grpc: str | None, token_env: str | No
     """Take traces of OpenTelemetry in, until Ctrl-C: each becomes a run, as reenact import otlp makes one.
 
     The run of a trace is in the store when its request is answered. Spans of the same trace that come later are laid
-    to it: the run is made anew under its id. Records of logs go to the spans they are on. Metrics are not taken.
+    to it: the run is made again under its id. Records of logs go to the spans they are on. Metrics are not taken.
 
     GET /metrics answers Prometheus: how many runs of each agent failed or cannot be replayed, by the group that
     reenact triage puts them in.
