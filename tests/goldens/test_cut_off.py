@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sys
+import textwrap
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from reenact import open_store
+from reenact.errors import RunNotFound
 from reenact.recording.revision import REVISION
 
 from .project import Kept
@@ -119,6 +123,14 @@ def test_it_is_proven_on_the_commit_that_was_noted_while_it_ran(cut: Cut) -> Non
     assert f"proven on the recorded code, {cut.git('rev-parse', 'HEAD')[:12]}: it fails there, as it must" in told, told
 
 
+def test_code_that_asks_something_else_before_it_comes_to_that_place_is_stale(cut: Cut) -> None:
+    cut.add_case("between", "--expect", "calls(search) <= 1")
+    looks = "@reenact.tool(effect='read')\ndef look():\n    return 1\n\nlook()\n"
+    cut.write(AGENT.replace("turn = 0\n", looks + "turn = 0\n"))
+    found = cut.outcome("between", status=3)
+    assert (found["status"], found["stale_at"], found["cut"]) == ("stale", "look", False)
+
+
 def test_its_end_is_what_models_are_asked_for(cut: Cut) -> None:
     cut.add_case("within", "--expect", "status == 'ok'", "--expect", "answer == 'done'")
     found = cut.outcome("within", status=1)
@@ -138,15 +150,33 @@ def test_without_expectations_it_is_refused_by_what_would_help(cut: Cut) -> None
     assert not (cut.folder / "tests" / "goldens" / "same.reenact").exists()
 
 
-def _events(folder: Path) -> int:
+def test_a_request_that_nobody_answered_stays_open_on_the_replay(tmp_path: Path) -> None:
+    """What a client does when it is stopped is no part of a run whose process was ended."""
+    asks = """
+        import os, urllib.request
+        open("pid", "w").write(str(os.getpid()))
+        urllib.request.urlopen(os.environ["WORLD"])
+    """
+    project = Kept(tmp_path)
+    project.write(textwrap.dedent(asks))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        project.environment["WORLD"] = f"http://127.0.0.1:{silent.getsockname()[1]}/silent"
+        recording = project.begin("record", "--", sys.executable, "agent.py")
+        _until(lambda: _events(tmp_path, revision=False) == 1)
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
+        assert "interrupted at 0" in recording.communicate(timeout=60)[1]
+    said = project.add("silent", "--expect", "status == 'ok'").stderr
+    assert "status = 'interrupted', expected == 'ok'" in said and "not proven" not in said, said
+
+
+def _events(folder: Path, *, revision: bool = True) -> int:
     """How many events of the newest run are in the store, once its commit is."""
-    if not (folder / ".reenact").exists():
-        return 0
-    with open_store(str(folder / ".reenact")) as store:
+    with suppress(RunNotFound), open_store(str(folder / ".reenact")) as store:  # which the program has yet to make
         newest = next(iter(store.runs()), None)
-        if newest is None or REVISION not in store.open(newest).notes(None):
+        if newest is None or (revision and REVISION not in store.open(newest).notes(None)):
             return 0
         return sum(1 for _ in store.events(newest))
+    return 0
 
 
 def _until(holds: Callable[[], bool]) -> None:
