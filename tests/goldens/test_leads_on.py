@@ -10,6 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from reenact.facts.run import Run
+from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.outcome import Outcome
+from reenact.testing.goldens.refusing import not_re_enacted
+
 from .project import Project
 
 AGENT = """
@@ -92,6 +97,14 @@ def test_an_answer_that_no_code_can_be_given_again_is_no_change_of_the_code(shop
         assert "a recorded value was a __main__.Doc, and the code does not declare that type there" in said
         assert "has changed" not in said and f"next: reenact kit {shop.runs['object'][-8:]}" in said, said
     assert "annotate what it returns" in shop.type(f"reenact kit {shop.runs['object']}")
+
+
+def test_a_call_without_an_answer_is_a_change_of_the_code() -> None:
+    told = "golden new is stale: look at a.py:1\n  likely cause: it asks\n  next: reenact golden run new"
+    outcome = Outcome("new", "new.reenact", "stale", message=told, stale_at="look")
+    error = not_re_enacted(Golden("new"), Run("01m8fckpbvypdjf739"), outcome)
+    assert error.cause == "the code, or what it asks, has changed since the run was recorded"
+    assert (error.next_command, "it asks" in error.message) == ("reenact replay ypdjf739", False)
 
 
 def test_a_refused_golden_leaves_no_folder_and_the_next_one_clears_what_a_killed_one_left(shop: Shop) -> None:
