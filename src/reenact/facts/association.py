@@ -38,8 +38,8 @@ class Association:
 
     @property
     def lift(self) -> float:
-        """How many times more common it is among the members. Half a run is added to each count, so that nothing is
-        divided by none: a cautious figure where few runs have it."""
+        """How many times more common it is among the members. Half a run is added to each count, so
+        that no divisor is zero: a cautious figure where few runs have it."""
         return math.exp(self._log_lift)
 
     @property

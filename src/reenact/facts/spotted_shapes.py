@@ -173,7 +173,7 @@ def _is_bearer(value: bytes) -> bool:
 
 
 def private_keys(data: bytes, budget: Budget, *, in_json: bool) -> Iterator[Span]:
-    """The bodies of private keys in PEM, also where they are cut off; ``in_json``: where the string of JSON ends."""
+    """The bodies of private keys in PEM, truncated ones too; ``in_json``: where the string of JSON ends."""
     end = 0
     for match in _PEM.finditer(data):
         budget.spend()

@@ -255,7 +255,7 @@ class EncodedStream:
         return out
 
     def _decoded(self) -> list[Record]:
-        """The head without its encoding, and the decoded, cleaned body over as many segments."""
+        """The head without its encoding, and the decoded, cleaned body in the same number of segments."""
         head, held = self._head, self._held
         assert head is not None
         body = self._cleaned(bytes(self._plain))

@@ -178,7 +178,7 @@ def refused_here(missing: str, run: str) -> UnreplayableRun:
 
 
 def naming_the_option(error: UnreplayableRun, store: Store, run: Run, file: str) -> UnreplayableRun:
-    """The error of a program that is not there, which names ``--sources`` where the bundle carries it.
+    """The error for a missing program; it names ``--sources`` where the bundle carries the program.
 
     Args:
         error: The error.

@@ -222,7 +222,7 @@ class Player(Stage):
         return found
 
     async def _play(self, application: Application, state: MutableMapping[str, Any]) -> None:
-        """Serve the request, once; then the process ends, whatever its shutdown would do."""
+        """Serve the request once, then end the process without its shutdown."""
         await self._warmed()
         self.played = True
         status = 0

@@ -123,7 +123,7 @@ class Gate(ABC):
         """Microseconds since the run began, as the agent's timers see it."""
 
     def alone(self, tag: Tag) -> int | None:
-        """The number of a delivery that the only runnable strand asks for; None when it must wait. Locked.
+        """The number of the delivery for the only runnable strand; None when that strand must wait. Locked.
 
         The way of nearly every turn: a subclass may take it in one step."""
         if not self.immediate(tag):

@@ -26,7 +26,7 @@ def listen(listener: Listener) -> dict[int, Go]:
         listener: See ``Listener``.
 
     Returns:
-        How to write to each stream without its being seen. A stream of another kind is not listened to.
+        How to write to each stream unrecorded. A stream of another kind is not listened to.
     """
     heard: dict[int, Go] = {}
     for fd, stream in ((1, sys.stdout), (2, sys.stderr)):

@@ -330,7 +330,7 @@ def hand_over(connection: sqlite3.Connection, log: int) -> list[int]:
 
 
 def share_again(connection: sqlite3.Connection, logs: Sequence[int]) -> None:
-    """Logs that have just been given the same rows leave them to the first of them, as far as they have ended."""
+    """Logs that have just been given the same rows leave them to the first of these logs, where they have ended."""
     ended = [log for log in logs if _has_ended(connection, log)]
     for reader in ended[1:]:
         share_with(connection, reader, ended[0])

@@ -42,7 +42,7 @@ class Table(NamedTuple):
         keys: Columns that order it, and say whose a row is.
         columns: The others that are read.
         faults: Gives what is wrong with a row (its keys and columns).
-        place_of: Gives whose a row is, where nothing else of it can be read: log, part and number, as in ``Fault``.
+        place_of: Names the owner of a row of which nothing else can be read: log, part and number, as in ``Fault``.
     """
 
     name: str

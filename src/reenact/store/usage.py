@@ -52,7 +52,7 @@ class Noted(NamedTuple):
 
     Attributes:
         log: The log; for what is said of a whole run, 0.
-        event: Number of the event; for what is said of a whole run, of the run's row.
+        event: Number of the event, or of the run's row for facts about a whole run.
         lane: The lane of the event, where runs lie inside its log; else empty.
         name: ``reading`` or ``cost``.
         value: What was noted.

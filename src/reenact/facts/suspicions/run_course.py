@@ -11,7 +11,7 @@ from reenact.facts.lazy_dataclass import dataclass, field
 
 
 class _Unread:
-    """Content that is there and was not read."""
+    """Content that exists but was not read."""
 
     def __repr__(self) -> str:
         return "UNREAD"

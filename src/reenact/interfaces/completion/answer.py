@@ -44,8 +44,8 @@ def answer(shell: str, asked: Sequence[str]) -> list[str]:
 
     Args:
         shell: ``bash``, ``zsh`` or ``fish``.
-        asked: The words up to the cursor, behind the program's name. Of bash, which takes words apart, the line up to
-            the cursor, and the part of the last word that it will replace.
+        asked: The words up to the cursor, behind the program's name. For bash, which splits
+            words: the line up to the cursor, and the part of the last word that bash will replace.
     """
     taken = 0
     words = list(asked)

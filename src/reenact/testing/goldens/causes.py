@@ -208,7 +208,7 @@ def runs_on(then: Scene, now: Scene) -> list[Cause]:
 
 
 def _code(then: Scene, now: Scene) -> Iterator[Cause]:
-    """The program's own files that differ; where these are not known, the revision."""
+    """The program's files that differ, or the revision where the files are unknown."""
     before, after = (dict(each.process.get("sources") or {}) for each in (then, now))
     commits = [str(each.revision.get("commit") or "")[:_COMMIT] for each in (then, now)]
     moved = f" ({commits[0]} -> {commits[1]})" if all(commits) and commits[0] != commits[1] else ""

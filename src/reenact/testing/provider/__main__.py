@@ -21,7 +21,7 @@ _DETACHED_S = 600.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until there is nobody left to serve.
+    """Serve until the last client is gone.
 
     Args:
         argv: The arguments; those of the process when None.

@@ -21,8 +21,8 @@ from reenact.timetravel.preview import safe
 def command(ctx: click.Context) -> None:
     """Show each setting with its value and where it came from.
 
-    The default is overridden by [tool.reenact] in pyproject.toml, that by reenact.toml, that by REENACT_NAME in the
-    environment, and that by an option of the command line.
+    Later sources win: the default, [tool.reenact] in pyproject.toml, reenact.toml, REENACT_NAME
+    in the environment, an option of the command line.
     """
     shell = current(ctx)
     settings = dict(load_settings())
