@@ -243,6 +243,32 @@ def test_an_ignored_signal_stays_ignored(programs: Programs) -> None:
         assert "SIG_IGN" in done.stdout and "default_int_handler" in done.stdout
 
 
+@pytest.mark.parametrize("handled", [True, False])
+def test_a_program_may_handle_what_was_ignored_when_it_began(programs: Programs, handled: bool) -> None:
+    """As a script starts what it puts in its background: a server handles the interrupt, a plain program does not."""
+    lines = ["import os, signal, sys, time"]
+    lines += ["signal.signal(signal.SIGINT, lambda n, f: (os.write(1, b'got'), sys.exit(6)))"] * handled
+    agent = programs.script("\n".join([*lines, "os.write(1, b'ready\\n')", "time.sleep(60)"]))
+    seen = []
+    for argv in ([sys.executable, agent], programs.command((sys.executable, agent))[0]):
+        process = subprocess.Popen(
+            ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *argv],
+            cwd=programs.folder,
+            env=programs.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        for number in [signal.SIGINT] if handled else [signal.SIGINT, signal.SIGTERM]:
+            process.send_signal(number)
+        seen.append((process.stdout.read(), process.wait(timeout=30)))
+        process.stdout.close()
+    assert seen[0] == seen[1]
+    assert seen[1][1] == (6 if handled else -signal.SIGTERM)
+
+
 def test_a_broken_pipe_ends_the_program_as_always(programs: Programs) -> None:
     agent = programs.script("import sys\nfor n in range(100_000):\n    print(n)\n")
     seen = []

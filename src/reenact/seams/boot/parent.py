@@ -273,10 +273,14 @@ def run_program(argv: Sequence[str], environment: Mapping[str, str], *, close_fd
 
 
 class _Forwarding:
-    """Passes signals on while the program runs. Signals that were ignored stay ignored, for both; those that our
-    caller handles stay the caller's."""
+    """Passes signals on while the program runs. Those that our caller handles stay the caller's.
+
+    What we were started with ignored (by ``nohup``, or in the background of a script), the program is too: it inherits
+    that, and may handle the signal all the same. So it is passed on from when the program runs.
+    """
 
     def __init__(self) -> None:
+        self._later: list[tuple[int, Callable[[int, FrameType | None], None]]] = []
         self._process: subprocess.Popen[bytes] | None = None
         self._early: list[int] = []
         self._before: list[tuple[int, Any]] = []
@@ -289,8 +293,13 @@ class _Forwarding:
 
     def _handle(self, name: str, handler: Callable[[int, FrameType | None], None]) -> None:
         number = getattr(signal, name, None)
-        if number is None or signal.getsignal(number) not in (signal.SIG_DFL, signal.default_int_handler):
-            return  # ignored, or handled by whoever called us: a time limit of theirs is not the program's
+        before = None if number is None else signal.getsignal(number)
+        if number is not None and before is signal.SIG_IGN:
+            self._later.append((number, handler))
+        elif number is not None and before in (signal.SIG_DFL, signal.default_int_handler):
+            self._take(number, handler)  # else it is our caller's: a time limit of theirs is not the program's
+
+    def _take(self, number: int, handler: Callable[[int, FrameType | None], None]) -> None:
         try:
             self._before.append((number, signal.signal(number, handler)))
         except (ValueError, OSError):  # not in the main thread: then nobody signals us
@@ -299,6 +308,8 @@ class _Forwarding:
     def to(self, process: subprocess.Popen[bytes]) -> None:
         """Whom to pass them to; those that came before are passed on now."""
         self._process = process
+        for number, handler in self._later:
+            self._take(number, handler)
         for number in self._early:
             process.send_signal(number)
 
