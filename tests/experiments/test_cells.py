@@ -50,7 +50,7 @@ def test_each_candidate_comes_to_a_row_of_its_own(recorded: Bench) -> None:
     assert (flag["status"], flag["live"], flag["note"]) == ("failed", 0, "flag new is not evaluated here")
     (bare,) = told.of("bare")
     assert (bare["status"], bare["live"], told.candidates["bare"]["stale"]) == ("stale", 1, 1)
-    assert "look at" in bare["message"] and "asks other than event 1" in bare["message"]
+    assert "look at" in bare["message"] and "differs from event 1" in bare["message"]
     assert told.rows[0]["recorded"]["answer"] == "It takes three days."
     assert tiny["tokens"] > 0 and base["tokens"] > hasty["tokens"]
     assert told.threshold == {"type": "threshold", "text": threshold, "holds": True}

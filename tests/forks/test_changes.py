@@ -112,7 +112,7 @@ def test_a_call_without_a_recorded_answer_stops_the_fork_and_is_named(forks: For
     forks.record(TRIAGE)
     report = forks.fork("plan#1", "--set", "query=warranty", "--live", "none", status=5)
     assert "look has no recorded answer, and nothing may go live" in report["message"]
-    assert "asks other than event 1" in report["message"]
+    assert "differs from event 1" in report["message"]
     assert report["message"].splitlines()[-1].strip() == (
         f"next: reenact fork {forks.parent[-8:]}:0 --set 'query=\"warranty\"' --dry-run"
     ), "the fork that may ask, and its plan first: there is a write behind"

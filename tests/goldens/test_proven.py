@@ -187,5 +187,7 @@ def test_an_incident_that_ends_in_an_exception_is_proven_also_where_a_fork_answe
     kept.keep("plain", "--expect", "status == 'ok'")
     kept.git("checkout", "-q", "HEAD~1", "--", "agent.py")
     failed = kept.outcome("plain", status=1)["message"].splitlines()
-    assert failed[0].startswith("status = 'failed'") and "ended as it did then: IndexError" in failed[1], failed
+    assert failed[0].startswith("status = 'failed'") and "ended as the recorded run did: IndexError" in failed[1], (
+        failed
+    )
     assert "today's code raised IndexError" in kept.outcome("raises", status=1)["message"]

@@ -135,7 +135,7 @@ def test_what_was_not_asked_goes_to_the_live_server(agent: Agent, how: str, swee
     assert len([line for line in told if line.startswith("progress")]) == 7, "all of it, of both live calls"
     assert ("sampled n=" in told) == asks
     assert told[-1] == recorded[-1], "what was asked before has its recorded answer"
-    assert "reenact: live shout: asks other than event" in done.stderr
+    assert "reenact: live shout: differs from event" in done.stderr
     if how not in ("legacy", "auto"):
         agent.server.write_text("raise SystemExit('the server must not run')\n")
     replays(agent, "@", done.stdout, WHERE=where)

@@ -99,7 +99,7 @@ def test_what_the_recorded_connection_cannot_answer_stops_the_fork(agent: Agent,
         assert done.returncode == 3, done.stderr
         assert done.stdout == "".join(said[:-2]), "the prefix, and nothing that is neither recorded nor the world's"
         assert "the fork cannot go on live with what the recording began (open 127.0.0.1:" in done.stderr
-    assert "and asks other than event" in other.stderr
+    assert "and differs from event" in other.stderr
     assert "which was not made again" in silent.stderr
     replays(agent, url, silent.stdout)
 

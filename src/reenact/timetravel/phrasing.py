@@ -18,6 +18,7 @@ from reenact.timetravel.readings import decision_of, is_model, parameters
 _MOST = 400
 _PREVIEW_LIMIT = 256 << 10
 _ARROW = " -> "
+_OPEN = "(open)"
 
 
 def event_text(recording: Recording, event: Event, width: int = _MOST) -> str:
@@ -52,7 +53,7 @@ def event_text(recording: Recording, event: Event, width: int = _MOST) -> str:
 def _pair(left: str, right: str, width: int) -> str:
     """Both sides of an arrow, each with its share of the room and what the other one leaves."""
     if not left or not right:
-        return preview.clip(left or right, width)
+        return preview.clip(left or (f"{_ARROW.lstrip()}{right}" if right == _OPEN else right), width)
     room = max(width - len(_ARROW), 0)
     shown = preview.clip(left, max(_share(room), room - len(right)))
     return f"{shown}{_ARROW}{preview.clip(right, room - len(shown))}"
@@ -98,7 +99,7 @@ def outcome_text(recording: Recording, event: Event) -> str:
         words.append(size if event.outcome.segments <= 1 else f"{size} in {event.outcome.segments} segments")
         return "  ".join(words)
     if event.outcome is None:
-        return "" if event.call.observed else "(open)"
+        return "" if event.call.observed else _OPEN
     if is_untold(event):
         return "" if event.kind == Kind.STEP else "(not in the trace)"
     answer = answered(recording, event, _PREVIEW_LIMIT)
@@ -140,8 +141,7 @@ def _rows(answer: object) -> str:
 def _model_text(recording: Recording, event: Event, width: int) -> str:
     decision = decision_of(event)
     if decision is None:
-        lead = "-> " if event.outcome is None else ""
-        return preview.clip(lead + outcome_text(recording, event), width)
+        return _pair("", outcome_text(recording, event), width)
     chosen = [f"{key}={preview.brief(value, 20)}" for key, value in parameters(event).items() if key == "temperature"]
     head = " ".join([*chosen, "->", ""])
     room = max(width - len(head), 0)

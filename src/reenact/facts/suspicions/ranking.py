@@ -20,7 +20,6 @@ from reenact.facts.suspicions.run_course import Act, Course, Sort, Suspicion
 
 _PLACE: Final = "model step"
 """How a reason begins that is only the place of a step."""
-_FIRST: Final = 3
 _EARLY: Final = 0.6
 """What the first step that acts is worth; the n-th has an n-th of it."""
 _WEIGHTS: Final[Mapping[str, float]] = {
@@ -128,8 +127,7 @@ def _marked(found: Iterable[Suspicion], steps: Sequence[Act]) -> Weighed:
 def _places(steps: Sequence[Act]) -> Weighed:
     """How early a step acts."""
     for place, act in enumerate((act for act in steps if _decides(act)), 1):
-        ordinal = f"{_PLACE} {place}" + (", early" if place <= _FIRST else "")
-        yield act.event, _EARLY / place, ordinal
+        yield act.event, _EARLY / place, f"{_PLACE} {place}"
 
 
 def _outcomes(steps: Sequence[Act]) -> Weighed:

@@ -313,7 +313,7 @@ def outcome_of(
     found = judgement(opened.expectations, today, court, golden_dir.project)
     status, message = concluded(told, found.verdicts, found.stale)
     if status == "failed" and today.run.error and not told.report.raised:
-        message = _lines(message, f"today's code ended as it did then: {today.run.error}")
+        message = _lines(message, f"it ended as the recorded run did: {today.run.error}")
     return Outcome(
         opened.golden.name,
         golden_dir.shown(opened.path),

@@ -174,8 +174,9 @@ def last_line(report: ForkReport) -> str:
     renamed = f", renamed {report.renamed}" if report.renamed else ""
     plumbing = f", plumbing {report.plumbing}" if report.plumbing else ""
     change = f"  change: {report.change}" if report.change else ""
+    kept = "continued in" if report.run == report.parent else "kept as"  # a run that was resumed keeps its id
     parts = f"  parts at {report.parts}" if report.parts else ""
     return (
         f"live calls made: {report.live}  frozen: {report.frozen}{renamed}{plumbing}  refused: {len(report.refused)}"
-        f"  status: {report.status}  kept as {tail(report.run)}{change}{parts}"
+        f"  status: {report.status}  {kept} {tail(report.run)}{change}{parts}"
     )

@@ -89,7 +89,7 @@ class Ladder:
         return Found(
             None,
             place,
-            "no recorded answer for this call" if place is None else f"asks other than event {place.number}",
+            "no recorded answer for this call" if place is None else f"differs from event {place.number}",
         )
 
     def _ahead(self, path: str, last: int) -> Iterator[Event]:

@@ -66,7 +66,7 @@ class StoppingSession(KeepingSession):
 
     def _ends(self, event: int, call: Call, error: ReplayError, why: str) -> Halt:
         self.course.refused.append(why)
-        self.say(event, call, "refused", why)
+        self.say(event, call, "refused", why.removeprefix(f"{call.name} "))
         self.stopped_by = error
         return self._stop(Halt(error.message))
 

@@ -97,7 +97,7 @@ def tell_findings(shell: Shell, packed: Packed) -> None:
         listed = _shortened([place for _, place in packed.removed])
         shell.talk(f"reenact: credentials removed in {len(packed.removed)} places: {listed}")
     else:
-        shell.talk("reenact: nothing removed: no credentials were left in it")
+        shell.talk("reenact: no further credential was found: a recording is cleaned when it is made")
     for _, sort, places in packed.personal:
         shell.talk(f"reenact: looks like personal data: {_counted(sort, places)}")
     if packed.personal:

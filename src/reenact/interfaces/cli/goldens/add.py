@@ -224,7 +224,8 @@ def _tell_ways(shell: Shell, added: Added) -> None:
     if written:
         shell.talk(f"reenact: write the answer of {safe(now.stale_at)} yourself:\n  {now.next_command}")
     calls = f" ({', '.join(map(safe, added.writes))} may be called)" if added.writes else ""
-    shell.talk(f"reenact: or let a fork of today's code record its answers{calls}, and give it to the golden:")
+    either = "or let" if written else "let"
+    shell.talk(f"reenact: {either} a fork of today's code record its answers{calls}, and give it to the golden:")
     shell.talk(f"  {forking(run, added.writes)}\n  {adding(added.golden, run, '--force', '--fixed', '@')}")
     if written:
         shell.next(forking(run, added.writes))
