@@ -45,7 +45,7 @@ from reenact.replaying.speech_echo import Echo
 from reenact.replaying.temporaries import Made
 from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import contacts, lanes, logs, speech, stdio, stdout, wiring
-from reenact.seams.boot.death import Watch, broke
+from reenact.seams.boot.death import DeathWatch, broke
 from reenact.seams.files import file_digests
 from reenact.seams.origins import raised
 from reenact.seams.servers import hosting
@@ -98,7 +98,7 @@ class ReplayingProcess:
         self._error: BaseException | None = None
         self._stack = ExitStack()
         self._lock = threading.RLock()
-        self._watch: Watch | None = None
+        self._watch: DeathWatch | None = None
         self._finished = False
         self.output: str | None = None
 
@@ -154,7 +154,7 @@ class ReplayingProcess:
         if self._tree is not None:
             self._tree.relocate()
         wiring.install()
-        self._watch = Watch(self._place)
+        self._watch = DeathWatch(self._place)
         process: ReplaySession = self._before or self.session
         self.session.reached = self._watch.reached
         self._stack.enter_context(process.begin(fallback=True))

@@ -25,7 +25,7 @@ _HEARD: Final = frozenset(
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
-class Watch:
+class ChangeWatch:
     """Stops a listening strand that is about to change files, the working directory or the environment."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Watch:
         raise halt(words)
 
 
-WATCH = Watch()
+CHANGE_WATCH = ChangeWatch()
 
 
 def _writes(args: tuple[object, ...]) -> bool:

@@ -20,7 +20,7 @@ from typing import Final
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.seams.boot.plain_file import read_plain
 
-__all__ = ["NOTHING", "Death", "Watch", "broke", "name_of_signal", "read_death"]
+__all__ = ["NOTHING", "Death", "DeathWatch", "broke", "name_of_signal", "read_death"]
 
 _REACHED: Final = "reached"
 _FATAL: Final = "fatal"
@@ -51,7 +51,7 @@ class Death:
 NOTHING: Final = Death()
 
 
-class Watch:
+class DeathWatch:
     """Keeps a trail of this process until it is closed.
 
     Args:

@@ -31,7 +31,7 @@ from reenact.replaying.relocating import placed, relocated
 from reenact.replaying.replay_opening import redactor_of
 from reenact.replaying.revision import Tree, kept_revision
 from reenact.replaying.starting import environment_of
-from reenact.replaying.touching import WATCH
+from reenact.replaying.touching import CHANGE_WATCH
 from reenact.seams import lanes, wiring
 from reenact.seams.setting import folder_now, variables_now, variables_set
 from reenact.store.memory import MemoryStore
@@ -169,7 +169,7 @@ def _called(
     armed.permits = session.flying
     error: BaseException | None = None
     try:
-        with WATCH.on(session.refuse) as changes, variables_set(environment), session.begin():
+        with CHANGE_WATCH.on(session.refuse) as changes, variables_set(environment), session.begin():
             wiring.begin(session.run)
             try:
                 arguments, named = caller.arguments_for(session, entry)

@@ -22,7 +22,7 @@ from reenact.seams.lanes import Lane
 from reenact.timetravel.forks.fork_gate import ForkGate
 from reenact.timetravel.forks.fork_requests import unwritable
 from reenact.timetravel.forks.handing import Handing
-from reenact.timetravel.forks.ledger import Standing
+from reenact.timetravel.forks.ledger import WriteStanding
 from reenact.timetravel.forks.model_calls import is_model
 from reenact.timetravel.forks.plan import Plan, Settling, said_of
 from reenact.timetravel.forks.refusals import given_up, unanswered
@@ -53,7 +53,7 @@ class Reviving(Protocol):
     def makes(self, lane: Lane, call: Call, event: int, why: str) -> None:
         """A call that had been answered by nobody is made."""
 
-    def standing(self, address: str) -> Standing | None:
+    def standing(self, address: str) -> WriteStanding | None:
         """How a write stands in this lineage."""
 
     def refusal(self, lane: Lane, call: Call, model: bool) -> str:

@@ -53,7 +53,7 @@ from reenact.timetravel.forks.handing import Handing
 from reenact.timetravel.forks.input import arguments, is_read
 from reenact.timetravel.forks.keys import keys_of, said_by
 from reenact.timetravel.forks.ladder import Found, Ladder
-from reenact.timetravel.forks.ledger import Standing
+from reenact.timetravel.forks.ledger import WriteStanding
 from reenact.timetravel.forks.model_calls import is_model
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.permits import meant, only_kept
@@ -378,7 +378,7 @@ class ForkSession(StoppingSession):
         self.course.wrote |= call.effect is Effect.WRITE
         self.say(event, call, "live", why)
 
-    def standing(self, address: str) -> Standing | None:
+    def standing(self, address: str) -> WriteStanding | None:
         """How a write stands in this lineage; None for what is no write, or has not been begun. What cannot be read
         ends the fork, never the agent with an error of ours."""
         try:
@@ -433,7 +433,7 @@ class ForkSession(StoppingSession):
             raise self._refused(lane, call, refused, found)
         return self._performed(lane, call, found, standing)
 
-    def _made_before(self, lane: Lane, call: Call, found: Found, standing: Standing | None) -> Crossing | None:
+    def _made_before(self, lane: Lane, call: Call, found: Found, standing: WriteStanding | None) -> Crossing | None:
         """What came of a write that somebody of this lineage has made; None: it may be made. One in doubt stops the
         fork, unless the plan says what became of it."""
         if standing is None or standing.undone:
@@ -550,7 +550,7 @@ class ForkSession(StoppingSession):
         lane.skip_scope(call.name)
         return GivenCall(own, value)
 
-    def _performed(self, lane: Lane, call: Call, found: Found, standing: Standing | None) -> Crossing:
+    def _performed(self, lane: Lane, call: Call, found: Found, standing: WriteStanding | None) -> Crossing:
         """By the world; a write once it is claimed."""
         self._require_keys(lane, call)
         place = found.answer or found.place
@@ -611,7 +611,7 @@ class ForkSession(StoppingSession):
         there = self.bases.today(url) if redirects(call) else url
         return "" if there == url else f"; sent to {urlsplit(there).netloc}"
 
-    def _claimed(self, number: int, standing: Standing | None) -> bool:
+    def _claimed(self, number: int, standing: WriteStanding | None) -> bool:
         """Whether the write is this call's to make. What cannot be claimed is not made."""
         try:
             return self._ledger.claim(self._address, number, standing)

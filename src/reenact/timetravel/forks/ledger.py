@@ -25,7 +25,7 @@ from reenact.timetravel.forks.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class WriteStanding:
     """How a write stands.
 
     Attributes:
@@ -80,7 +80,7 @@ class Ledger:
         self._child = child
         self._complete = False
 
-    def standing(self, address: str) -> Standing | None:
+    def standing(self, address: str) -> WriteStanding | None:
         """How a write stands; None: nobody has begun it."""
         if not self._complete:
             self._complete = True
@@ -89,7 +89,7 @@ class Ledger:
         claim = self._store.claimed(address)
         return None if claim is None else self._stands(claim)
 
-    def claim(self, address: str, event: int, over: Standing | None) -> bool:
+    def claim(self, address: str, event: int, over: WriteStanding | None) -> bool:
         """Claim a write for the fork, durably; False: somebody else has just done so."""
         wanted = Claim(address, self._child, event)
         return self._store.claim(wanted, over=over.claim if over is not None else None)
@@ -106,23 +106,23 @@ class Ledger:
             except RunNotFound:
                 return
 
-    def _stands(self, claim: Claim) -> Standing:
+    def _stands(self, claim: Claim) -> WriteStanding:
         place = f"event {claim.event} of run {tail(claim.run)}"
         try:
             recording = self._store.open(claim.run)
             event = recording.event(claim.event)
         except (EventNotFound, RunNotFound):
-            return Standing(claim, None, b"", f"it was begun as {place}, which is not there any more")
+            return WriteStanding(claim, None, b"", f"it was begun as {place}, which is not there any more")
         outcome = event.outcome
         if outcome is None or (isinstance(outcome, Stream) and _is_open(outcome)):
             undone = bool(recording.notes(event.number).get(UNMADE))
-            return Standing(claim, None, b"", f"it was begun as {place}, and how it ended is not known", undone)
+            return WriteStanding(claim, None, b"", f"it was begun as {place}, and how it ended is not known", undone)
         parts = recording.parts(event.number) if isinstance(outcome, Stream) else ()
         body = b"".join(data for _, _, data in parts) or recording.body(event.answer)
         failed = ", and failed there" if isinstance(outcome, Failure) else ""
         if failed and run_failed(recording.run):  # else the code went on after it, and there is nothing to go on with
             failed += f"; `reenact resume {tail(claim.run)} --settle retry` makes it again"
-        return Standing(claim, outcome, body, f"{MADE} {place}{failed}", _is_undone(recording, event, body))
+        return WriteStanding(claim, outcome, body, f"{MADE} {place}{failed}", _is_undone(recording, event, body))
 
 
 def _is_open(outcome: Stream) -> bool:
