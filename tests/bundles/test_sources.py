@@ -295,8 +295,8 @@ def test_a_report_that_the_code_has_forged_leads_nowhere(other: Place, left: str
     """The process writes its report itself: one that is none is said, and nothing is followed or waited for."""
     code = f"""
         import gc, os
-        from reenact.replaying import process
-        place = process.current()._place
+        from reenact.replaying import replay_process
+        place = replay_process.current()._place
         result = place / "result"
         if {left!r} == "link":
             os.symlink("/dev/zero", result)
@@ -304,7 +304,7 @@ def test_a_report_that_the_code_has_forged_leads_nowhere(other: Place, left: str
             os.mkfifo(result)
         else:
             result.write_text({left!r})
-        process.current()._finished = True
+        replay_process.current()._finished = True
         """
     forged(other.folder / "x.reenact", {"agent.py": textwrap.dedent(code)})
     done = ran(other, "x.reenact")

@@ -71,7 +71,7 @@ def test_a_golden_that_dies_says_so_too(desk: Desk) -> None:
 
 
 def test_a_fault_of_ours_leaves_its_traceback(desk: Desk) -> None:
-    desk.script(AGENT + "\nfrom reenact.replaying import process\nprocess.conclude = None\n")
+    desk.script(AGENT + "\nfrom reenact.replaying import replay_process\nprocess.conclude = None\n")
     died = desk.run("replay", "@", status=3).stderr
     assert "was ended by a fault of reenact" in died and "after event 3" in died
     assert "'NoneType' object is not callable" in died and "in _finish" in died
@@ -80,16 +80,16 @@ def test_a_fault_of_ours_leaves_its_traceback(desk: Desk) -> None:
 SLOW = """
 import sys, threading, time
 import reenact
-from reenact.replaying import process
+from reenact.replaying import replay_process
 
-process.GRACE_S, conclude = 0.01, process.conclude
+replay_process.GRACE_S, conclude = 0.01, replay_process.conclude
 
 def slowly(*args):
     while not any(f.f_code.co_name == "finish" for n, f in sys._current_frames().items() if n != threading.get_ident()):
         time.sleep(0.001)
     return conclude(*args)
 
-process.conclude = slowly
+replay_process.conclude = slowly
 
 @reenact.tool(effect="read")
 def look(what):

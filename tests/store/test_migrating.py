@@ -184,11 +184,11 @@ def test_a_full_disk_leaves_a_store_that_reads_as_before_and_the_next_call_goes_
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from reenact.store import rewriting, backup
+from reenact.store import backup, log_migration
 from reenact.store.connection import Writing
 from reenact.store.sqlite import SqliteStore
 
-rewriting.STEP_BYTES, rewriting._ROWS, backup._PAGES = 4096, 7, 8
+log_migration.STEP_BYTES, log_migration._ROWS, backup._PAGES = 4096, 7, 8
 at, steps = int(sys.argv[2]), []
 
 def step(*_):
