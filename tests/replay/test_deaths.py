@@ -71,7 +71,7 @@ def test_a_golden_that_dies_says_so_too(desk: Desk) -> None:
 
 
 def test_a_fault_of_ours_leaves_its_traceback(desk: Desk) -> None:
-    desk.script(AGENT + "\nfrom reenact.replaying import replay_process\nprocess.conclude = None\n")
+    desk.script(AGENT + "\nfrom reenact.replaying import replay_process\nreplay_process.conclude = None\n")
     died = desk.run("replay", "@", status=3).stderr
     assert "was ended by a fault of reenact" in died and "after event 3" in died
     assert "'NoneType' object is not callable" in died and "in _finish" in died
