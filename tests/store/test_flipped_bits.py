@@ -80,3 +80,16 @@ def test_a_table_that_is_declared_otherwise_is_named(tmp_path: Path) -> None:
     assert [(each.what, each.name) for each in check_store(made.path).breaks if each.what == "schema"] == [
         ("schema", "printed")
     ]
+
+
+def test_a_lane_that_is_lost_is_named_by_whatever_needs_it(tmp_path: Path) -> None:
+    made = fill(tmp_path / "made.db")
+    with closed(sqlite3.connect(made.path)) as connection, connection:
+        connection.execute("DELETE FROM lane")
+    runs = (made.first, made.other, made.fork)
+    said = answers(made.path, runs)  # an error that is not ours ends the test here
+    versions = [
+        str(each) for name, each in said.items() if name.endswith("versions") and isinstance(each, ReenactError)
+    ]
+    assert versions and all("the lane of event" in each for each in versions)
+    assert is_named(made.path)

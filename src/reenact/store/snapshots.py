@@ -140,6 +140,8 @@ def places(
         if not paths.keys() >= {row[7] for row in fresh}:  # of a run under way: a lane that is new
             paths = _strands(reading, log, lane, lanes)
         for (event, phase, *_, strand, _, _, _), (digest, short, n, remark) in zip(fresh, found, strict=True):
+            if strand not in paths:
+                raise damaged(f"the lane of event {event & LOW}")
             body = bodies.get(digest, (None, None)) if digest is None or short is None else (RAW, short)
             yield event, phase, paths[strand], digest, *body, n, remark
         if len(rows) < page:
