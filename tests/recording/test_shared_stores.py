@@ -16,6 +16,7 @@ import pytest
 
 import reenact
 from reenact.store import borrow_store, connection, give_back, sharing
+from reenact.store.checking import check_store
 
 
 @reenact.tool(effect="read")
@@ -78,6 +79,7 @@ def test_a_store_whose_file_is_gone_is_made_anew(tmp_path: Path, opened: list[Pa
     url = f"sqlite:///{folder}/runs.db"
     first = _record(url)
     before = len(opened)
+    kept = {}
     if how == "removed":
         shutil.rmtree(folder)
     elif how == "replaced":
@@ -85,13 +87,16 @@ def test_a_store_whose_file_is_gone_is_made_anew(tmp_path: Path, opened: list[Pa
         sharing.close_idle()
         _record(url)
         os.replace(tmp_path / "other.db", folder / "runs.db")
-        assert other.id != first.id
+        kept = {first.id: False, other.id: True}
     else:
         folder.rename(tmp_path / "elsewhere")
     second = _record(url)
     assert len(opened) > before
     with reenact.open_store(url) as store:
-        assert second.id in [run.id for run in store.runs()] and store.run(second.id).status == "ok"
+        found = [run.id for run in store.runs()]
+        assert second.id in found and store.run(second.id).status == "ok"
+        assert {run: run in found for run in kept} == kept
+        assert not check_store(folder / "runs.db").breaks
 
 
 def test_only_few_that_nobody_uses_stay_open(tmp_path: Path, opened: list[Path]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import _thread
 import atexit
 import os
+from contextlib import suppress
 
 from reenact.abc.store import Store
 from reenact.facts.lazy_dataclass import dataclass, field
@@ -58,6 +59,8 @@ def borrow_store(url: str | os.PathLike[str] | None = None) -> Store:
         found.users += 1
         store = found.store
     _close(closing)
+    for each in closing:
+        _drop_log(each.store)
     return store
 
 
@@ -97,6 +100,15 @@ def close_idle() -> None:
 def _close(stores: list[_Shared]) -> None:
     for each in stores:
         each.store.close()
+
+
+def _drop_log(store: Store) -> None:
+    """Remove the write-ahead log of a file that another one has replaced: SQLite leaves it, and would read it as that
+    of the new file. What it held belonged to the file that is gone."""
+    path = getattr(store, "path", None)
+    for ending in ("-wal", "-shm"):
+        with suppress(OSError):
+            os.unlink(f"{path}{ending}")
 
 
 def _identity(store: Store) -> Identity:
