@@ -57,7 +57,7 @@ DEEP_CLASSES: frozenset[str] = frozenset(
         "reenact.interfaces.cli.commands.golden.Goldens",
         "reenact.recording.active.ActiveRun",
         "reenact.replaying.request_replay.PreambleGate",
-        "reenact.store.bundles.bundle_store.BundleStore",
+        "reenact.store.bundles.file_store.BundleStore",
         "reenact.testing.experiments.cell_process.CellProcess",
         "reenact.testing.experiments.cell_session.CellSession",
         "reenact.testing.goldens.result_file.ResultStore",

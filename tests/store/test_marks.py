@@ -11,7 +11,7 @@ import pytest
 from reenact.abc.store import Store
 from reenact.errors import StoreError, UsageError
 from reenact.facts.marks import Mark, Periods, find_mark
-from reenact.store.bundles.bundle_store import bundle_store
+from reenact.store.bundles.file_store import bundle_store
 from reenact.store.checking import check_store
 from reenact.store.salvaging import salvage
 from reenact.store.sqlite import SqliteStore

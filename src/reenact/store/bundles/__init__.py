@@ -6,8 +6,8 @@
 
 from reenact.store.bundles.archive import is_sealed
 from reenact.store.bundles.bundle_reader import read_bundle
-from reenact.store.bundles.bundle_store import BundleStore, bundle_store
 from reenact.store.bundles.bundle_writer import content_digest, members_of, write_bundle
+from reenact.store.bundles.file_store import BundleStore, bundle_store
 from reenact.store.bundles.model import BELONGING, Bundle, PackedRun
 
 __all__ = [
