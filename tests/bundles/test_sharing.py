@@ -28,7 +28,7 @@ from tests.store.records import issued, settled
 def test_packing_replays_the_result_and_lists_what_looks_like_personal_data(shop: Place) -> None:
     said = shop.packed.stderr  # type: ignore[attr-defined]
     assert "verdict: same (exact)" in said
-    assert "nothing removed" in said
+    assert "no further credential was found" in said
     assert "looks like personal data: e-mail address in the answer of event" in said
 
 

@@ -347,18 +347,18 @@ def test_an_interrupted_waiter_hands_on_what_it_was_handed() -> None:
 
             def interrupted() -> None:
                 held.wait()
-                original = locks.await_bell
+                original = locks.wait_in_turn
 
                 def raising(gate: Any, bell: Any, timeout: float | None) -> bool:
                     original(gate, bell, timeout)
                     raise Interrupt
 
-                locks.await_bell = raising
+                locks.wait_in_turn = raising
                 try:
                     with pytest.raises(Interrupt):
                         lock.acquire()
                 finally:
-                    locks.await_bell = original
+                    locks.wait_in_turn = original
                 after.append("interrupted")
 
             run((body,), (interrupted,))

@@ -230,6 +230,17 @@ def test_no_module_compiles_an_expression_when_it_is_loaded() -> None:
     assert found == []
 
 
+def test_no_match_is_told_by_which_expression_object_made_it() -> None:
+    """A lazy expression is another object than the compiled one that its matches name."""
+    found = [
+        f"{name_of(path)}:{node.lineno} compare the match, or the text of the expression"
+        for path in MODULES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute) and node.left.attr == "re"
+    ]
+    assert found == []
+
+
 def called_at_import_time(tree: ast.AST) -> Iterator[ast.Call]:
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Call):

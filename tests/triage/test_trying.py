@@ -243,7 +243,7 @@ def test_a_fix_that_goes_on_to_ask_a_model_leads_to_the_price_of_asking_it(shop:
     said = shop.desk.run(*words, status=3, environ={"COLUMNS": "80"})
     assert max(map(len, said.stdout.splitlines())) <= 80
     whole = "".join(said.stdout.split())  # the reason stands on several lines, and none of it is cut
-    assert "stale:amodelcallwithoutananswer:POST127.0.0.1" in whole and "asksotherthanevent0" in whole
+    assert "stale:amodelcallwithoutananswer:POST127.0.0.1" in whole and "differsfromevent0" in whole
     wanted = f"next: reenact triage --group {shop.group['group']} --candidate now:live=missing --dry-run"
     assert wanted in said.stderr
     assert "live, cost unknown" in shop.desk.run(*words[:-3], "now:live=missing", "--dry-run").stderr

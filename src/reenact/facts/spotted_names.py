@@ -255,9 +255,10 @@ def _bare(data: bytes, begin: int, at: int, sign: bytes, weight: int) -> Iterato
 def _bare_end(data: bytes, at: int, *, loose: bool) -> int:
     """Where a value without quotes ends. A separator ends it where another assignment, white space or nothing follows;
     ``loose``: it goes on to the end of its word."""
-    word = _ERASED.match(data, at) or _BARE.match(data, at)
+    erased = _ERASED.match(data, at)
+    word = erased or _BARE.match(data, at)
     end = at if word is None else word.end()
-    if loose or word is None or word.re is _ERASED:
+    if loose or word is None or erased is not None:
         return end
     for found in _SEPARATOR.finditer(data, at, end):
         place = found.start()

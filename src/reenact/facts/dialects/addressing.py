@@ -37,8 +37,9 @@ def readdressed(url: str, model: str) -> str:
     found = _found(url)
     if found is None:
         return url
-    name = model.removeprefix("models/") if found.re is _GOOGLE else model
-    safe = "@" if found.re is _GOOGLE else ""
+    google = found.re.pattern == _GOOGLE.pattern
+    name = model.removeprefix("models/") if google else model
+    safe = "@" if google else ""
     return f"{url[: found.start(1)]}{quote(name, safe=safe)}{url[found.end(1) :]}"
 
 
