@@ -45,6 +45,16 @@ AGENTS = {
         except LookupError:
             print(json.dumps({"level": "error", "trace": traceback.format_exc(), "more": 1}), file=sys.stderr)
     """,
+    "an error at a line of code with a line's end in it": r"""
+        import reenact, traceback
+        @reenact.tool(effect="read")
+        def lookup(x):
+            return str(round(x, 2)) + "\n"
+        try:
+            lookup("a")
+        except TypeError:
+            traceback.print_exc()
+    """,
     "errors of a task group": """
         import asyncio, reenact, traceback
         @reenact.tool(effect="read")

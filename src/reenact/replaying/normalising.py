@@ -11,8 +11,10 @@ from __future__ import annotations
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.lazy_regex import lazy_regex
 
-_NEWLINE = lazy_regex(rb"(\r?\n|\\n)")
-"""A line's end, also as a log in JSON writes it."""
+_NEWLINE = lazy_regex(rb"(\r?\n)")
+_ESCAPED_NEWLINE = lazy_regex(rb"(\\n)")
+_ON_ONE_LINE = b"Traceback (most recent call last):\\n"
+"""How a log in JSON begins a traceback. Elsewhere, a backslash and an *n* stand in a line of the program's code."""
 _HEADER = lazy_regex(rb"(?P<lead>[^\n]*?)(?:Exception Group )?Traceback \(most recent call last\):[ \t]*")
 _MARGIN = lazy_regex(rb"[ |+]*")
 _CONNECTORS = (
@@ -47,7 +49,7 @@ class Normalised:
 def normalised(data: bytes) -> Normalised:
     """Apply every rule. Linear in the data."""
     data, addresses = _ADDRESS.subn(b"at 0x", data)
-    pieces = _NEWLINE.split(data)
+    pieces = _split(data)
     lines = pieces[::2]
     drop: set[int] = set()
     tracebacks = 0
@@ -61,6 +63,14 @@ def normalised(data: bytes) -> Normalised:
         if not lead and 2 * number + 1 < len(pieces):
             pieces[2 * number + 1] = b""
     return Normalised(b"".join(pieces), tracebacks, addresses)
+
+
+def _split(data: bytes) -> list[bytes]:
+    """Lines, and between them what ends each."""
+    pieces: list[bytes] = []
+    for piece in _NEWLINE.split(data):
+        pieces += _ESCAPED_NEWLINE.split(piece) if _ON_ONE_LINE in piece else [piece]
+    return pieces
 
 
 def _lead(line: bytes) -> bytes:
