@@ -101,9 +101,9 @@ class ForkSession(StoppingSession):
         self.gate.by_time = not plan.resume and (bool(plan.changes) or plan.live != "none")
         self.gate.weighs_work = plan.resume or self.gate.by_time
         self.gate.differs = len(plan.changes) > len(plan.state)
-        self._called_off = CancelledCalls(self)
-        self.gate.revive = self._called_off.revive
-        self.gate.give_up = self._called_off.stop
+        self._cancelled_calls = CancelledCalls(self)
+        self.gate.revive = self._cancelled_calls.revive
+        self.gate.give_up = self._cancelled_calls.stop
         self._performing: set[int] = set()
         """Numbers of the fork's calls that went live, and of the agent's own code inside them."""
         self._retried: set[int] = set()
@@ -356,14 +356,14 @@ class ForkSession(StoppingSession):
             if waits:
                 self.course.frozen -= 1
                 self.course.live += 1
-            goes_on = own if waits or is_of_connection(call) else self._called_off.goes_on(taped, own)
+            goes_on = own if waits or is_of_connection(call) else self._cancelled_calls.goes_on(taped, own)
             if goes_on is own:
                 self._goes_live(call, event)
                 self.frozen_scopes.discard(taped.scope)
             return goes_on
 
     def makes(self, lane: Lane, call: Call, event: int, why: str) -> None:
-        """A call that had been answered by nobody is made; a write once it is claimed."""
+        """A call that had no answer is made; a write once it is claimed."""
         self._require_keys(lane, call)
         self._address = self.child.effects.get(event, "")
         standing = self.standing(self._address)

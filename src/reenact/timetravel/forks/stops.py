@@ -31,7 +31,7 @@ class StoppingSession(KeepingSession):
     """Identity of the write under way; empty where the call is none."""
     _top = -1
     """The highest number that the fork has given."""
-    _called_off: CancelledCalls
+    _cancelled_calls: CancelledCalls
 
     def doubted(self, lane: Lane, call: Call, why: str, claim: Claim | None = None) -> Halt:
         """The fork stops at a write that may have been made: a person's word is needed, and what it gave."""
@@ -103,7 +103,7 @@ class StoppingSession(KeepingSession):
         if not self.gate.cut:
             super()._at_the_end()
             return
-        if self._called_off.stop():
+        if self._cancelled_calls.stop():
             return
         behind = [event for event in self.unused() if event.number > self._branching and not event.call.observed]
         left = min(behind, key=lambda event: event.number, default=None)
