@@ -141,6 +141,7 @@ def _getter(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
 def _equal(self: Any, other: object) -> Any:
     if other.__class__ is not self.__class__:
         return NotImplemented
+    # A type checker takes the class for `object` from here on.
     values: Any = self.__class__.__lazy_values__  # type: ignore[attr-defined]
     return values(self) == values(other)
 
@@ -196,6 +197,7 @@ class _Late:
         return made
 
     def make(self) -> Any:
+        """What takes the place of this one. Each of the two kinds has its own; ABCMeta would cost each start more."""
         raise NotImplementedError
 
 

@@ -44,7 +44,7 @@ def lazy_regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
         flags: Those of ``re``.
     """
     standing_in: Any = _Lazy(text, flags)
-    return standing_in  # type: ignore[no-any-return]
+    return standing_in  # type: ignore[no-any-return]  # it has the methods, and is no Pattern for isinstance
 
 
 def complete() -> None:

@@ -54,7 +54,7 @@ def preamble_of(run: Run) -> str:
 
 
 def arrives(call: Call) -> bool:
-    """Whether a call is what a server makes of whoever asks it: nobody can be asked for it again."""
+    """Whether a call is a request that came in to a server: it cannot be made again."""
     return call.kind is Kind.INPUT and call.name in ARRIVING
 
 

@@ -150,8 +150,8 @@ def cleaned_in_pieces(eraser: Eraser, data: bytes, piece: int = 1 << 20) -> tupl
 
 
 def changed_parts(eraser: Eraser, value: Large) -> dict[int, bytes] | None:
-    """What comes of those parts of a long value that hold credentials, as long as they were, by number; None where some
-    of it has to be withheld. Takes a few parts of memory. In bytes that are no text only what is known by value is
+    """The cleaned parts of a long value, for those that hold credentials, by number, each of its old length; None where
+    some of it has to be withheld. Takes a few parts of memory. In bytes that are no text only what is known by value is
     found: any shape comes up in them by chance."""
     text = not isinstance(value.value, bytes) or begins_as_text(value.value)
     tail: Tail[int] = Tail(eraser, None if text else eraser.known)

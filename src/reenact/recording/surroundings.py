@@ -76,7 +76,7 @@ _last_told: tuple[object, _Told] | None = None
 
 
 def same_surroundings(policy: Policy) -> Surroundings:
-    """The same for a run that nobody keeps: found out again only where something has changed. About 20 µs.
+    """The same for a run that is not kept: found out again only where something has changed. About 20 µs.
 
     What the program can see of its standard streams is as it was when this was found out. In what redaction has found
     nothing it need not look again for as long as the credentials are the same, whatever else has changed: a child of a

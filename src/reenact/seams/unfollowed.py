@@ -7,7 +7,7 @@ from reenact.seams.lanes import Lane
 
 
 def refuse(lane: Lane | None, what: str, cause: str) -> None:
-    """Say that something of another library is not followed, if somebody would have listened to it.
+    """Say that something of another library is not followed, if it would have been listened to.
 
     Args:
         lane: The lane that comes upon it.

@@ -92,7 +92,7 @@ class Ask:
         stream: Whether the answer is streamed.
         call: The how-manieth request to this path it is, from 1.
         day: The world's day.
-        counted: Whether its tokens count: nobody was asked for an answer that is only put in the place of another.
+        counted: Whether its tokens count: no model gave an answer that only takes another's place.
     """
 
     model: str

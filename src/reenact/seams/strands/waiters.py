@@ -35,7 +35,7 @@ class StrandWaiter:
         self.door.acquire()
 
     def release(self) -> bool:
-        """Wake it; False when nobody waits any more (timed out, or interrupted)."""
+        """Wake it; False when its strand waits no more (timed out, or interrupted)."""
         with self.gate.lock:
             if self.noticed or self.timed_out:
                 return False

@@ -31,7 +31,7 @@ from reenact.timetravel.forks.taping import OwnCall, TapedCall
 WHY: Final = "it was cancelled when it was recorded, and is not now"
 """Why such a call is made, in the report."""
 _TOLD: Final = "the live server must hear it too"
-"""The same of a notification that was answered by nobody, of a session that has gone live."""
+"""The same of a notification that had no answer, of a session that has gone live."""
 _IN_DOUBT: Final = "it may have been made"
 
 
@@ -51,7 +51,7 @@ class Reviving(Protocol):
         """Note how a call was answered."""
 
     def makes(self, lane: Lane, call: Call, event: int, why: str) -> None:
-        """A call that had been answered by nobody is made."""
+        """A call that had no answer is made."""
 
     def standing(self, address: str) -> WriteStanding | None:
         """How a write stands in this lineage."""
