@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,25 @@ def test_a_failed_run_makes_the_call_again_that_it_failed_with(scene: Scene) -> 
     attempt, run = scene.runs()[-2:]
     assert (attempt["relation"], run["relation"], run["status"]) == ("attempt", "", "ok")
     scene.replays_exactly(run["run"])
+
+
+def test_a_mended_failure_is_still_the_last_failure_and_can_be_forked(scene: Scene) -> None:
+    scene.mark("down")
+    assert scene.record().code == 1
+    failed = scene.runs()[0]
+    assert json.loads(scene.reenact("show", "@failed", "--json").out.splitlines()[0])["run"] == failed["run"]
+    scene.mark("down", False)
+    scene.reenact("resume")
+    run = scene.runs()[-1]
+    lay_us = run["environment"]["idle_us"]
+    assert lay_us > 100_000, "a Python was started between the two"
+    worked = (run["ended_us"] - run["started_us"] - lay_us) / 1e6
+    near = f"duration > {worked - 0.001} and duration < {worked + 0.001}"
+    assert run["tail"] in scene.reenact("ls", "--where", near).out.decode()
+    attempt = json.loads(scene.reenact("show", "@failed", "--json").out.splitlines()[0])
+    assert (attempt["relation"], attempt["error"]) == ("attempt", failed["error"])
+    scene.desk.run("reenact", "fork", "@failed:0", "--live", "none")
+    assert scene.runs()[0]["parent"] == attempt["run"], "it branches from what failed"
 
 
 def test_from_a_step_it_is_a_run_of_its_own_and_repeats_no_write(scene: Scene) -> None:

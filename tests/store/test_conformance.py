@@ -256,6 +256,19 @@ def test_runs_are_found_by_their_filters(backend: Backend, store: Store) -> None
     log.close()
 
 
+def test_a_failure_that_a_resumption_has_mended_is_the_last_one(backend: Backend, store: Store) -> None:
+    """``@failed`` means an attempt where its run has not failed, and none at a run that was itself a trial."""
+    dead = {"close": False}
+    mended, broken = keep(store), keep(store, [issued(0)], **dead)
+    tried = keep(store, parent=mended.id, relation="fork")
+    keep(store, [issued(0)], parent=broken.id, relation="attempt", **dead)
+    keep(store, [issued(0)], parent=tried.id, relation="attempt", **dead)
+    assert backend.open().run("@failed").id == broken.id, "the run itself has failed still"
+    attempt = keep(store, [issued(0)], parent=mended.id, relation="attempt", **dead)
+    assert backend.open().run("@failed").id == attempt.id
+    assert backend.open().run("@").id == tried.id
+
+
 def test_a_run_whose_recorder_went_away_reads_interrupted_at_its_last_event(backend: Backend, store: Store) -> None:
     run = new_run()
     log = store.begin(run)

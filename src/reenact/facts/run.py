@@ -13,11 +13,17 @@ from reenact.facts.lazy_dataclass import dataclass, field
 RESEND = "resend"
 """``Run.relation`` of a model call that was sent again, and the key in ``environment`` of what its run says of that."""
 
-INNER = frozenset({"child", "attempt"})
+ATTEMPT = "attempt"
+"""``Run.relation`` of an attempt at a run: a resumption that did not replace it, or the recording that one replaced."""
+
+INNER = frozenset({"child", ATTEMPT})
 """Relations of runs that ``@`` does not mean: those inside another, and attempts at continuing one."""
 
 TRIES = frozenset({"fork", "resume", "replay", RESEND})
 """Relations of runs that try something with a recorded one: ``@failed`` does not mean them."""
+
+IDLE = "idle_us"
+"""Key in ``Run.environment`` of a run that was resumed: how long it lay between its attempts."""
 
 _CHILD = "child"
 
@@ -167,6 +173,14 @@ class Run(Kept):
     def route(self) -> str:
         """The request that a server's run served, ``POST /ask``; empty for other runs."""
         return self.entry.target if self.entry.kind == "request" else ""
+
+    @property
+    def lasted_us(self) -> int | None:
+        """How long it ran, without the time that it lay between its attempts; None where its end is unknown."""
+        if self.ended_us is None:
+            return None
+        idle_us = self.environment.get(IDLE)
+        return self.ended_us - self.started_us - (idle_us if isinstance(idle_us, int) else 0)
 
     def timeline(self) -> Any:
         """A place in the run from which one can move: a ``reenact.timetravel.timeline.Timeline``, with ``.at``,

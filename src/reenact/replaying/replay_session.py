@@ -182,7 +182,7 @@ class ReplaySession:
         """Tell the gate what it has to know of the run."""
         gate.is_missed = self._is_missed
         gate.lane_at = self._lanes.get
-        lasted_us = (self.run.ended_us or self.run.started_us) - self.run.started_us
+        lasted_us = self.run.lasted_us or 0
         gate.give_up_us += 4 * lasted_us
         gate.quiet_us += 2 * lasted_us
         gate.keeping = self.options.save

@@ -112,8 +112,8 @@ class MemoryStore(Views):
             return self._now(self._runs[ref])
         wanted = parse_run(ref)
         if isinstance(wanted, Latest):
-            alone = [run for run in self._newest() if not run.lane and wanted.counts(run)]
-            own = [run for run in alone if not wanted.failed or run.status in _FAILED]
+            alone = (run for run in self._newest() if not run.lane)
+            own = [*wanted.counted((run for run in alone if not wanted.failed or run.status in _FAILED), self.run)]
             if wanted.back < len(own):
                 return own[wanted.back]
             refuse_run(ref, there=len(own))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, NoReturn
 
@@ -18,7 +18,7 @@ from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.phrases import counted
-from reenact.facts.run import INNER, TRIES, Run
+from reenact.facts.run import ATTEMPT, INNER, TRIES, Run, run_failed
 
 if TYPE_CHECKING:
     from reenact.abc.store import Recording
@@ -37,14 +37,32 @@ _LISTED = 8
 @dataclass(frozen=True, slots=True)
 class Latest:
     """The last run, or one so many before it; ``failed`` counts failed runs only, and of these what was
-    recorded: a fork or replay that fails would take the place of the incident."""
+    recorded: a fork or replay that fails would take the place of the incident. A failure that a resumption has
+    mended lives on as an attempt, and counts."""
 
     back: int = 0
     failed: bool = False
 
-    def counts(self, run: Run) -> bool:
-        """Whether ``run``, which stands by itself and has failed where that is asked, is one of those."""
-        return run.relation not in INNER and not (self.failed and run.relation in TRIES)
+    def counted(self, runs: Iterable[Run], find: Callable[[str], Run]) -> Iterator[Run]:
+        """Those among some runs that it counts.
+
+        Args:
+            runs: Runs that stand by themselves, failed ones where that is asked, newest first.
+            find: Gives a run by its id, or raises ``RunNotFound``.
+        """
+        tries = TRIES if self.failed else ()
+        for run in runs:
+            whole = self._mended(run, find) if self.failed and run.relation == ATTEMPT else run
+            if whole is not None and whole.relation not in INNER and whole.relation not in tries:
+                yield run
+
+    def _mended(self, attempt: Run, find: Callable[[str], Run]) -> Run | None:
+        """The run that an attempt was at, where it has not failed itself: else the run is counted in its place."""
+        try:
+            whole = find(attempt.parent or "")
+        except RunNotFound:
+            return None
+        return None if run_failed(whole) else whole
 
 
 @dataclass(frozen=True, slots=True)

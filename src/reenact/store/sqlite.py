@@ -175,7 +175,7 @@ class SqliteStore(Views):
         reading, _ = self._read()
         if isinstance(wanted, Latest):
             filters = {"failed": True} if wanted.failed else {}
-            own = filter(wanted.counts, self._filtered(reading, filters, own=True))
+            own = wanted.counted(self._filtered(reading, filters, own=True), self.run)
             there = 0
             for there, run in enumerate(own, 1):
                 if there > wanted.back:

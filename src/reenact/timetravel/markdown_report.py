@@ -90,7 +90,7 @@ def _facts(run: Run, cost: Decimal | None) -> Iterator[tuple[str, str]]:
     yield "agent", run.agent + (f"@{run.version}" if run.agent and run.version else "")
     yield "status", str(run.status)
     yield "command", command_of(run)
-    yield "took", "" if run.ended_us is None else preview.duration(run.ended_us - run.started_us)
+    yield "took", "" if run.lasted_us is None else preview.duration(run.lasted_us)
     yield "events", str(run.totals.events)
     if run.totals.models:
         yield "model calls", f"{run.totals.models}, {run.totals.tokens_in} tokens in, {run.totals.tokens_out} out"

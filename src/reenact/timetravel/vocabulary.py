@@ -313,8 +313,8 @@ def _last_state(scope: RunScope) -> Json:
 
 
 def _duration(scope: RunScope) -> float | None:
-    run = scope.run
-    return None if run.ended_us is None else (run.ended_us - run.started_us) / _MICROSECONDS
+    lasted_us = scope.run.lasted_us
+    return None if lasted_us is None else lasted_us / _MICROSECONDS
 
 
 def money(amount: Decimal | None) -> float | None:

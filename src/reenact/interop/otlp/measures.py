@@ -166,8 +166,8 @@ def of_run(run: Run, models: int, tools: int, features: Features) -> Iterator[Me
     failed = run.status not in (Status.OK, Status.RECORDING)
     error = (run.error.partition(": ")[0] or run.status.value) if failed else None
     who: dict[str, Json] = {AGENT: run.agent}
-    if run.ended_us is not None:
-        took = max(0, run.ended_us - run.started_us) / 1e6
+    if run.lasted_us is not None:
+        took = max(0, run.lasted_us) / 1e6
         yield _measured(_AGENT, took, {**who, "error.type": error})
     yield _measured(_ASKED, models, who)
     yield _measured(_USED, tools, who)

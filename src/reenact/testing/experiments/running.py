@@ -192,7 +192,6 @@ def _judged(
         status, message = "broken", f"a model could not be asked: {unasked}"
     scope = RunScope(now.run, lambda: now)
     cost, tokens = (scope.value(name) if now.run.totals.models else 0 for name in ("cost", "tokens"))
-    ended = now.run.ended_us or now.run.started_us
     return Cell(
         row.name,
         candidate.name,
@@ -205,7 +204,7 @@ def _judged(
         first=first,
         tokens=tokens if isinstance(tokens, int) else None,
         cost=None if cost is None else float(cost),
-        duration_us=max(ended - now.run.started_us, 0),
+        duration_us=max(now.run.lasted_us or 0, 0),
         live=told.report.live,
         used=dict(told.used),
         note=f"flag {', '.join(told.unfelt)} is not evaluated here" if told.unfelt else "",

@@ -15,7 +15,7 @@ from reenact.facts.plumbing import MARK
 from reenact.facts.policy import Policy
 from reenact.facts.removed import REMOVED
 from reenact.facts.retention import LABELS
-from reenact.facts.run import Run
+from reenact.facts.run import ATTEMPT, Run
 from reenact.recording.recording_opening import Opened, hash_seed
 from reenact.replaying.ambient_replay import MOVES, clock_of
 from reenact.replaying.options import Options
@@ -97,8 +97,8 @@ def child_of(parent: Run, plan: Plan, run_id: str, moves: Sequence[tuple[int, in
         tags={name: value for name, value in parent.tags.items() if name not in LABELS},
         started_us=CLOCK.wall_us(),
         origin_us=CLOCK.mono_us(),
-        parent=parent.parent if parent.relation == "attempt" else parent.id,
-        relation="fork" if not plan.resume else "resume" if plan.apart else "attempt",
+        parent=parent.parent if parent.relation == ATTEMPT and plan.resume else parent.id,
+        relation="fork" if not plan.resume else "resume" if plan.apart else ATTEMPT,
         fork_event=plan.at,
         retention=parent.retention,
         capture={name: parent.capture[name] for name in (*_SERVED, REMOVED) if name in parent.capture}

@@ -16,7 +16,7 @@ from reenact.facts.call import Json
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, replace
-from reenact.facts.run import Run, Status
+from reenact.facts.run import ATTEMPT, IDLE, Run, Status
 from reenact.facts.serving import preamble_of
 from reenact.store.nesting import holder_of
 from reenact.timetravel.forks.fork_report import ForkReport, last_line
@@ -74,7 +74,7 @@ def resumption(
         at = store.event(f"{run.id}:{step}").number
         plan = Plan(at, "all", results=results, resume=True, apart=True, settle=settle, given=given or {})
         return Resumption(run, run, plan)
-    if run.relation == "attempt" and run.parent:  # whoever names an attempt means what it was an attempt at
+    if run.relation == ATTEMPT and run.parent:  # whoever names an attempt means what it was an attempt at
         run = store.run(run.parent)
     run = holder_of(store, run)
     again = sorted(_said_before(run).intersection(results))
@@ -129,7 +129,7 @@ def _furthest(store: Store, run: Run) -> Run:
     since_us = int(kept[-1].get("started_us", 0))
     for attempt in store.runs(parent=run.id):
         plan: Any = attempt.environment.get("fork") or {}
-        if attempt.relation != "attempt" or attempt.started_us <= since_us or not plan.get("resume"):
+        if attempt.relation != ATTEMPT or attempt.started_us <= since_us or not plan.get("resume"):
             continue
         broke_off = attempt.status is Status.INTERRUPTED or stopped_in_doubt(attempt)
         if broke_off and store.open(attempt).count() > plan["at"]:
@@ -142,7 +142,7 @@ def conclude(store: Store, told: Resumption, report: ForkReport) -> ForkReport:
     if report.exit_code or told.plan.apart:
         return report
     before, attempt = store.run(told.run.id), store.run(report.run)
-    store.exchange(_continued(before, attempt, told.plan), _left(before, attempt))
+    store.exchange(_continued(before, attempt, told.plan, _worked_us(store, before)), _left(before, attempt))
     done = replace(report, run=before.id, parent=before.id, exit_code=int(attempt.status is not Status.OK))
     return replace(done, last_line=last_line(done))
 
@@ -152,8 +152,16 @@ _OWN = ("agent", "version", "entry", "user", "tenant", "session", "tags", "flag"
 """What a run keeps, whatever its recording is."""
 
 
-def _continued(before: Run, attempt: Run, plan: Plan) -> Run:
-    """The run, with the attempt's recording."""
+def _worked_us(store: Store, run: Run) -> int:
+    """How long a run that broke off had run until then."""
+    if run.interrupted_at is None:
+        return run.lasted_us or 0
+    last = store.open(run).event(run.interrupted_at)
+    return max(last.issued_us, last.ended_us or 0)
+
+
+def _continued(before: Run, attempt: Run, plan: Plan, worked_us: int) -> Run:
+    """The run, with the attempt's recording, ``worked_us`` after it began."""
     resumed: Any = before.environment.get("resumed") or []
     environment = {name: value for name, value in attempt.environment.items() if name != "fork"}
     kept = before.environment.get("fork")
@@ -163,6 +171,7 @@ def _continued(before: Run, attempt: Run, plan: Plan) -> Run:
         environment={
             **environment,
             **({"fork": kept} if kept is not None else {}),
+            IDLE: attempt.started_us - before.started_us - worked_us,
             "resumed": [*resumed, {"at": plan.at, "started_us": attempt.started_us, "said": sorted(plan.results)}],
         },
         capture={**attempt.capture, "seal": before.capture.get("seal")},
@@ -177,7 +186,7 @@ def _left(before: Run, attempt: Run) -> Run:
         before,
         id=attempt.id,
         parent=before.id,
-        relation="attempt",
+        relation=ATTEMPT,
         fork_event=None,
         flag=None,
         flagged=False,

@@ -198,7 +198,7 @@ def _table(store: Store, runs: Iterator[Run]) -> Iterator[str]:
             "EVENTS": str(totals.events),
             "MODELS": str(totals.models),
             "TOOLS": str(totals.tools),
-            "DURATION": preview.duration(None if run.ended_us is None else run.ended_us - run.started_us),
+            "DURATION": preview.duration(run.lasted_us),
             "QUESTION": " ".join(part for part in (run.route, _question(store, run)) if part),
         }
         row = _row(layout, cells, width)

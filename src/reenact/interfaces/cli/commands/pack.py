@@ -57,7 +57,7 @@ def command(ctx: click.Context, ref: str, output: str, no_check: bool) -> None:
         run = store.run(whole_run(ref))
         with Working(f"packing {counted(run.totals.events, 'event')}"):
             packed = pack(store, [("run", run)], path, redact=dict(load_settings()["redact"].value))
-    lasted = (run.ended_us or run.started_us) - run.started_us
+    lasted = run.lasted_us or 0
     if not no_check and lasted >= _LONG_US and not shell.json:
         shell.talk(f"reenact: replaying it, to see whether it does: that took {duration(lasted)} when it was recorded")
     checked = None if no_check else check(path, run)

@@ -153,11 +153,10 @@ def _tell(shell: Shell, run: Run, dropped: str) -> None:
         )
         return
     kit = None if dropped else _kit(shell, run)
-    spent = None if run.ended_us is None else run.ended_us - run.started_us
     totals = run.totals
     shell.talk(
         f"reenact: {tail(run.id)}  {preview.safe(outcome(run))}  {counted(totals.events, 'event')} "
-        f"({totals.models} model, {totals.tools} tool){_served(run)}  {preview.duration(spent)}"
+        f"({totals.models} model, {totals.tools} tool){_served(run)}  {preview.duration(run.lasted_us)}"
         + (f"  {dropped}" if dropped else f"{_score(kit)}{_order(shell, run)}")
         + ("" if dropped and not dropped.startswith("thinned") else f"  -> reenact show {tail(run.id)}")
     )

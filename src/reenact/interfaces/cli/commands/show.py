@@ -288,8 +288,8 @@ def headline(
         parts.append(run.route)
     parts.append(outcome(run, told=told))
     parts.append(counted(run.totals.events, "event"))
-    if run.ended_us is not None:
-        parts.append(preview.duration(run.ended_us - run.started_us))
+    if run.lasted_us is not None:
+        parts.append(preview.duration(run.lasted_us))
     if cost is not None:
         parts.append(f"${preview.amount(cost)}")
     if run.parent:
