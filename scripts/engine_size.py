@@ -116,16 +116,15 @@ class Tree:
         by_name = {(module, node.name): f"{module}.{node.name}" for module, node in self.classes}
         found = {}
         for module, node in self.classes:
-            names = {name: source for source, name in imported(self.modules[module])}
+            names = {known: (source, name) for source, name, known in imported(self.modules[module])}
             bases = []
             for base in node.bases:
                 plain = base.value if isinstance(base, ast.Subscript) else base
                 if isinstance(plain, ast.Attribute):
                     holder = ast.unparse(plain.value)
-                    origin, word = f"{names.get(holder, '')}.{holder}", plain.attr
+                    origin, word = ".".join(names.get(holder, ("", holder))), plain.attr
                 else:
-                    word = ast.unparse(plain)
-                    origin = names.get(word, module)
+                    origin, word = names.get(ast.unparse(plain), (module, ast.unparse(plain)))
                 bases.append(by_name.get((origin, word), word))
             found[f"{module}.{node.name}"] = tuple(bases)
         return found
@@ -146,7 +145,9 @@ class Tree:
         """Modules that import each other outside of functions, for type checkers or not."""
         known = self.modules
         edges = {
-            module: {f"{source}.{name}" if f"{source}.{name}" in known else source for source, name in imported(tree)}
+            module: {
+                f"{source}.{name}" if f"{source}.{name}" in known else source for source, name, _ in imported(tree)
+            }
             - {module}
             for module, tree in known.items()
         }
@@ -176,15 +177,20 @@ def _classes(node: ast.AST) -> Iterator[ast.ClassDef]:
             yield from _classes(each)
 
 
-def imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Module and name of each import from the package outside of functions, those for type checkers included."""
+def imported(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
+    """Each import from the package outside of functions, those for type checkers included: its module, its name, and
+    what it is called there."""
     open_nodes: list[ast.AST] = [tree]
     while open_nodes:
         node = open_nodes.pop()
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "reenact":
-            yield from ((node.module or "", alias.name) for alias in node.names)
+            yield from ((node.module or "", alias.name, alias.asname or alias.name) for alias in node.names)
         elif isinstance(node, ast.Import):
-            yield from ((alias.name, "") for alias in node.names if alias.name.split(".")[0] == "reenact")
+            yield from (
+                (alias.name, "", alias.asname or alias.name)
+                for alias in node.names
+                if alias.name.split(".")[0] == "reenact"
+            )
         elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.expr):
             open_nodes.extend(ast.iter_child_nodes(node))
 

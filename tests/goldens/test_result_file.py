@@ -14,7 +14,7 @@ from reenact.facts.run import Status
 from reenact.store.bundles.lines import line_of
 from reenact.store.memory import MemoryStore
 from reenact.store.records import records_of
-from reenact.testing.goldens.result_file import ResultStore, read_result, recording_of
+from reenact.testing.goldens.result_file import ResultFile, read_result, recording_of
 
 
 @reenact.tool(effect="read")
@@ -31,8 +31,8 @@ def raw(size: int) -> bytes:
 def handed(tmp_path: Path) -> str:
     """Where a run was left: with long texts, bytes, a step, an error and a run of its own inside."""
     into = f"handed:{tmp_path / 'today.json'}"
-    store = ResultStore(into)
-    with reenact.record(store=store, agent="outer"):
+    file = ResultFile(into)
+    with reenact.record(store=file.store, agent="outer"):
         state = {"pages": 0}
         with reenact.step("read", state):
             fetch(1)
@@ -42,7 +42,7 @@ def handed(tmp_path: Path) -> str:
             fetch(2)
         with pytest.raises(TypeError):
             fetch()  # type: ignore[call-arg]
-    store.hand_over()
+    file.hand_over()
     return into
 
 
@@ -53,13 +53,14 @@ def whole(store: MemoryStore, run: str) -> list[object]:
 
 
 def test_every_record_comes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = ResultStore(f"handed:{tmp_path / 'today.json'}")
+    file = ResultFile(f"handed:{tmp_path / 'today.json'}")
+    store = file.store
     with reenact.record(store=store, agent="outer") as run:
         fetch(1)
         raw(4)
         with reenact.record(agent="inner"):
             fetch(2)
-    store.hand_over()
+    file.hand_over()
     there = read_result(store.url, run.id)
     assert whole(there, run.id) == whole(store, run.id)
     assert [each.agent for each in there.runs()] == [each.agent for each in store.runs()] == ["inner", "outer"]

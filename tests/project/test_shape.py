@@ -54,13 +54,10 @@ LONG_CLASSES: frozenset[str] = frozenset(
 )
 DEEP_CLASSES: frozenset[str] = frozenset(
     {
-        "reenact.interfaces.cli.commands.golden.Goldens",
-        "reenact.recording.active.ActiveRun",
         "reenact.replaying.request_replay.PreambleGate",
-        "reenact.store.bundles.file_store.BundleStore",
         "reenact.testing.experiments.cell_process.CellProcess",
         "reenact.testing.experiments.cell_session.CellSession",
-        "reenact.testing.goldens.result_file.ResultStore",
+        "reenact.testing.goldens.golden_process.GoldenProcess",
         "reenact.testing.goldens.golden_session.GoldenSession",
         "reenact.timetravel.forks.alarms.AlarmGate",
         "reenact.timetravel.forks.fork_gate.ForkGate",

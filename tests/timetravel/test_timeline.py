@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import reenact
 from reenact.facts.expressions import compile_expression
+from reenact.facts.run import kept_in
 from reenact.store.memory import MemoryStore
 from reenact.timetravel.authorship import ABSENT
 from reenact.timetravel.timeline import Timeline
@@ -263,4 +264,4 @@ def test_a_run_finds_its_store_again_after_the_recording_let_it_go(
     with reenact.record() as run:
         search("x")
     assert [event.name for event in run.timeline().watch("True")] == ["search"]
-    assert reenact.Run("x") == reenact.Run("x").kept_in("anywhere"), "where it is kept is no part of its value"
+    assert reenact.Run("x") == kept_in(reenact.Run("x"), "anywhere"), "where it is kept is no part of its value"

@@ -15,7 +15,7 @@ import pytest
 from reenact.facts import lazy_dataclass
 from reenact.facts.call import Call, Effect, End, EndKind, Kind
 from reenact.facts.lazy_dataclass import complete, dataclass
-from reenact.facts.run import Entry, Run, Status, Totals
+from reenact.facts.run import Entry, Run, Status, Totals, kept_in
 
 T = TypeVar("T")
 CALL = Call(Kind.TOOL, "look", Effect.READ, "tool/1", {"tool": "look"}, b"{}", "application/json", "", "c1", "a.py:1")
@@ -143,7 +143,7 @@ def test_a_copy_equals_its_original(value: Any) -> None:
 @pytest.mark.parametrize("name", [each.name for each in dataclasses.fields(Run)])
 def test_a_changed_run_differs_in_the_named_field_alone(name: str) -> None:
     value: Any = object()
-    kept = RUN.kept_in("somewhere")
+    kept = kept_in(RUN, "somewhere")
     made = lazy_dataclass.replace(kept, **{name: value})
     assert getattr(made, name) is value and type(made) is Run and made.home is None
     assert made == dataclasses.replace(kept, **{name: value}) and kept == RUN

@@ -6,8 +6,8 @@ first instance is made; all classes share the other methods. ``dataclasses`` its
 gets its description of one when it first asks.
 
 A type checker takes each name for that of ``dataclasses``. There is no more of it than this package uses, so each class
-has slots. The constructor of a frozen class sets its fields by the descriptors of its slots, in half the time of
-``object.__setattr__``.
+has slots; those that it declares itself are no fields and no part of its value. The constructor of a frozen class sets
+its fields by the descriptors of its slots, in half the time of ``object.__setattr__``.
 """
 
 from __future__ import annotations
@@ -105,9 +105,12 @@ def _dataclass(*, slots: Literal[True], frozen: bool = False) -> Callable[[type]
             known[name] = one
         body.pop("__dict__", None)
         body.pop("__weakref__", None)
+        beside = body.pop("__slots__", ())
+        for name in beside:
+            del body[name]
         body.update(
             __qualname__=declared.__qualname__,
-            __slots__=tuple(own),
+            __slots__=(*own, *beside),
             __lazy_fields__=known,
             __lazy_values__=_getter([each.name for each in known.values() if each.compare]),
             __match_args__=tuple(each.name for each in known.values() if each.init),

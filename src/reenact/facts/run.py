@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, TypeVar
 
 from reenact.facts import late_binding
 from reenact.facts.call import Fidelity, Json
@@ -41,6 +41,7 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+R = TypeVar("R", bound="Run")
 _BAD = frozenset({Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED})
 
 
@@ -90,24 +91,8 @@ class Totals:
     redacted: int = 0
 
 
-class Kept:
-    """What a run knows beside its fields: the store it was read from. It is no part of its value."""
-
-    __slots__ = ("_home",)
-
-    def kept_in(self, store: Any) -> Self:
-        """The same run, which knows now where it is kept."""
-        object.__setattr__(self, "_home", store)
-        return self
-
-    @property
-    def home(self) -> Any:
-        """The store it was read from; None where nobody said."""
-        return getattr(self, "_home", None)
-
-
 @dataclass(frozen=True, slots=True)
-class Run(Kept):
+class Run:  # type: ignore[misc]  # mypy knows `dataclasses` alone, which takes no slots beside the fields
     """One execution of an agent.
 
     Attributes:
@@ -131,6 +116,8 @@ class Run(Kept):
         capture: What the recording was asked to do (``order``, redaction rules and their versions …).
         degraded: Why the recording is incomplete, if it is.
     """
+
+    __slots__ = ("_home",)
 
     id: str
     agent: str = ""
@@ -165,6 +152,11 @@ class Run(Kept):
     degraded: tuple[str, ...] = ()
 
     @property
+    def home(self) -> Any:
+        """The store it was read from; None where it was read from none."""
+        return getattr(self, "_home", None)
+
+    @property
     def title(self) -> str:
         """What to call it in a list: the agent, and the request it served; a dash for neither."""
         return " ".join(part for part in (self.agent, self.route) if part) or "-"
@@ -193,6 +185,12 @@ class Run(Kept):
 
     def __repr__(self) -> str:
         return f"<Run {self.id} {self.agent or '-'} {self.status.value} events={self.totals.events}>"
+
+
+def kept_in(run: R, store: Any) -> R:
+    """The same run, which knows now where it is kept."""
+    object.__setattr__(run, "_home", store)
+    return run
 
 
 def run_failed(run: Run) -> bool:

@@ -9,7 +9,7 @@ from reenact.errors import StoreError, UsageError
 from reenact.facts import late_binding
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, fields
-from reenact.facts.run import Run
+from reenact.facts.run import Run, kept_in
 from reenact.seams import lanes, logs
 from reenact.seams.steps import note
 
@@ -77,7 +77,7 @@ class ActiveRun(Run):
 
 def active(run: Run) -> ActiveRun:
     """A run with what can be done to it while it is under way."""
-    return ActiveRun(**{field.name: getattr(run, field.name) for field in fields(Run)}).kept_in(run.home)
+    return kept_in(ActiveRun(**{field.name: getattr(run, field.name) for field in fields(Run)}), run.home)
 
 
 current: ContextVar[ActiveRun | None] = ContextVar("reenact_run", default=None)

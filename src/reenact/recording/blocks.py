@@ -20,7 +20,7 @@ from reenact.facts.interruptions import by_signal_handler, let_through
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunClosed, RunOpened
-from reenact.facts.run import Run, Status
+from reenact.facts.run import Run, Status, kept_in
 from reenact.facts.values import describe_error, encode
 from reenact.recording.active import active, current
 from reenact.recording.policies import configured_policy
@@ -269,14 +269,15 @@ class _ChildBlock(Block):
         session: Any = lane.session
         self._put = getattr(session, "put", None)
         root: Run = getattr(session, "own_run", session.run)  # a fork writes another run than it answers for
-        self.run = replace(
+        run = replace(
             new_run(who, root.entry, policy, CLOCK, ENTROPY),
             parent=root.id,
             relation="child",
             lane=self._inner.path,
             origin_us=root.origin_us,
             capture={"require": list(policy.require)} if policy.require else {},
-        ).kept_in(root.home)
+        )
+        self.run = kept_in(run, root.home)
         if self._put is not None:
             session.child_began(self.run.lane)
             self._put(RunOpened(self.run))

@@ -19,7 +19,7 @@ from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.plumbing import MARK, captured
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunOpened
-from reenact.facts.run import RAISED_AT, Entry, Run, Status
+from reenact.facts.run import RAISED_AT, Entry, Run, Status, kept_in
 from reenact.privacy import make_redactor, removed_before
 from reenact.recording.kit import traceparent
 from reenact.recording.readings import Readings
@@ -158,7 +158,7 @@ class Opened:
             environment={**here.facts, "traceparent": traceparent(os.environ), **run.environment},
         )
         # A store that is let go may be closed before somebody asks for the run's timeline: its URL stays good.
-        run.kept_in(store if release is None else store.url)
+        kept_in(run, store if release is None else store.url)
         self.run = run
         wiring.install()
         cleaned = _cleaned(run, redactor)

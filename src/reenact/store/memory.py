@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from reenact.abc.sources import ENTROPY, Entropy
-from reenact.abc.store import Log
+from reenact.abc.store import Log, Store
 from reenact.errors import StoreBusy, StoreError, UsageError
 from reenact.facts.call import Value
 from reenact.facts.effects import Claim
@@ -25,7 +25,7 @@ from reenact.facts.record import (
     RunClosed,
     RunOpened,
 )
-from reenact.facts.run import Run, Status, belongs_to
+from reenact.facts.run import Run, Status, belongs_to, kept_in
 from reenact.store.full_text import occurs, words_of
 from reenact.store.hashes import KeyedHash
 from reenact.store.kept import Kept
@@ -46,10 +46,22 @@ class MemoryStore(Views):
         url: What to call the store.
         entropy: Where the secret of its hash comes from.
         hasher: Its hash, where that is another one.
+        home: The store that its runs are read from, where that is one around it.
+        written: Takes what is written, in its order, by run.
     """
 
-    def __init__(self, url: str = "memory:", *, entropy: Entropy = ENTROPY, hasher: KeyedHash | None = None) -> None:
+    def __init__(
+        self,
+        url: str = "memory:",
+        *,
+        entropy: Entropy = ENTROPY,
+        hasher: KeyedHash | None = None,
+        home: Store | None = None,
+        written: dict[str, list[Record]] | None = None,
+    ) -> None:
         self.url = url
+        self._home = home or self
+        self._written = written
         self.hasher = hasher or KeyedHash(entropy.bytes(32))
         self._runs: dict[str, Run] = {}
         self._logs: dict[str, Kept] = {}
@@ -88,8 +100,8 @@ class MemoryStore(Views):
         return closed and not run.lane and occurs(self._logs[run.id].text(), text)
 
     def _now(self, run: Run) -> Run:
-        """A run as it stands now; it knows that it is kept here."""
-        return self._stands(run).kept_in(self)
+        """A run as it stands now; it knows where it is kept."""
+        return kept_in(self._stands(run), self._home)
 
     def _stands(self, run: Run) -> Run:
         run = amended_run(run, self._amended.get(run.id))
@@ -152,7 +164,8 @@ class MemoryStore(Views):
             raise StoreError(f"there is a run {run.id} already", cause="the same id was used twice")
         self._runs[run.id] = run
         log = self._logs[run.id] = Kept(run.id)
-        return MemoryLog(log, self._set, self.hasher)
+        written = None if self._written is None else self._written.setdefault(run.id, [])
+        return MemoryLog(log, self._set, self.hasher, written)
 
     def adopt(self, logs: Sequence[tuple[Run, Iterable[Record]]]) -> None:
         """See ``abc.store.Store``. What was taken in before a fault is forgotten again."""
@@ -292,10 +305,11 @@ def _renamed(record: Record, before: str, now: str) -> Record:
 class MemoryLog:
     """The write side of one run."""
 
-    def __init__(self, log: Kept, set_run: Any, hasher: KeyedHash) -> None:
+    def __init__(self, log: Kept, set_run: Any, hasher: KeyedHash, written: list[Record] | None) -> None:
         self._log = log
         self._hasher = hasher
         self._set_run = set_run
+        self._written = written
 
     def write(self, records: Sequence[Record], *, durable: bool = False) -> None:
         """See ``abc.store.Log``. (Nothing here is durable.)"""
@@ -311,6 +325,8 @@ class MemoryLog:
             self._log.take(record)
             if isinstance(record, _OF_RUNS):
                 self._set_run(record.run, record.extra if isinstance(record, RunClosed) else {})
+        if self._written is not None:
+            self._written += records
 
     def close(self) -> None:
         """See ``abc.store.Log``."""

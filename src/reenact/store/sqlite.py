@@ -19,7 +19,7 @@ from reenact.errors import RunNotFound, StoreBusy, StoreError, UsageError
 from reenact.facts.ids import TIME_LENGTH, is_run_id, tail
 from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.run import Run, Status
+from reenact.facts.run import Run, Status, kept_in
 from reenact.store.connection import Reading, Writing
 from reenact.store.finding import Finding, Text, has_narrow, make_narrow
 from reenact.store.hashes import KeyedHash
@@ -207,7 +207,7 @@ class SqliteStore(Views):
 
     def _run_of(self, reading: Reading, row: tuple[Any, ...]) -> Run:
         """The run of a row, as it stands now; it knows that it is kept here."""
-        return self._stands(reading, row).kept_in(self)
+        return kept_in(self._stands(reading, row), self)
 
     def _stands(self, reading: Reading, row: tuple[Any, ...]) -> Run:
         number, log, body, amended, crc = row

@@ -203,7 +203,3 @@ class Command(click.Command):
                 for text in self.example.strip().splitlines():
                     formatter.write(f"{'':{formatter.current_indent}}{text.strip()}\n")
         super().format_epilog(ctx, formatter)
-
-
-class Group(Command, click.Group):
-    """A command that has commands of its own."""

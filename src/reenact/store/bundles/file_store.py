@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from reenact.abc.store import Log
+from reenact.abc.store import Log, Recording
 from reenact.errors import UsageError
 from reenact.facts.effects import Claim
+from reenact.facts.event import Payload
 from reenact.facts.marks import Mark
 from reenact.facts.record import Record
 from reenact.facts.run import Run
@@ -20,6 +21,7 @@ from reenact.store.bundles.bundle_reader import read_bundle
 from reenact.store.bundles.model import Bundle
 from reenact.store.hashes import KeyedHash
 from reenact.store.memory import MemoryStore
+from reenact.store.views import Views
 
 
 def bundle_store(path: Path) -> BundleStore:
@@ -43,7 +45,7 @@ class ContentHash(KeyedHash):
         self.begin = hashlib.sha256().copy
 
 
-class BundleStore(MemoryStore):
+class BundleStore(Views):
     """The runs of one bundle.
 
     Args:
@@ -56,19 +58,39 @@ class BundleStore(MemoryStore):
     """
 
     def __init__(self, path: Path, bundle: Bundle) -> None:
-        super().__init__(os.path.abspath(path), hasher=ContentHash())
+        self.url = os.path.abspath(path)
         self.path = path
         self.bundle = bundle
-        for packed in reversed(bundle.runs):
-            log = super().begin(packed.run)
-            log.write(packed.records)
-            log.close()
+        self._read = MemoryStore(self.url, hasher=ContentHash(), home=self)
+        self._read.adopt([(packed.run, packed.records) for packed in reversed(bundle.runs)])
+
+    def runs(self, **filters: Any) -> Iterator[Run]:
+        """See ``abc.store.Store``."""
+        return self._read.runs(**filters)
 
     def run(self, ref: str) -> Run:
         """See ``abc.store.Store``. The file itself, ``@`` and ``@golden/NAME`` name the main run."""
         if ref == "@" or ref.endswith(BUNDLE) or ref.startswith("@golden/"):
             ref = self.bundle.main.run.id
-        return super().run(ref)
+        return self._read.run(ref)
+
+    def open(self, run: Run | str) -> Recording:
+        """See ``abc.store.Store``."""
+        return self._read.open(self.run(run) if isinstance(run, str) else run)
+
+    def payload(self, digest: Payload | str) -> bytes:
+        """See ``abc.store.Store``."""
+        return self._read.payload(digest)
+
+    def marks(self) -> Sequence[Mark]:
+        """None: they are no part of a bundle."""
+        return ()
+
+    def claimed(self, address: str) -> Claim | None:
+        """None: they are no part of a bundle."""
+
+    def close(self) -> None:
+        """See ``abc.store.Store``. All of it was read."""
 
     def begin(self, run: Run) -> Log:
         """Refused."""

@@ -25,7 +25,7 @@ from reenact.store.records import records_of
 from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.golden import Scripted
 from reenact.testing.goldens.golden_session import GoldenSession, Named, boundaries
-from reenact.testing.goldens.result_file import ResultStore, in_result_file
+from reenact.testing.goldens.result_file import ResultFile, in_result_file
 from reenact.timetravel.forks.fork_process import ForkingProcess
 from reenact.timetravel.forks.fork_report import ForkReport
 from reenact.timetravel.forks.plan import Plan
@@ -47,7 +47,7 @@ class GoldenProcess(ForkingProcess):
     session: GoldenSession
     makes: type[GoldenSession] = GoldenSession
     """The session that it runs."""
-    _handed: ResultStore | None = None
+    _handed: ResultFile | None = None
 
     def _isolate(self) -> Isolation:
         """Nothing goes out, unless answers that are missing may be recorded."""
@@ -83,8 +83,10 @@ class GoldenProcess(ForkingProcess):
 
     def _kept_in(self) -> Store:
         into = self.instructions["into"]
-        self._handed = ResultStore(into) if in_result_file(into) else None
-        return self._handed or open_store(into)
+        if not in_result_file(into):
+            return open_store(into)
+        self._handed = ResultFile(into)
+        return self._handed.store
 
     def _release(self, store: Store) -> Callable[[], object] | None:
         return None if self._handed is not None else super()._release(store)

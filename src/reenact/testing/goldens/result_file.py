@@ -11,10 +11,9 @@ import hashlib
 import json
 import os
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
 from typing import Any, Final
 
-from reenact.abc.store import Log, Recording
+from reenact.abc.store import Recording
 from reenact.errors import StoreError
 from reenact.facts.record import Record
 from reenact.facts.run import Run
@@ -36,43 +35,20 @@ def path_of(into: str) -> str:
     return into.removeprefix(SCHEME).removeprefix("sqlite:///")
 
 
-class _Log:
-    """The write side of one run: what is written is readable at once, and kept in its order.
-
-    Args:
-        log: The store's own.
-        kept: What was written so far.
-    """
-
-    def __init__(self, log: Log, kept: list[Record]) -> None:
-        self._log = log
-        self._kept = kept
-
-    def write(self, records: Sequence[Record], *, durable: bool = False) -> None:
-        """See ``abc.store.Log``."""
-        self._log.write(records, durable=durable)
-        self._kept += records
-
-    def close(self) -> None:
-        """See ``abc.store.Log``."""
-        self._log.close()
-
-
-class ResultStore(MemoryStore):
+class ResultFile:
     """Today's run while it is being made: in memory.
 
     Args:
         into: ``handed:PATH``: the file that it is left in.
+
+    Attributes:
+        store: What it is written to.
     """
 
     def __init__(self, into: str) -> None:
-        super().__init__(into)
         self._path = path_of(into)
         self._written: dict[str, list[Record]] = {}
-
-    def begin(self, run: Run) -> Log:
-        """See ``abc.store.Store``."""
-        return _Log(super().begin(run), self._written.setdefault(run.id, []))
+        self.store = MemoryStore(into, written=self._written)
 
     def hand_over(self) -> None:
         """Leave every run in the file; it is whole before it has its name."""

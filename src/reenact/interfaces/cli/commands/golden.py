@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from reenact.interfaces.cli.ending import told_to_end
-from reenact.interfaces.cli.shell import Group
+from reenact.interfaces.cli.shell import Command
 
 _COMMANDS = {
     "add": "turn a run into a regression test",
@@ -19,7 +19,7 @@ _COMMANDS = {
 }
 
 
-class Goldens(Group):
+class Goldens(Command, click.Group):
     """The commands about goldens."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
