@@ -6,6 +6,7 @@ swallowing its exception as a fault of ours would take the program's time-out aw
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # typeshed knows only what wraps it
 import signal
 from types import CodeType
 from typing import Final
@@ -15,23 +16,26 @@ INTERRUPTED: Final = "interrupted_by"
 
 
 def by_signal_handler(error: BaseException) -> bool:
-    """Whether ``error`` was raised by one of the program's signal handlers. About 50 µs, for exceptions only."""
+    """Whether ``error`` was raised by one of the program's signal handlers. About 5 µs."""
     return signal_behind(error) is not None
 
 
 def let_through(error: BaseException) -> None:
     """Raise ``error`` again where one of the program's signal handlers raised it: it is for the program, not for us.
 
-    The first line wherever an error of ours is set right in the agent's thread. About 50 µs, for exceptions only.
+    The first line wherever an error of ours is set right in the agent's thread. About 5 µs.
     """
     if by_signal_handler(error):
         raise error
 
 
 def signal_behind(error: BaseException) -> int | None:
-    """The signal whose handler has raised ``error``; None: it was raised by none."""
+    """The signal whose handler has raised ``error``; None: it was raised by none.
+
+    About 5 µs: it is asked at the end of each stream, which is an exception too.
+    """
     codes = _handlers()
-    trace = error.__traceback__
+    trace = error.__traceback__ if codes else None
     while trace is not None:
         if trace.tb_frame.f_code in codes:
             return codes[trace.tb_frame.f_code]
@@ -41,9 +45,15 @@ def signal_behind(error: BaseException) -> int | None:
 
 def _handlers() -> dict[CodeType, int]:
     codes = {}
-    for number in signal.valid_signals():
+    for number in _NUMBERS:
+        found = _signal.getsignal(number)
+        if type(found) is int or found is signal.default_int_handler:
+            continue  # nearly all: the others' wrapper makes a member of an enumeration of each number
         handler = signal.getsignal(number)
         code = getattr(getattr(handler, "func", handler), "__code__", None)
         if isinstance(code, CodeType):
-            codes[code] = int(number)
+            codes[code] = number
     return codes
+
+
+_NUMBERS: Final[tuple[int, ...]] = tuple(_signal.valid_signals())
