@@ -26,6 +26,8 @@ _PATIENT = frozenset({Kind.HUMAN, Kind.INPUT})
 """Kinds that wait for the world and are no transports."""
 _BODIES = frozenset({Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
 """Kinds whose body is code of the agent's process."""
+_ENDS = (StopIteration, StopAsyncIteration)
+"""How a stream ends well: raised by its source, and by no signal handler."""
 
 
 class Taper(Protocol):
@@ -118,7 +120,7 @@ class Entered:
             finally:
                 if self._blocked:
                     self._session.gate.unblocked()
-                if error is not None and self._lane.below:
+                if error is not None and self._lane.below and not isinstance(error, _ENDS):
                     self._interrupted(error)
         except Exception as fault:
             if fault is error or self._session.fault(fault):
