@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -51,6 +54,48 @@ while True:
         result = TOOLS[use["function"]["name"]](**json.loads(use["function"]["arguments"]))
         messages.append({"role": "tool", "tool_call_id": use["id"], "content": result})
 """
+
+
+SERVER = """
+from wsgiref.simple_server import make_server
+
+def app(environ, start):
+    exec(PROGRAM, {})
+    start("200 OK", [])
+    return [b"answered"]
+
+with make_server("127.0.0.1", 0, app) as server:
+    with open("port.new", "w") as file:
+        file.write(str(server.server_port))
+    os.replace("port.new", "port")
+    server.handle_request()
+"""
+
+
+def test_the_last_line_of_a_server_names_one_that_a_request_used(tmp_path: Path) -> None:
+    script = Script(
+        rules=(Rule(uses=(ToolUse("read", {"order": "17"}),), when=When(results=False)), Rule(say="On its way."))
+    )
+    desk, port, answers = Desk(tmp_path), tmp_path / "port", []
+
+    def ask() -> None:
+        for _ in range(600):
+            if port.exists():
+                with urllib.request.urlopen(f"http://127.0.0.1:{port.read_text()}/", timeout=60) as response:
+                    answers.append(response.read())
+                return
+            time.sleep(0.05)
+
+    (tmp_path / "order.json").write_text('{"order": 17}', encoding="utf-8")
+    with ScriptedProvider(script) as provider:
+        program = PROGRAM.replace('"URL"', repr(provider.url)).replace("sys.argv[1:]", "['read']")
+        desk.script(f"import os\nPROGRAM = {program!r}\n{SERVER}")
+        client = threading.Thread(target=ask)
+        client.start()
+        said = desk.record("agent.py").stderr
+        client.join()
+    assert answers == [b"answered"] and "1 request" in said, said
+    assert "the model used read, which is not recorded: it runs again in every replay" in said, said
 
 
 @pytest.mark.parametrize(

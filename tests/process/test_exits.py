@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -127,3 +129,27 @@ def test_sigterm_that_nobody_handles_ends_it_as_always(tmp_path: Path, upstream:
     shown = _run(tmp_path, upstream, sys.executable, "-m", "reenact", "--json", "ls")
     (run,) = map(json.loads, shown.stdout.splitlines())
     assert run["status"] == "interrupted"
+
+
+def test_the_last_line_is_printed_however_often_both_are_told_to_end(tmp_path: Path) -> None:
+    """``timeout`` signals the group: the program, and ``reenact`` beside it and behind it."""
+    (tmp_path / "agent.py").write_text("import time; print('ready', flush=True); time.sleep(60)")
+    process = subprocess.Popen(
+        (sys.executable, "-m", "reenact", "--store", "runs", "record", "--", sys.executable, "agent.py"),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout.readline() == b"ready\n"
+    until = time.monotonic() + 30
+    os.killpg(process.pid, signal.SIGTERM)
+    while process.poll() is None and time.monotonic() < until:
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.002)
+    said = process.stderr.read()
+    process.stdout.close()
+    process.stderr.close()
+    assert process.wait(1) == -signal.SIGTERM
+    assert b"interrupted" in said and b"-> reenact show" in said

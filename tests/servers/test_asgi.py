@@ -286,6 +286,8 @@ def test_served_from_a_script_and_killed(tmp_path: Path, upstream: Upstream) -> 
         run = project.requests()[0]["run"]
         project.exact(run)  # while the server is still up
         os.kill(_recorded_pid(server), signal.SIGKILL)
+    last = server.said[-1]
+    assert "interrupted at" in last and "  1 request  " in last, last
     project.exact(run)
 
 

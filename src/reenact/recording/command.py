@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from reenact.facts.run import Run
     from reenact.privacy import make_redactor
     from reenact.recording.sample import leave_out
+    from reenact.seams.boot.forwarding import Forwarding
 else:
     Noted = late("reenact.facts.record", "Noted")
     make_redactor = late("reenact.privacy", "make_redactor")
@@ -64,6 +65,7 @@ def run_command(
     policy: Policy | None = None,
     tags: Mapping[str, str] | None = None,
     meanwhile: Callable[[], object] = lambda: None,
+    forwarding: Forwarding | None = None,
     **who: str | None,
 ) -> Ended:
     """Run a program recorded, with our environment, standard streams, process group and signals.
@@ -76,6 +78,7 @@ def run_command(
         policy: What may be kept and how.
         tags: Free labels.
         meanwhile: Called in a thread of its own while the program runs.
+        forwarding: Passes our signals on to the program; it is begun and ended by our caller.
         **who: ``agent``, ``user``, ``tenant``, ``session``.
 
     Raises:
@@ -99,7 +102,7 @@ def run_command(
     with Boot(instructions, base, hash_seed=choose_hash_seed(base, ENTROPY)) as boot:
         git = Git(os.getcwd(), lambda facts: boot.leave(ANSWERED, _clean(run_id, facts)))
         Thread(target=meanwhile, name="reenact-meanwhile", daemon=True).start()
-        status = run_program(command, boot.environment, close_fds=False)
+        status = run_program(command, boot.environment, close_fds=False, forwarding=forwarding)
         evidence = git.facts()
         if not boot.began:
             _talk(f"reenact: not recorded: {_why_nothing(command, boot.failure)}")

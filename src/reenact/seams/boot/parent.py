@@ -9,9 +9,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final, NoReturn
 
 from reenact.abc.sources import Entropy
@@ -21,15 +21,13 @@ from reenact.seams.boot import bound
 from reenact.seams.boot.child import LAUNCHERS, MODE, RECORD, VARIABLE
 from reenact.seams.boot.death import Death, read_death
 from reenact.seams.boot.folders import Folder
+from reenact.seams.boot.forwarding import Forwarding
 from reenact.seams.boot.plain_file import read_plain
 
 __all__ = ["Boot", "choose_hash_seed", "end_like", "find_program", "ignores_boot", "is_python", "run_program"]
 
 _INTERPRETER: Final = lazy_regex(r"python[0-9.]*w?")
 _ONPATH: Final = str(Path(__file__).resolve().parent / "onpath")
-
-_FORWARDED: Final = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGWINCH", "SIGCONT")
-_OF_THE_TERMINAL: Final = ("SIGINT", "SIGQUIT")
 
 
 class Boot:
@@ -234,7 +232,14 @@ def _shebang(program: str) -> list[str]:
     return line[2:].decode("utf-8", "replace").split() if line.startswith(b"#!") else []
 
 
-def run_program(argv: Sequence[str], environment: Mapping[str, str], *, close_fds: bool = True, **options: Any) -> int:
+def run_program(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    close_fds: bool = True,
+    forwarding: Forwarding | None = None,
+    **options: Any,
+) -> int:
     """Run a program in our place: our standard streams, our process group, our signals. Gives its return code.
 
     A signal sent to us is passed on. Interrupt and quit typed at the terminal are not: the terminal has sent them to
@@ -245,6 +250,7 @@ def run_program(argv: Sequence[str], environment: Mapping[str, str], *, close_fd
         environment: Its environment.
         close_fds: Whether descriptors that we have inherited, beside the standard streams, are kept from it: what is
             frozen writes to none of them.
+        forwarding: Passes our signals on, begun by our caller, who ends it; None for one of our own.
         **options: Further options of ``subprocess.Popen``.
 
     Returns:
@@ -253,8 +259,7 @@ def run_program(argv: Sequence[str], environment: Mapping[str, str], *, close_fd
     Raises:
         UsageError: It cannot be started.
     """
-    forwarding = _Forwarding()
-    with forwarding:
+    with Forwarding() if forwarding is None else nullcontext(forwarding) as passing:
         try:
             process = subprocess.Popen(argv, env=dict(environment), close_fds=close_fds, **options)
         except OSError as error:
@@ -263,85 +268,13 @@ def run_program(argv: Sequence[str], environment: Mapping[str, str], *, close_fd
                 cause="it is not an executable program",
                 next_command=f"ls -l {argv[0]}",
             ) from None
-        forwarding.to(process)
+        passing.to(process)
         try:
             return process.wait()
         except BaseException:  # a time limit of whoever called us: nothing goes on behind it
             process.kill()
             process.wait()
             raise
-
-
-class _Forwarding:
-    """Passes signals on while the program runs. Those that our caller handles stay the caller's.
-
-    What we were started with ignored (by ``nohup``, or in the background of a script), the program is too: it inherits
-    that, and may handle the signal all the same. So it is passed on from when the program runs.
-    """
-
-    def __init__(self) -> None:
-        self._later: list[tuple[int, Callable[[int, FrameType | None], None]]] = []
-        self._process: subprocess.Popen[bytes] | None = None
-        self._early: list[int] = []
-        self._before: list[tuple[int, Any]] = []
-
-    def __enter__(self) -> _Forwarding:
-        for names, handler in ((_FORWARDED, self._pass_on), (_OF_THE_TERMINAL, self._pass_on_if_sent)):
-            for name in names:
-                self._handle(name, handler)
-        return self
-
-    def _handle(self, name: str, handler: Callable[[int, FrameType | None], None]) -> None:
-        number = getattr(signal, name, None)
-        before = None if number is None else signal.getsignal(number)
-        if number is not None and before is signal.SIG_IGN:
-            self._later.append((number, handler))
-        elif number is not None and before in (signal.SIG_DFL, signal.default_int_handler):
-            self._take(number, handler)  # else it is our caller's: a time limit of theirs is not the program's
-
-    def _take(self, number: int, handler: Callable[[int, FrameType | None], None]) -> None:
-        try:
-            self._before.append((number, signal.signal(number, handler)))
-        except (ValueError, OSError):  # not in the main thread: then nobody signals us
-            return
-
-    def to(self, process: subprocess.Popen[bytes]) -> None:
-        """Whom to pass them to; those that came before are passed on now."""
-        self._process = process
-        for number, handler in self._later:
-            self._take(number, handler)
-        for number in self._early:
-            process.send_signal(number)
-
-    def _pass_on(self, number: int, _frame: FrameType | None) -> None:
-        if self._process is None:
-            self._early.append(number)
-        else:
-            self._process.send_signal(number)
-
-    def _pass_on_if_sent(self, number: int, frame: FrameType | None) -> None:
-        if self._process is None or not _in_front_of_a_terminal():
-            self._pass_on(number, frame)
-
-    def __exit__(self, *exc: object) -> None:
-        for number, handler in self._before:
-            signal.signal(number, handler)
-
-
-def _in_front_of_a_terminal() -> bool:
-    """Whether a terminal sends its signals to our process group, and so to the program."""
-    if sys.platform == "win32":
-        return True
-    try:
-        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
-    except OSError:
-        return False
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(terminal)
 
 
 def end_like(status: int) -> NoReturn:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from importlib import import_module
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -15,16 +16,19 @@ from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.late import late
 from reenact.facts.phrases import counted
+from reenact.facts.run import Status
 from reenact.facts.settings import ORDERS
 from reenact.interfaces.cli.arguments import pairs
 from reenact.interfaces.cli.outcome import outcome
 from reenact.interfaces.cli.shell import Command, current
 from reenact.interfaces.cli.stores import store_url
 from reenact.recording.command import run_command
+from reenact.seams.boot.forwarding import Forwarding
 from reenact.store import open_store
 
 if TYPE_CHECKING:
     from reenact.facts import kit as kits
+    from reenact.facts import serving
     from reenact.facts.kit import Item, Kit
     from reenact.facts.policy import Policy
     from reenact.facts.run import Run
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from reenact.triage.kit import kit_of
 else:
     kits = late("reenact.facts.kit")
+    serving = late("reenact.facts.serving")
     policy_of = late("reenact.facts.settings", "policy_of")
     tidy = late("reenact.interfaces.cli.tidying", "tidy")
     end_like = late("reenact.seams.boot.parent", "end_like")
@@ -97,16 +102,19 @@ def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], 
     shell = current(ctx)
     settings = load_settings()
     policy = _policy(settings, order)
-    ended = run_command(
-        argv,
-        store_url=store_url(shell),
-        policy=policy,
-        tags=pairs(tag),
-        meanwhile=lambda: _load(policy),
-        **{name: _named(settings, name, value) for name, value in who.items()},
-    )
+    with Forwarding() as forwarding:  # until the last line is printed: what ends the program often reaches us too
+        ended = run_command(
+            argv,
+            store_url=store_url(shell),
+            policy=policy,
+            tags=pairs(tag),
+            meanwhile=lambda: _load(policy),
+            forwarding=forwarding,
+            **{name: _named(settings, name, value) for name, value in who.items()},
+        )
+        if ended.run is not None:
+            _tell(shell, ended.run, ended.became)
     if ended.run is not None:
-        _tell(shell, ended.run, ended.became)
         tidy(shell)
     if ended.status < 0:
         end_like(ended.status)
@@ -152,28 +160,45 @@ def _tell(shell: Shell, run: Run, dropped: str) -> None:
             json.dumps({**run_data(run), "kept": not dropped.startswith("not kept")}, ensure_ascii=False, default=str)
         )
         return
+    requests = _requests(shell, run)
     kit = None if dropped else _kit(shell, run)
     totals = run.totals
     shell.talk(
         f"reenact: {tail(run.id)}  {preview.safe(outcome(run))}  {counted(totals.events, 'event')} "
-        f"({totals.models} model, {totals.tools} tool){_served(run)}  {preview.duration(run.lasted_us)}"
+        f"({totals.models} model, {totals.tools} tool){_served(run, len(requests))}  {preview.duration(run.lasted_us)}"
         + (f"  {dropped}" if dropped else f"{_score(kit)}{_order(shell, run)}")
         + ("" if dropped and not dropped.startswith("thinned") else f"  -> reenact show {tail(run.id)}")
     )
     for item in _stopping(kit):
         shell.talk(preview.safe(f"reenact: its code cannot be replayed: {item.about}; {item.capture[0]}"))
-    bare = None if kit is None else kit.item(kits.UNDECORATED)
-    if bare is not None and not bare.there:
-        shell.talk(preview.safe(f"reenact: {bare.about}; {bare.capture[0]}"))
+    looked_at = (kit, *(_kit(shell, each) for each in requests[:_FEW]))
+    bare = (each.item(kits.UNDECORATED) for each in looked_at if each is not None)
+    for item in islice((each for each in bare if each is not None and not each.there), 1):
+        shell.talk(preview.safe(f"reenact: {item.about}; {item.capture[0]}"))
     for reason in run.degraded[:1]:
         shell.talk(f"reenact: the recording is incomplete: {preview.safe(reason)}")
         if "cannot be written" in reason:
             shell.next("df -h")
 
 
-def _served(run: Run) -> str:
-    """How many requests a server has served, each a run of its own, and how many more that were to have none."""
-    served, ignored = run.capture.get("served"), run.capture.get("ignored")
+def _requests(shell: Shell, run: Run) -> list[Run]:
+    """The runs of the requests that a server was asked, newest first: all of them where it was killed, and cannot say
+    itself how many they were."""
+    served = run.capture.get("served")
+    if not served and run.status is not Status.INTERRUPTED:
+        return []
+    try:
+        with open_store(store_url(shell)) as store:
+            asked = store.runs(parent=run.id, limit=_FEW if served else None)
+            return [each for each in asked if each.relation == serving.RELATION]
+    except ReenactError:
+        return []
+
+
+def _served(run: Run, kept: int) -> str:
+    """How many requests a server has served, each a run of its own, and how many more that were to have none.
+    ``kept``: how many runs of them there are, of one that was killed."""
+    served, ignored = run.capture.get("served", kept or None), run.capture.get("ignored")
     more = f", {ignored} more ignored" if ignored else ""
     return f"  {counted(served, 'request')}{more}" if isinstance(served, int) else ""
 
