@@ -20,7 +20,6 @@ _HANDED_ON = frozenset(
             "now.next_command",
             "bad.next_command",
             "outcome.next_command",
-            "bad.status in ('stale', 'broken')",
         ),
     }
 )
@@ -33,6 +32,7 @@ _BEGINNINGS = {
     "recording_command(run.entry.argv)": f"reenact record -- python {STAND_IN}",
     "forking(run, added.writes)": f"reenact fork {STAND_IN}:0 --live reads",
     "_replaying(golden, opened)": f"reenact replay {STAND_IN} --cmd {STAND_IN}",
+    "through(tool, run)": f"reenact replay {STAND_IN} --through {STAND_IN}",
     "again": f"reenact golden add {STAND_IN} --as {STAND_IN} --expect {STAND_IN}",
 }
 """Beginnings that are put together of what a run or a golden has; a test of its own types each."""

@@ -33,6 +33,7 @@ from reenact.testing.goldens.imports import require_answer, require_own
 from reenact.testing.goldens.judges import GoldenCourt
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.proving import Say, prove
+from reenact.testing.goldens.raising import mended_in
 from reenact.testing.goldens.refusing import adding
 from reenact.timetravel.bundling.packing import Packed, pack
 from reenact.timetravel.forks.allowing import known_names
@@ -59,6 +60,7 @@ class Added:
         writes: Tools that a fork of today's code may have to call, for the run called them or the golden is stale at
             them, and that may change the world.
         forked: That its run is a fork, of which run; empty for one that was recorded.
+        mended: That a tool raised in its run and not in the fork that fixed it, and what that means; empty for none.
         printed: That what is expected of the answer is not about what the run printed; empty where it is.
     """
 
@@ -73,6 +75,7 @@ class Added:
     printed: str = ""
     unknown: str = ""
     forked: str = ""
+    mended: str = ""
     writes: tuple[str, ...] = ()
 
 
@@ -137,9 +140,10 @@ def add_golden(
     forked = ""
     if run.parent is not None and run.relation == "fork":
         forked = f"run {tail(run.id)} is a fork of {tail(run.parent)}, with what was changed in it"
+    mended = mended_in(store.open(fixed), store.open(run))[1] if fixed is not None else ""
     return Added(
         path, proof.golden, replace(packed, path=path), now, size, len(opinions), proof.code, left, apart, unknown,
-        forked, _writes(store, run, now),
+        forked, mended, _writes(store, run, now),
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from reenact.facts.typed import typed
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.opened import OpenGolden
 from reenact.testing.goldens.outcome import Judged, Outcome
+from reenact.testing.goldens.raising import mended_in, through
 from reenact.timetravel.forks.plan import Plan
 
 _ADVICE: Final = ("  likely cause: ", "  next: ")
@@ -41,6 +42,10 @@ def no_test(golden: Golden, opened: OpenGolden) -> UsageError:
     run = tail(opened.recorded.id)
     plan = Plan.from_json(kept) if opened.fixed and (kept := opened.fixed.environment.get("fork")) else None
     told = f"golden {golden.name} is not added: the code of the incident passes on it"
+    if opened.fixed is not None and not (plan and plan.answered):
+        tool, why = mended_in(opened.store.open(opened.fixed), opened.store.open(opened.recorded))
+        if tool:
+            return UsageError(told, cause=why, next_command=through(tool, run))
     if plan is None or plan.rev or not plan.changes:
         return UsageError(
             told,

@@ -30,6 +30,7 @@ from reenact.testing.goldens.imports import answered_by, require_recorded
 from reenact.testing.goldens.judges import Asks, GoldenCourt, judgement
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome, Status, judged_of
+from reenact.testing.goldens.raising import raised_at, through, unseen
 from reenact.testing.goldens.result_file import SCHEME, recording_of
 from reenact.timetravel.forks.fork_report import ForkReport
 from reenact.timetravel.forks.plan import Opening, Plan
@@ -314,6 +315,9 @@ def outcome_of(
     status, message = concluded(told, found.verdicts, found.stale)
     if status == "failed" and today.run.error and not told.report.raised:
         message = _lines(message, f"it ended as the recorded run did: {today.run.error}")
+    tool = raised_at(today, {each.event for each in found.verdicts if not each.holds}) if status == "failed" else ""
+    if tool:
+        message = _lines(message, unseen(tool), f"  next: {through(tool, f'@golden/{opened.golden.name}')}")
     return Outcome(
         opened.golden.name,
         golden_dir.shown(opened.path),
@@ -325,6 +329,7 @@ def outcome_of(
         used=told.used,
         enforcement=told.enforcement,
         stale_at=told.stale_at,
+        raised_at=tool,
         stale_writes=told.stale_call.get("effect") == Effect.WRITE.value,
         answers=told.report.answers,
         cut=bool(told.cut),

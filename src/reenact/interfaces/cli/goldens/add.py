@@ -24,6 +24,7 @@ from reenact.testing.goldens.adding import Added, add_golden
 from reenact.testing.goldens.golden import ON_MISS, Golden, OnMiss, Scripted
 from reenact.testing.goldens.golden_dir import GoldenDir, open_golden_dir
 from reenact.testing.goldens.imports import JUDGED
+from reenact.testing.goldens.raising import unseen
 from reenact.testing.goldens.refusing import adding, forking
 from reenact.testing.goldens.testfile import add_test
 from reenact.timetravel.preview import safe
@@ -193,6 +194,7 @@ def _tell(shell: Shell, golden_dir: GoldenDir, added: Added, test: str | None) -
                 "printed": added.printed,
                 "unknown": added.unknown,
                 "forked": added.forked,
+                "mended": added.mended,
                 "removed": [place for _, place in added.packed.removed],
             }
         )
@@ -203,7 +205,7 @@ def _tell(shell: Shell, golden_dir: GoldenDir, added: Added, test: str | None) -
     if now.opinions.get("judged"):
         shell.talk(f"reenact: opinions of models that judge, kept beside it: {added.opinions}")
     _tell_proof(shell, added)
-    for said in filter(None, (added.forked, added.unknown, added.printed)):
+    for said in filter(None, (added.mended, added.forked, added.unknown, added.printed)):
         shell.talk(f"reenact: {safe(said)}")
     if added.unnamed:
         named = "; ".join(map(str, added.unnamed[:_FEW]))
@@ -212,7 +214,8 @@ def _tell(shell: Shell, golden_dir: GoldenDir, added: Added, test: str | None) -
     if added.golden.any_seed is False:
         shell.talk("reenact: what it does depends on the hash seed: it always runs in an interpreter of its own")
     if now.status in ("passed", "failed"):
-        shell.next(f"reenact golden run {shlex.quote(added.golden.name)}")
+        name = shlex.quote(added.golden.name)
+        shell.next(now.next_command if now.raised_at else f"reenact golden run {name}")
         return
     _tell_ways(shell, added)
 
@@ -252,3 +255,5 @@ def _tell_proof(shell: Shell, added: Added) -> None:
     how = f"it is {now.status} now" if now.status != "failed" else f"fails on today's code{as_it_should}"
     first = first.removeprefix(f"golden {golden.name} is {now.status}: ")
     shell.talk(f"reenact: {how}: {safe(first)}  ({now.crossed})")
+    if now.raised_at:
+        shell.talk(f"reenact: {safe(unseen(now.raised_at))}")

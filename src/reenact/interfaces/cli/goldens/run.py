@@ -250,4 +250,11 @@ def _tell(shell: Shell, outcomes: list[Outcome]) -> None:
     bad = next((outcome for outcome in outcomes if outcome.status != "passed"), None)
     if bad is None:
         return
-    shell.next((bad.status in ("stale", "broken") and bad.next_command) or f"reenact show {shlex.quote(bad.file)}")
+    shell.next(_next_command(bad))
+
+
+def _next_command(bad: Outcome) -> str:
+    """What leads on from a golden that did not pass: what its message names, else its incident."""
+    if bad.next_command and (bad.status in ("stale", "broken") or bad.raised_at):
+        return bad.next_command
+    return f"reenact show {shlex.quote(bad.file)}"

@@ -1,0 +1,91 @@
+"""A tool that raised in its own body: a golden says that the body does not run, and names the command that runs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.goldens.project import Project
+
+SHOP = """
+import sys
+import reenact
+
+@reenact.tool(effect="read")
+def price_of(item):
+    return float({"tea": "4.20", "cup": "7,50"}[item])
+
+@reenact.tool(effect="read")
+def stock_of(item):
+    raise LookupError(item)
+
+def main():
+    try:
+        stock_of("tea")
+    except LookupError:
+        pass
+    total = 0
+    for item in sys.argv[1:]:
+        total += price_of(item)
+    print(total)
+
+main()
+"""
+INSIDE = SHOP.replace('"7,50"', '"7.50"')
+AROUND = SHOP.replace("        total +=", "        if item != 'cup': total +=")
+EXPECT = ("--expect", "status == 'ok'")
+UNSEEN = "price_of raised when it was recorded, and its body does not run in a golden: a fix inside it is not seen here"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Project:
+    project = Project(tmp_path)
+    project.write(SHOP)
+    project.run("record", "--", "python", "agent.py", "tea", "cup", status=1)
+    return project
+
+
+def test_a_golden_says_that_a_fix_inside_the_tool_is_not_seen_and_what_shows_it(shop: Project) -> None:
+    added = shop.add("comma", *EXPECT).stderr
+    assert UNSEEN in added and "next: reenact replay @golden/comma --through price_of" in added
+    shop.write(INSIDE)
+    failed = shop.run("golden", "run", "comma", status=1)
+    assert UNSEEN in failed.stdout and "next: reenact replay @golden/comma --through price_of" in failed.stderr
+    shown = shop.run("replay", "@golden/comma", "--through", "price_of", status=1).stderr
+    assert 'now       {"value": 7.5}' in shown and "ValueError" in shown
+    shop.write(AROUND)
+    passed = shop.run("golden", "run", "comma")
+    assert UNSEEN not in passed.stdout
+
+
+def test_a_fork_of_the_mended_tool_gives_every_code_its_answer_and_that_is_said(shop: Project) -> None:
+    shop.write(INSIDE)
+    shop.run("fork", "@:0", "--live", "all")
+    said = "price_of raised in run"
+    added = shop.run("golden", "add", "@~1", "--as", "comma", *EXPECT, "--fixed", "@").stderr
+    assert "not proven on the recorded code" in added and said in added, "git does not hold the recorded code here"
+    shop.write(SHOP)
+    refused = shop.run("golden", "add", "@~1", "--as", "again", *EXPECT, "--fixed", "@", status=2).stderr
+    assert said in refused and "Without --fixed the golden tests the code around it" in refused
+    assert refused.rstrip().endswith("--through price_of")
+
+
+@pytest.mark.parametrize(
+    ("instead", "expect", "named"),
+    [("raise SystemExit('no price')", "status == 'ok'", ""), ("print('sorry')", "'sorry' not in stdout", "stock_of")],
+)
+def test_an_error_that_the_agent_caught_is_named_where_the_run_went_on_to_its_end(
+    shop: Project, instead: str, expect: str, named: str
+) -> None:
+    shop.write(SHOP.replace('"7,50"', '"7.50"').replace("print(total)", instead))
+    shop.run("record", "--", "python", "agent.py", "tea", status=0 if named else 1)
+    added = shop.add("end", "--expect", expect).stderr
+    assert "fails on today's code" in added
+    assert (f"{named} raised when it was recorded" in added) is bool(named), added
+
+
+def test_a_call_too_many_is_not_blamed_on_a_tool_that_raised(shop: Project) -> None:
+    shop.write(SHOP.replace('"7,50"', '"7.50"'))
+    shop.run("record", "--", "python", "agent.py", "tea", "cup")
+    assert "does not run in a golden" not in shop.add("calls", "--expect", "calls(price_of) <= 1").stderr
