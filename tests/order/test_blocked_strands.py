@@ -12,7 +12,6 @@ from collections.abc import Callable
 import pytest
 
 import reenact
-from reenact.facts.order import Delivery, event_tag
 from reenact.replaying.options import Options
 from reenact.replaying.replay_opening import open_session
 
@@ -116,17 +115,20 @@ def test_a_call_that_is_not_made_ends_the_replay_all_the_same() -> None:
         replay(recorded, lambda world: program(world, asks=False))
 
 
-def test_who_asks_while_it_is_looked_for_is_not_waited_for() -> None:
-    """Who asks holds the session's lock, and may come to want the gate's, which whoever looks holds."""
+def test_a_look_waits_for_the_call_that_is_looked_for() -> None:
+    """A session and its gate have one lock: a thread that makes a call holds it, and one that looks at the gate too.
+
+    With a lock each, the one thread could hold the session's and wait for the gate's, and the other the reverse."""
     recorded = record(lambda world: world.ask("first", delay=0.001))
     session = open_session(recorded.store.open(recorded.run.id), Options())
-    unseen = session.gate.blocked_strands
-    assert unseen is not None
-    looking = threading.Thread(target=lambda: found.append(unseen.is_late(head, (), 0)), daemon=True)
-    head = Delivery(0, event_tag(0, 0), 0, True)
-    found: list[bool] = []
+    session.gate.stalled = lambda waited_us: found.append(waited_us)  # type: ignore[method-assign]
+    session.gate.running = 0
+    session.gate.look(0)
+    looking = threading.Thread(target=lambda: session.gate.look(10), daemon=True)
+    found: list[int] = []
     with session._lock:
         looking.start()
-        looking.join(20)
-        assert found == [True], "a call is about to be made"
-    assert not unseen.is_late(head, (), 0)
+        looking.join(0.1)
+        assert found == []
+    looking.join(20)
+    assert found == [10]

@@ -23,12 +23,11 @@ class BlockedStrands:
     Args:
         lane_of: The lane of a recorded event.
         gone: Whether a recorded lane has ended, or will not appear.
-        due: The lanes whose next recorded call had been made by a moment (microseconds since the run began); None
-            while somebody is asking.
+        due: The lanes whose next recorded call had been made by a moment (microseconds since the run began).
     """
 
     def __init__(
-        self, lane_of: Callable[[int], str], gone: Callable[[str], bool], due: Callable[[int], Iterable[str] | None]
+        self, lane_of: Callable[[int], str], gone: Callable[[str], bool], due: Callable[[int], Iterable[str]]
     ) -> None:
         self._lane_of = lane_of
         self._gone = gone
@@ -54,11 +53,8 @@ class BlockedStrands:
 
     def is_late(self, head: Delivery, waiting: Iterable[Tag], waited_us: int) -> bool:
         """Whether a call that had been made when this delivery came is still to be made."""
-        due = self._due(head.at_us)
-        if due is None:
-            return True
         tags = list(waiting)
-        late = [path for path in due if self._is_away(path, tags)]
+        late = [path for path in self._due(head.at_us) if self._is_away(path, tags)]
         patient = [path for path in late if self._has_patience(path, head, waited_us)]
         return bool(patient)
 

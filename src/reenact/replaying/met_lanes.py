@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from _thread import RLock
 from collections.abc import Mapping
 
 from reenact.abc.store import Recording
@@ -20,16 +19,14 @@ class MetLanes:
         lanes: Those met so far, by their recorded paths. The session adds to it.
         tape: The recorded calls.
         frozen_scopes: Where no code runs.
-        lock: Held while calls are matched.
     """
 
-    __slots__ = ("_frozen_scopes", "_lanes", "_lock", "_tape")
+    __slots__ = ("_frozen_scopes", "_lanes", "_tape")
 
-    def __init__(self, lanes: Mapping[str, Lane], tape: Tape, frozen_scopes: FrozenScopes, lock: RLock) -> None:
+    def __init__(self, lanes: Mapping[str, Lane], tape: Tape, frozen_scopes: FrozenScopes) -> None:
         self._lanes = lanes
         self._tape = tape
         self._frozen_scopes = frozen_scopes
-        self._lock = lock
 
     def gone(self, path: str) -> bool:
         """Whether a recorded lane has ended in this replay, or hangs on one that has."""
@@ -40,15 +37,9 @@ class MetLanes:
             path = parent_path(path)[0]
         return False
 
-    def due(self, at_us: int) -> list[str] | None:
-        """The lanes whose next recorded call had been made by then; None while a call is matched. (Gate locked: the
-        thread that matches may be about to lock the gate, and is not waited for.)"""
-        if not self._lock.acquire(blocking=False):
-            return None
-        try:
-            heads = self._tape.heads()
-        finally:
-            self._lock.release()
+    def due(self, at_us: int) -> list[str]:
+        """The lanes whose next recorded call had been made by then. Gate locked: no call is matched meanwhile."""
+        heads = self._tape.heads()
         return [event.lane for event in heads if event.issued_us < at_us and not self._frozen_scopes.hold(event.lane)]
 
 

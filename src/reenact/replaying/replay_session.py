@@ -6,7 +6,6 @@ the public ``Divergence`` is there when the session ends, whatever the agent cau
 
 from __future__ import annotations
 
-import _thread
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
@@ -138,10 +137,9 @@ class ReplaySession:
         self._comparing = Comparing(recording, redactor, self.saying)
         self.output_cleaned = redactor.printed
         lanes.call_by(redactor.naming, self.fault)
-        self._lock = _thread.RLock()
         self._lanes: dict[str, Lane] = {}
         self.frozen_scopes = FrozenScopes()
-        self._met = MetLanes(self._lanes, self.tape, self.frozen_scopes, self._lock)
+        self._met = MetLanes(self._lanes, self.tape, self.frozen_scopes)
         self._matcher = self._make_matcher()
         self.renaming = Renaming(self.tape, began_as(self.run))
         self._disordered: set[str] = set()
@@ -154,6 +152,7 @@ class ReplaySession:
         """Told of a file that is there from now on, though what makes it is answered from the recording."""
         self.matches: list[tuple[int, str, int]] = []
         self.gate = self._make_gate()
+        self._lock = self.gate.lock  # one for both: a call that takes its turn and the watch that looks meet in it
         self._end = StoppedEnd(self.run, rules) if was_stopped(self.run) else None
         self._prepare(self.gate)
         self.ambience = Ambient(recording, self.gate.now_us, keeping=options.save)
