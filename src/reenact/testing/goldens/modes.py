@@ -47,12 +47,14 @@ class Recorded:
         outcome: What the golden came to with them.
         kept: How many answers were recorded, and are kept from now on.
         opinions: How many opinions of models that judge were asked for, and are kept from now on.
+        unproven: Why it proves nothing of the recorded code; empty where it does, or where that was not tried.
         unanswered: Whether a model had no answer that can be kept, so that none was.
     """
 
     outcome: Outcome
     kept: int
     opinions: int = 0
+    unproven: str = ""
     unanswered: bool = False
 
 
@@ -125,7 +127,7 @@ def _recorded(
         how = "rerecorded" if anew else "recorded"
         changed = golden.noted(Change(stamp(CLOCK), how, reason=reason))
         with_golden(opened.path, changed, overlays=overlays, opinions=opinions)
-    return Recorded(outcome, kept, len(opinions)), False
+    return Recorded(outcome, kept, len(opinions), golden.unproven), False
 
 
 def _unanswered(report: ForkReport, today: Recording) -> str:

@@ -100,6 +100,11 @@ class Outcome:
         return tuple(each for each in self.judged if not each.holds)
 
     @property
+    def lacks_only_an_end(self) -> bool:
+        """Whether nothing that the code did is to blame: the run was cut off before what is expected could happen."""
+        return self.cut and bool(self.failed) and all(each.event is None for each in self.failed)
+
+    @property
     def line(self) -> str:
         """Its result in one line."""
         held = f"{len(self.judged) - len(self.failed)} of {len(self.judged)} expectations" if self.judged else "same"

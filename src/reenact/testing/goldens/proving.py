@@ -175,7 +175,7 @@ def prove(golden_dir: GoldenDir, draft: str, golden: Golden, court: GoldenCourt,
     if shown:
         why = code.missing or _unproven(golden, opened, then, elsewhere=bool(code.rev))
         fails_there = bool(code.rev) and not why
-        why = why or _parts(tries, opened, then, code)
+        why = why or _by_the_cut(then) or _parts(tries, opened, then, code)
         golden = replace(golden, proven=not why, unproven=why)
     outcome = now.required()
     if outcome.status == "failed" and not shown:
@@ -249,6 +249,16 @@ def _unproven(golden: Golden, opened: OpenGolden, then: _Tried, *, elsewhere: bo
         return ""
     why = f"it raised {then.raised}" if then.raised else (outcome.message or outcome.status).splitlines()[0]
     return f"the recorded code {_COMES_TO.get(outcome.status, outcome.status)} on it: {why}"
+
+
+def _by_the_cut(then: _Tried) -> str:
+    """Why a golden of a run that was ended from outside proves nothing of its code; empty where it does."""
+    if then.outcome is None or not then.outcome.lacks_only_an_end:
+        return ""
+    return (
+        "it fails there because the recorded run was cut off, and any code that goes on passes; expect something of"
+        " what it did before that"
+    )
 
 
 def _parts(tries: _Tries, opened: OpenGolden, then: _Tried, code: IncidentCode) -> str:

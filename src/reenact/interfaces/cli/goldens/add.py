@@ -251,7 +251,7 @@ def _tell_proof(shell: Shell, added: Added) -> None:
         shell.talk(f"reenact: passes on today's code: {now.crossed}")
         return
     first = (now.message or "it differs").splitlines()[0]
-    as_it_should = ", as it should until you fix it" if golden.expect else ""
+    as_it_should = ", as it should until you fix it" if golden.expect and not now.lacks_only_an_end else ""
     how = f"it is {now.status} now" if now.status != "failed" else f"fails on today's code{as_it_should}"
     first = first.removeprefix(f"golden {golden.name} is {now.status}: ")
     shell.talk(f"reenact: {how}: {safe(first)}  ({now.crossed})")

@@ -216,6 +216,8 @@ def _record(shell: Shell, golden_dir: GoldenDir, names: list[str], mode: str) ->
         shell.data(f"{safe(recorded.outcome.line)}  {kept}")
         for line in recorded.outcome.message.splitlines():
             shell.talk(safe(line))
+        if recorded.unproven and recorded.outcome.status == "passed":
+            shell.talk(f"reenact: not proven on the recorded code: {safe(recorded.unproven)}")
         led_on = led_on or "\n  next: " in recorded.outcome.message
     if not led_on:  # a golden that lacks something says itself what helps
         shell.next("reenact golden run")
