@@ -58,6 +58,22 @@ def test_from_a_step_it_names_what_to_type_and_asks_at_a_terminal(scene: Scene) 
     scene.replays_exactly("@")
 
 
+def test_a_write_that_raised_is_said_to_have_raised(scene: Scene) -> None:
+    agent, jam = scene.folder / "agent.py", "    if os.path.exists('jam'): raise OSError('the printer is jammed')\n"
+    agent.write_text(agent.read_text().replace("    return receipt\n", jam + "    return receipt\n"))
+    scene.mark("jam")
+    assert scene.record().code == 1
+    scene.mark("jam", False)
+    said = scene.reenact("resume", code=3).err.decode()
+    assert "raised OSError: the printer is jammed: whether it happened is not known" in said
+    assert "the error does not tell whether it had acted before; --settle" in said and "under way" not in said
+    number = said.partition("pay (event ")[2].partition(",")[0]
+    code, out, err = at_a_terminal(scene, "done\n1\n", "resume")
+    assert (code, out.splitlines()) == (0, WHOLE), err
+    assert f"reenact: pay (event {number}) raised OSError: the printer is jammed.\n" in err
+    assert set(scene.counts()["asked"].values()) == {1}
+
+
 def test_what_was_done_before_the_question_is_not_done_again(scene: Scene) -> None:
     scene.mark("die 2")
     scene.record()

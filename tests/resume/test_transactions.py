@@ -66,7 +66,7 @@ def test_the_transaction_is_made_again_and_what_was_committed_is_not(tmp_path: P
 def test_a_tool_that_has_written_needs_a_word(tmp_path: Path) -> None:
     desk = broken_off(tmp_path, IN_A_TOOL, KILLED)
     asked = desk.run("reenact", "resume", "@")
-    assert asked.code == 3 and b"add (event" in asked.err
+    assert asked.code == 3 and b"add (event" in asked.err and b"was not committed when the run broke off" in asked.err
     assert words(desk) == ["first"]
     done = desk.run("reenact", "resume", "@", "--settle", "retry")
     assert done.code == 0, done.err

@@ -235,7 +235,7 @@ def resume(
     Raises:
         UsageError: It is still being recorded, or it ended well: there is nothing to resume. Or ``settle`` is neither
             word, or is ``done`` of a write whose ``result`` is not said.
-        EffectInDoubt: A write was under way when it broke off; ``settle`` says what became of it.
+        EffectInDoubt: A write was under way when it broke off, or raised; ``settle`` says what became of it.
         Divergence: The code no longer reproduces the events before the place where the run goes on.
         UnreplayableRun: The run cannot be started again here.
     """

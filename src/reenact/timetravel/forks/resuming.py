@@ -12,16 +12,27 @@ from typing import Any
 
 from reenact.abc.store import Store
 from reenact.errors import EffectInDoubt, UsageError
-from reenact.facts.call import Json
+from reenact.facts.call import EndKind, Json, Stream
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import ATTEMPT, IDLE, Run, Status
 from reenact.facts.serving import preamble_of
 from reenact.store.nesting import holder_of
+from reenact.timetravel import preview
+from reenact.timetravel.contents import error_of, status_of
 from reenact.timetravel.forks.fork_report import ForkReport, last_line
 from reenact.timetravel.forks.plan import Plan, Settling, by_number, is_number
-from reenact.timetravel.forks.resume_points import ResumePoint, require_broken, resume_point_of, stopped_in_doubt
+from reenact.timetravel.forks.resume_points import (
+    FAILED_FROM,
+    ResumePoint,
+    require_broken,
+    resume_point_of,
+    stopped_in_doubt,
+)
+
+_LONGEST = 160
+"""Characters of an error that a question about a write tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +119,11 @@ def require_settled(told: Resumption) -> None:
         where = f"{event.name} (event {event.number}, at {event.call.source or 'an unknown place'})"
         word = told.plan.settled.get(by_number(event.number), told.plan.settle)
         if not word:
+            how, why = how_left(event)
             raise EffectInDoubt(
-                f"{where} was under way when the run broke off: whether it happened is not known",
-                cause="its process was stopped, or its connection broke, before the answer came; --settle retry makes "
-                f"it again, --settle done --result {event.number}='{{…}}' takes it as made, with what it gave",
+                f"{where} {how}: whether it happened is not known",
+                cause=f"{why}; --settle retry makes it again, --settle done --result {event.number}='{{…}}' takes it "
+                "as made, with what it gave",
                 next_command=f"reenact resume {name} --settle retry",
                 event=event.number,
             )
@@ -121,6 +133,25 @@ def require_settled(told: Resumption) -> None:
                 cause="the code goes on with the answer, which was not recorded: JSON, null where it gives nothing",
                 next_command=f"reenact resume {name} --settle done --result {event.number}='{{}}'",
             )
+
+
+def how_left(event: Event) -> tuple[str, str]:
+    """How a write in doubt ended, and why that does not tell whether it has happened."""
+    error, status = error_of(event), status_of(event)
+    end = event.outcome.end if isinstance(event.outcome, Stream) else None
+    stopped = error is not None and error.type.endswith((KeyboardInterrupt.__name__, "CancelledError"))
+    if event.is_open or stopped or (end is not None and end.kind is EndKind.CANCELLED):
+        cause = "its process was stopped, or its connection broke, before the answer came"
+        return "was under way when the run broke off", cause
+    if error is not None:
+        text = preview.clip(f"{error.type.rpartition('.')[2]}: {' '.join(error.text.split())}", _LONGEST)
+        return f"raised {text}", "the error does not tell whether it had acted before"
+    if status is not None and status >= FAILED_FROM:
+        return f"was answered with status {status}", "the status does not tell whether it had acted before"
+    return (
+        "was not committed when the run broke off",
+        "its database took back what it wrote there; it may have done more",
+    )
 
 
 def _furthest(store: Store, run: Run) -> Run:

@@ -48,8 +48,8 @@ def command(
     """Go on with REF from its head, under its own id: its code runs again, what was finished is answered from the
     recording, the rest goes live in real time. With a STEP (REF:rerank#1, REF:12) as a child run from there.
 
-    A finished write is never made again. One that was under way when the run broke off is in doubt: without --settle
-    you are asked, and without a terminal nothing is run.
+    A finished write is never made again. One that was under way when the run broke off, or that raised, is in doubt:
+    without --settle you are asked, and without a terminal nothing is run.
     """
     shell = current(ctx)
     named = reference(stored(shell, ref))
@@ -102,7 +102,7 @@ def _asked_on_the_way(shell: Shell, report: ForkReport) -> tuple[Settling, Json]
 
 def _asked(shell: Shell, event: Event) -> tuple[Settling, Json]:
     """A person's word on a write in doubt, and what it gave."""
-    shell.talk(f"reenact: {event.name} (event {event.number}) was under way when the run broke off.")
+    shell.talk(preview.safe(f"reenact: {event.name} (event {event.number}) {resuming.how_left(event)[0]}."))
     word = click.prompt(
         "Has it happened (done), or shall it be made again (retry)?", type=click.Choice(_WORDS), err=True
     )
