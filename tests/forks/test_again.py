@@ -100,7 +100,7 @@ def test_a_fork_that_cannot_go_on_proposes_one_that_does(forks: Forks) -> None:
     _, _, line = stopped["message"].rpartition("next: ")
     assert line.endswith("--result 0=5 --live all --dry-run"), stopped["message"]
     told = forks.desk.run(*shlex.split(line)[1:]).stdout
-    assert "pay (1 recorded); a new one is refused without --allow-write pay" in told
+    assert "pay (1 recorded); a changed one is refused without --allow-write pay" in told
     words = [word for word in shlex.split(line)[1:] if word != "--dry-run"]
     assert forks.desk.run(*words, "--allow-write", "pay").stdout == "3 {'paid': 5}\n"
 
@@ -121,3 +121,9 @@ def test_a_refusal_of_a_fork_that_asks_nothing_names_what_lets_it_ask(forks: For
     assert "--live reads lets it be asked" in said
     said = forks.fork("look#2", "--result", "1=5", "--live", "none", status=5)["message"]
     assert "--allow-write pay lets it be made, and --live reads lets what follows it be asked" in said
+    _, _, line = said.rpartition("next: ")
+    assert line.endswith("--result 1=5 --live none --allow-write pay")
+    told = forks.desk.run(*shlex.split(line)[1:], "--dry-run").stdout
+    assert "allowed write   pay (1 recorded); a changed one is made" in told and "blocked" not in told
+    assert "if asked again  1 call after it: the same call is answered as recorded" in told, "the other one is changed"
+    assert forks.desk.run(*shlex.split(line)[1:]).stdout == "{'paid': 5}\n"

@@ -12,7 +12,7 @@ from reenact.abc.store import Store
 from reenact.facts.bases import Bases, moved_bases
 from reenact.facts.call import Effect, Kind
 from reenact.facts.connections import is_of_connection
-from reenact.facts.lazy_dataclass import asdict, dataclass, replace
+from reenact.facts.lazy_dataclass import asdict, dataclass, field, replace
 from reenact.facts.phrases import counted
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.run import Run
@@ -42,10 +42,11 @@ class DryRun:
     Attributes:
         first_line: What the fork would say first.
         frozen: Recorded calls before the branching event.
-        after: Recorded calls from it on that are answered if they are asked again.
+        after: Recorded calls from it on whose recorded answers are given where the same is asked again.
         anew: Names of those that would be asked again in any case, each with how often.
         writes: Names of recorded writes after it that would not be repeated, each with how often; one that asks
-            something else is refused unless it is allowed.
+            something else is refused.
+        allowed: Those of which one that asks something else is made.
         changes: What would be different.
         servers: MCP servers of the recording: one is started, or connected to, when a call of its session goes live.
         goes_to: Hosts that recorded calls after it went to, and may go to again: each with the keys that they carried.
@@ -61,6 +62,7 @@ class DryRun:
     impossible: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
     goes_to: tuple[Destination, ...] = ()
+    allowed: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON-able data."""
@@ -71,15 +73,19 @@ class DryRun:
         told = [
             self.first_line,
             f"  frozen          {counted(self.frozen, 'call')} before the branching event",
-            f"  if asked again  {counted(self.after, 'call')} after it, answered as recorded",
+            f"  if asked again  {counted(self.after, 'call')} after it: the same call is answered as recorded",
         ]
         told += [
             f"  sent live again {name} ({counted(count, 'time')} in the recording)" for name, count in self.anew.items()
         ]
         told += [
-            f"  blocked write   {name} ({count} recorded); a new one is refused without "
+            f"  blocked write   {name} ({count} recorded); a changed one is refused without "
             f"--allow-write {shlex.quote(name)}"
             for name, count in self.writes.items()
+        ]
+        told += [
+            f"  allowed write   {name} ({count} recorded); a changed one is made, the same one is not repeated"
+            for name, count in self.allowed.items()
         ]
         told += [f"  goes live       {name}, when a call of its session does" for name in self.servers]
         for each in self.goes_to:
@@ -108,6 +114,7 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
     frozen = after = 0
     anew: Counter[str] = Counter()
     writes: Counter[str] = Counter()
+    allowed: Counter[str] = Counter()
     impossible: Counter[str] = Counter()
     servers: dict[str, None] = {}
     asked: dict[str, dict[str, None]] = {}
@@ -138,14 +145,20 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
         if is_rewritten(plan, call) or opens(plan, call, model=is_model(call)):
             anew[call.name] += 1
             continue
-        after += 1
-        if call.effect is Effect.WRITE and not may_write(plan, call):
-            writes[call.name] += 1
+        after += event.number not in plan.answered
+        if call.effect is Effect.WRITE and event.number not in plan.answered:
+            (allowed if may_write(plan, call) else writes)[call.name] += 1
     sums = frozen, after, dict(anew), dict(writes)
     may = servers if plan.live != "none" or plan.allow_writes else ()
     goes_to = _goes_to(recording.run, plan, options, asked) if plan.live != "none" or plan.allow_writes else ()
     return DryRun(
-        first_line(recording.run.id, plan), *sums, tuple(plan.changes), tuple(impossible), tuple(may), goes_to
+        first_line(recording.run.id, plan),
+        *sums,
+        tuple(plan.changes),
+        tuple(impossible),
+        tuple(may),
+        goes_to,
+        dict(allowed),
     )
 
 

@@ -44,15 +44,21 @@ class StoppingSession(KeepingSession):
         error = refused_call(self.recording, self.plan, call, found, why, self._instead(call, found))
         if lacks := self._lacks(call):
             error.cause += f"; {lacks} is not set, which it needs too"
-        return self.stopped(lane, call, error, why, write=call.effect is Effect.WRITE and not self.plan.only)
+        return self.stopped(lane, call, error, why, write=self._may_be_allowed(call))
+
+    def _may_be_allowed(self, call: Call) -> bool:
+        """Whether ``--allow-write`` lets a refused call be made."""
+        return call.effect is Effect.WRITE and not self.plan.only
 
     def _lacks(self, call: Call) -> str:
         """The variable of a key that a call would need besides, were it allowed; empty where it has what it needs."""
         return ""
 
     def _instead(self, call: Call, found: Found) -> str:
-        """What leads on: the fork that may ask, where that changes nothing; else what shows the recorded call."""
+        """What leads on: the fork that may make it, where an option lets it; else what shows the recorded call."""
         plan = self.plan
+        if self._may_be_allowed(call):
+            return again(self.run, replace(plan, allow_writes=(*plan.allow_writes, call.name)))
         if plan.live == "none" and not (plan.only or plan.resume or acts(call)):
             return again(self.run, replace(plan, live="reads"), *self._looked_at_first())
         return self.saying.next(found.place.number if found.place is not None else None)
