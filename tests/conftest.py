@@ -32,7 +32,7 @@ def _heed_signals() -> None:
 _heed_signals()
 
 settings.register_profile("local", deadline=None, max_examples=50)
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True, max_examples=100)
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True, max_examples=50)
 settings.register_profile(
     "sweep", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
