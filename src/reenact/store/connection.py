@@ -12,6 +12,7 @@ import weakref
 from _thread import allocate_lock
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from os import getpid  # by this name the true one, in a replay too: it is asked at each reading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -186,7 +187,7 @@ class Reading:
         self._lock = allocate_lock()
         self._connection: sqlite3.Connection | None = connect_reading(path)
         self._lost = False
-        self._pid = os.getpid()
+        self._pid = getpid()
         _opened.add(self)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -195,7 +196,7 @@ class Reading:
         Raises:
             StoreError: The store is damaged, busy or closed.
         """
-        if self._pid != os.getpid():
+        if self._pid != getpid():
             self._forked()
         with self._lock:
             connection = self._connection
@@ -218,7 +219,7 @@ class Reading:
 
     def close(self) -> None:
         """Release the file. Again: nothing."""
-        if self._pid != os.getpid():
+        if self._pid != getpid():
             self._forked()
         with self._lock:
             connection, self._connection = self._connection, None
@@ -235,7 +236,7 @@ class Reading:
     def _forked(self) -> None:
         """Begin again in a forked child: the lock may have been taken at the fork, by a thread that is not here."""
         self._lock = allocate_lock()
-        self._pid = os.getpid()
+        self._pid = getpid()
         if self._connection is not None:
             self._connection = connect_reading(self.path)
 
@@ -257,7 +258,7 @@ class Writing:
         self._lock = allocate_lock()
         self._connection: sqlite3.Connection | None = connect_writing(path)
         self._lost = False
-        self._pid = os.getpid()
+        self._pid = getpid()
         self._wal = path.with_name(path.name + "-wal")
         self._brought_in = 0
         _opened.add(self)
@@ -314,7 +315,7 @@ class Writing:
             self._brought_in = 0
         if least_growth and size - self._brought_in < least_growth:
             return
-        if self._pid != os.getpid():
+        if self._pid != getpid():
             return
         # It is only housekeeping: where it fails, the next one does it.
         with self._lock, suppress(sqlite3.Error, StoreError):
@@ -368,7 +369,7 @@ class Writing:
 
     def close(self) -> None:
         """Release the file; the last one to leave brings the write-ahead log into it. Again: nothing."""
-        if self._pid != os.getpid():
+        if self._pid != getpid():
             return
         with self._lock:
             connection, self._connection = self._connection, None
@@ -388,7 +389,7 @@ class Writing:
         return self._connection
 
     def _check_process(self) -> None:
-        if self._pid != os.getpid():
+        if self._pid != getpid():
             raise StoreError(
                 "this store was opened by the parent process", cause="a forked child writes a recording of its own"
             )
