@@ -21,6 +21,8 @@ import pytest
 import requests
 
 import reenact
+from reenact.facts.call import Kind
+from reenact.facts.http_transports import transport_of
 
 from .server import Server, Wait, as_json, chunked
 from .test_sdks import (
@@ -56,6 +58,8 @@ def proven(agent: Any, server: Server, store: Any) -> Any:
     server.close()
     [run] = store.runs()
     assert not run.degraded
+    exchanges = [event.call for event in store.open(run).events() if event.call.kind is Kind.HTTP]
+    assert exchanges and all(map(transport_of, exchanges))
     replayed = reenact.replay(run, entry=agent, store=store)
     assert replayed.divergence is None and replayed.live_calls == 0 and replayed.unused == 0
     assert replayed.output == live

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
 from urllib.parse import urlsplit
 
 from reenact.facts.call import Call, Json, Kind
 from reenact.facts.dialects import recognise, sort_of
 from reenact.facts.dialects.request_rewriting import NotRewritten, rewritten
+from reenact.facts.http_transports import transport_of
 from reenact.facts.lazy_dataclass import replace
 from reenact.seams.http.outgoing import bound
 from reenact.timetravel.forks.model_calls import is_model
 from reenact.timetravel.forks.plan import Plan
-
-_TRANSPORTS: Final = ("httpx", "httpx2", "urllib3", "aiohttp", "http.client")
-"""Transports that send what ``Live.sends`` says."""
-
-_REDIRECTED: Final = ("httpx", "httpx2", "urllib3", "aiohttp")
-"""Transports that choose their connection below the seam, or can be given another: the clients of all models use one
-of them. What is sent on a connection of ``http.client`` goes where that leads."""
 
 
 def is_rewritten(plan: Plan, call: Call) -> bool:
@@ -33,7 +26,8 @@ def unwritable(plan: Plan, call: Call) -> str:
     """Why a model request cannot be sent with what the plan changes in it; empty where it can."""
     if not is_rewritten(plan, call):
         return ""
-    if call.kind is not Kind.HTTP or call.head.get("transport") not in _TRANSPORTS:
+    transport = transport_of(call)
+    if call.kind is not Kind.HTTP or transport is None or not transport.sends_another:
         return f"{call.name} cannot be rewritten on its way: {call.head.get('transport') or 'a tool'} sends it"
     tied = bound(call.head.get("headers") or ())
     if tied:
@@ -75,7 +69,8 @@ def as_sent(plan: Plan, call: Call) -> Call:
 
 def redirects(call: Call) -> bool:
     """Whether a call can be sent to another host than its client has chosen."""
-    return call.kind is Kind.HTTP and call.head.get("transport") in _REDIRECTED
+    transport = transport_of(call)
+    return call.kind is Kind.HTTP and transport is not None and transport.chooses_host
 
 
 def unmoved(call: Call, there: str) -> str:

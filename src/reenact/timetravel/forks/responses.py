@@ -10,12 +10,10 @@ from typing import Final
 from reenact.errors import ForkError
 from reenact.facts.call import End, EndKind, Json, Stream
 from reenact.facts.event import Event
+from reenact.facts.http_transports import transport_of
 from reenact.facts.ids import tail
 
 _BODY_HEADERS: Final = frozenset({"content-length", "content-encoding", "transfer-encoding"})
-_PAYLOAD: Final = ("httpx", "httpx2")
-_WIRE: Final = ("urllib3", "aiohttp", "http.client", "http.client, by hand")
-"""Transports whose segments are the bytes of the connection, their heads included."""
 
 
 def made_up(event: Event, value: Json, status: int) -> tuple[dict[str, Json], bytes]:
@@ -58,10 +56,11 @@ def as_bytes(
     Raises:
         ForkError: The transport takes no HTTP.
     """
-    transport = event.call.head.get("transport")
-    if transport not in (*_PAYLOAD, *_WIRE):
+    transport = transport_of(event.call)
+    if transport is None:
+        name = event.call.head.get("transport")
         raise ForkError(
-            f"event {event.number} ({event.name}) is answered by {transport}: no body can stand in its place",
+            f"event {event.number} ({event.name}) is answered by {name}: no body can stand in its place",
             cause="its messages are not HTTP as it is written; the result of the tool around it, or an error, can",
             next_command=f"reenact show {tail(event.run)}",
         )
@@ -71,7 +70,7 @@ def as_bytes(
     headers += [["content-type", media], ["content-length", str(len(body))]]
     head: dict[str, Json] = {**recorded, "status": status, "headers": headers}
     head.pop("reason", None)
-    if transport in _PAYLOAD:
+    if transport.framing == "payload":
         return {**head, "framing": "payload"}, body
     head |= {"framing": "wire", "version": "HTTP/1.1", "reason": _phrase(status)}
     lines = [f"HTTP/1.1 {status} {head['reason']}", *(f"{name}: {text}" for name, text in headers), "", ""]

@@ -1,0 +1,45 @@
+"""How each HTTP transport that has a seam sends a request and gives a response, by the name that its calls keep.
+
+A fork that changes a request or makes an answer up asks for it. A transport without a row is recorded and replayed, and
+a fork says that it can do neither there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from reenact.facts.call import Call
+from reenact.facts.lazy_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """What a fork can do with the exchanges of one transport.
+
+    Attributes:
+        framing: What its recorded segments are: ``payload``, the body alone, or ``wire``, the bytes of the connection
+            with the head.
+        sends_another: Whether it sends what ``Live.sends`` says in place of the agent's request.
+        chooses_host: Whether it can send that to another host, as it chooses its connection below the seam or takes
+            another one. On a connection of ``http.client`` everything goes where that leads.
+    """
+
+    framing: str
+    sends_another: bool = True
+    chooses_host: bool = True
+
+
+TRANSPORTS: Final[Mapping[str, Transport]] = {
+    "httpx": Transport("payload"),
+    "httpx2": Transport("payload"),
+    "urllib3": Transport("wire"),
+    "aiohttp": Transport("wire"),
+    "http.client": Transport("wire", chooses_host=False),
+    "http.client, by hand": Transport("wire", sends_another=False, chooses_host=False),
+}
+
+
+def transport_of(call: Call) -> Transport | None:
+    """The transport that a call goes by; None where it has no row."""
+    return TRANSPORTS.get(str(call.head.get("transport")))
