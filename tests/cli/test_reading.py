@@ -198,6 +198,22 @@ def test_show_an_input_as_what_was_given_and_lead_to_its_bytes(shelf: Any, reena
     )
 
 
+def test_the_error_of_a_call_that_raised_is_printed_and_found(shelf: Any, reenact: Cli) -> None:
+    scene = scenes.Scene(shelf, 9, agent="raising")
+    scene.fail("pay", "builtins.RuntimeError", "declined\nby the bank")
+    scene.tool("look", "lamp", text="lit")
+    scene.close(Status.OK)
+    nothing = reenact("cat", "@:pay#1")
+    said, onward = nothing.err.splitlines()
+    assert (nothing.raw, said) == (b"", "reenact: #0 has no answer: it raised RuntimeError: declined by the bank")
+    error = {"type": "builtins.RuntimeError", "text": "declined\nby the bank"}
+    for words in (onward.removeprefix("next: reenact ").split(), ("cat", "@:pay#1.error")):
+        assert json.loads(reenact(*words).out) == error
+    assert reenact("cat", "@:0.error.text").out == "declined\nby the bank\n"
+    lacks = reenact("cat", "@:look#1.error").err
+    assert "the event of #1 has no error" in lacks and "error," not in lacks
+
+
 def test_lines_of_recorded_text_are_told_apart_without_escapes(shelf: Any, reenact: Cli) -> None:
     scene = scenes.Scene(shelf, 9, agent="lines")
     scene.tool("note", "two\nlines", text="one\ntwo")

@@ -95,6 +95,11 @@ def error_of(event: Event) -> ErrorFact | None:
     return None
 
 
+def error_text(error: ErrorFact) -> str:
+    """An exception in one line: its own name, and its text."""
+    return f"{error.type.rpartition('.')[2]}: {' '.join(error.text.split())}"
+
+
 def status_of(event: Event) -> int | None:
     """HTTP status of the answer; None where there is none."""
     status = event.outcome.head.get("status") if isinstance(event.outcome, Stream) else None

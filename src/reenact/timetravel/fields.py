@@ -14,7 +14,16 @@ from reenact.abc.store import Recording
 from reenact.errors import UsageError
 from reenact.facts.call import Json, Stream, Value
 from reenact.facts.event import Event
-from reenact.timetravel.contents import answered, arguments_of, asked, decoded_body, headers_of, message_body
+from reenact.timetravel.contents import (
+    answered,
+    arguments_of,
+    asked,
+    decoded_body,
+    error_data,
+    error_of,
+    headers_of,
+    message_body,
+)
 from reenact.timetravel.json_views import event_data
 from reenact.timetravel.readings import reading_of
 from reenact.timetravel.steps import event_state
@@ -46,8 +55,9 @@ def field_of(recording: Recording, event: Event, path: Sequence[str]) -> bytes |
     Args:
         recording: The run.
         event: One of its events.
-        path: First the field (``request``, ``response``, ``args``, ``result``, ``state``, ``reading``, or one that
-            ``show --json`` prints), then keys and indices into it. Empty: the exact bytes of the answer.
+        path: First the field (``request``, ``response``, ``args``, ``result``, ``state``, ``reading``, ``error`` where
+            it raised, or one that ``show --json`` prints), then keys and indices into it. Empty: the exact bytes of
+            the answer.
 
     Returns:
         Bytes where exact bytes are meant, JSON-able data otherwise.
@@ -91,7 +101,9 @@ def _roots(recording: Recording, event: Event) -> dict[str, Json]:
         "state": lambda: event_state(recording, event.number),
         "reading": lambda: reading_of(event),
     }
-    return {**event_data(event), **late}
+    error = error_of(event)
+    raised = {} if error is None else {"error": error_data(error)}
+    return {**event_data(event), **raised, **late}
 
 
 def _headed(head: Mapping[str, Json]) -> dict[str, Json]:

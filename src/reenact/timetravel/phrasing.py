@@ -12,7 +12,7 @@ from reenact.facts.phrases import counted
 from reenact.facts.quiet import is_housekeeping
 from reenact.facts.trace_runs import is_untold
 from reenact.timetravel import preview
-from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_of, status_of
+from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_of, error_text, status_of
 from reenact.timetravel.readings import decision_of, is_model, parameters
 
 _MOST = 400
@@ -91,7 +91,7 @@ def outcome_text(recording: Recording, event: Event) -> str:
     """What came back, in one safe line."""
     error = error_of(event)
     if isinstance(event.outcome, Failure) and error is not None:
-        return preview.clip(preview.safe(f"{error.type.rpartition('.')[2]}: {' '.join(error.text.split())}"), _MOST)
+        return preview.clip(preview.safe(error_text(error)), _MOST)
     if isinstance(event.outcome, Stream):
         size = preview.size(event.outcome.size)
         status = status_of(event) or event.outcome.head.get("status")  # gRPC has names for them

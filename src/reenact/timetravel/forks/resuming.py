@@ -20,7 +20,7 @@ from reenact.facts.run import ATTEMPT, IDLE, Run, Status
 from reenact.facts.serving import preamble_of
 from reenact.store.nesting import holder_of
 from reenact.timetravel import preview
-from reenact.timetravel.contents import error_of, status_of
+from reenact.timetravel.contents import error_of, error_text, status_of
 from reenact.timetravel.forks.fork_report import ForkReport, last_line
 from reenact.timetravel.forks.plan import Plan, Settling, by_number, is_number
 from reenact.timetravel.forks.resume_points import (
@@ -144,8 +144,10 @@ def how_left(event: Event) -> tuple[str, str]:
         cause = "its process was stopped, or its connection broke, before the answer came"
         return "was under way when the run broke off", cause
     if error is not None:
-        text = preview.clip(f"{error.type.rpartition('.')[2]}: {' '.join(error.text.split())}", _LONGEST)
-        return f"raised {text}", "the error does not tell whether it had acted before"
+        return (
+            f"raised {preview.clip(error_text(error), _LONGEST)}",
+            "the error does not tell whether it had acted before",
+        )
     if status is not None and status >= FAILED_FROM:
         return f"was answered with status {status}", "the status does not tell whether it had acted before"
     return (

@@ -15,8 +15,8 @@ from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.detail import onward
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.timetravel import pasteable
-from reenact.timetravel.contents import headers_of
+from reenact.timetravel import pasteable, preview
+from reenact.timetravel.contents import error_of, error_text, headers_of
 from reenact.timetravel.fields import field_of
 
 _ROW = 16
@@ -42,9 +42,9 @@ def command(ctx: click.Context, ref: str, form: str | None) -> None:
     """Print the exact bytes of an event's answer, or of one FIELD of the event.
 
     request.body and response.body are exact bytes as received, including compression; response.content is the
-    same decoded, response.raw all that was stored. Other fields: args, result, state, reading, request.headers,
-    request.url, response.status and what show --json prints; a longer path goes into the data (result.docs.0). A dot
-    inside a key is written ~1, a tilde ~0.
+    same decoded, response.raw all that was stored. Other fields: args, result, error, state, reading,
+    request.headers, request.url, response.status and what show --json prints; a longer path goes into the data
+    (result.docs.0). A dot inside a key is written ~1, a tilde ~0.
     """
     shell = current(ctx)
     wanted = reference(ref)
@@ -66,12 +66,16 @@ def command(ctx: click.Context, ref: str, form: str | None) -> None:
             found = field_of(recording, event, wanted.field)
             _print(shell, found, form == "hex")
             if found == b"":
-                _empty(shell, event)
+                _empty(shell, event, wanted.field)
 
 
-def _empty(shell: Shell, event: Event) -> None:
+def _empty(shell: Shell, event: Event, path: tuple[str, ...]) -> None:
     """That nothing was printed because nothing is there, and what is."""
-    shell.talk(f"reenact: that part of #{event.number} is empty")
+    error = None if path[:1] == ("request",) else error_of(event)
+    if error is None:
+        shell.talk(f"reenact: that part of #{event.number} is empty")
+    else:
+        shell.talk(preview.safe(f"reenact: #{event.number} has no answer: it raised {error_text(error)}"))
     shell.next(onward(event))
 
 
