@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reenact.testing import ProviderProcess
+from reenact.testing.provider import Route, Script, ScriptedProvider
 from tests.kit.recorded import EXAMPLES, Desk
 
 ZONES = ("Pacific/Auckland", "America/Los_Angeles")
@@ -90,3 +91,35 @@ def test_a_replay_lives_in_the_recorded_time_zone(
     then = desk.record("agent.py", environ={"TZ": recorded} if recorded else {})
     again = desk.run("replay", "@", environ={"TZ": now} if now else {})
     assert again.stdout == then.stdout and "verdict: same (exact)" in again.stderr
+
+
+ASKS_ON = """
+import os, urllib.request
+import reenact
+
+URL = "URL"
+
+@reenact.tool(effect="read")
+def look(order):
+    found = urllib.request.urlopen(f"{URL}/orders/{order}").read().decode()
+    for further in os.environ.get("ASKS", "").split():
+        found += urllib.request.urlopen(f"{URL}/{further}").read().decode()
+    return found
+
+print(look(7))
+"""
+
+
+def test_a_tool_that_asks_something_new_leads_to_the_replay_that_lets_it(desk: Desk) -> None:
+    script = Script(routes=(Route("/orders/7", "a lamp"), Route("/stock", " in stock")))
+    with ScriptedProvider(script) as world:
+        desk.script(ASKS_ON.replace('"URL"', repr(world.url)))
+        desk.record("agent.py")
+        now = {"ASKS": "stock"}
+        for how in ((), ("--on-divergence", "observe")):
+            said = desk.run("replay", "@", "--through", "look", *how, status=1, environ=now).stderr
+            assert "/stock was not made in the recording" in said and "the recorded tool look was not made" not in said
+            _, _, line = said.partition("  next: ")
+            assert line.splitlines()[0].endswith(" --live look"), said
+        live = desk.run(*line.split()[1 : line.split().index("look") + 1], environ=now)
+    assert live.stdout == '"a lamp"" in stock"\n', live

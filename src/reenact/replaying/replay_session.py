@@ -133,7 +133,7 @@ class ReplaySession:
         self._uncounted = Uncounted(self)
         self.rules = rules
         self._redactor = redactor
-        self.saying = Saying(self.run, self.tape, rules)
+        self.saying = Saying(self.run, self.tape, rules, options.through)
         self._comparing = Comparing(recording, redactor, self.saying)
         self.output_cleaned = redactor.printed
         lanes.call_by(redactor.naming, self.fault)
@@ -230,6 +230,8 @@ class ReplaySession:
             scope = lane.scope(call.name, event.number, path=recorded_scope)
             scope.quiet = lane.quiet or not call.observed
             scope.in_tool = lane.in_tool or calls_a_tool(call)
+            if self._observing:  # it is made, though its body may wait for what nothing answers
+                self._passed.add(event.number)
             return RerunCall(self, lane, event, scope)
         here = lane.skip_scope(call.name)  # counted, whatever it was called in the recording
         self.frozen_scopes.add(recorded_scope or here)

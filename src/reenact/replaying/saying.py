@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Sequence
+from shlex import quote
 from typing import Any
 
 from reenact.errors import Divergence, UnreplayableRun
-from reenact.facts.call import Call, Kind
+from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.keys import Rules, canonical_body
@@ -27,11 +29,13 @@ class Saying:
         run: It.
         tape: Reads its recorded calls.
         rules: How two calls are compared.
+        through: Tools whose own code runs in the replay.
     """
 
-    __slots__ = ("_rules", "_run", "_tape")
+    __slots__ = ("_rules", "_run", "_tape", "_through")
 
-    def __init__(self, run: Run, tape: Tape, rules: Rules) -> None:
+    def __init__(self, run: Run, tape: Tape, rules: Rules, through: Sequence[str] = ()) -> None:
+        self._through = through
         self._run = run
         self._tape = tape
         self._rules = rules
@@ -48,7 +52,7 @@ class Saying:
     def miss(self, miss: Miss, call: Call, path: str) -> Divergence:
         """A call in the lane at ``path`` that no recorded one answers."""
         nearest = miss.nearest
-        next_command = self.next(nearest.number if nearest is not None else None)
+        next_command = self._opening(call, path) or self.next(nearest.number if nearest is not None else None)
         if miss.reason == "renamed":
             return words.renamed(nearest, miss.names, path, call, next_command)
         if miss.reason == "ambiguous":
@@ -61,6 +65,11 @@ class Saying:
             body = canonical_body(body, nearest.call.media, ignore)
         say = words.output_differs if call.kind is nearest.call.kind is Kind.OUTPUT else words.changed
         return say(nearest, body, call, next_command)
+
+    def _opening(self, call: Call, path: str) -> str:
+        """The replay in which a tool may ask what nothing recorded answers; empty where no tool asks, or it acts."""
+        tools = (name for name in self._through if f">{name}#" in path and call.effect is Effect.READ)
+        return next((f"reenact replay {tail(self._run.id)} --live {quote(name)}" for name in tools), "")
 
 
 def waiting_place() -> str | None:
