@@ -131,10 +131,11 @@ def test_a_user_counts_as_carried_wherever_it_stands(store: Any, arguments: dict
 def test_a_tool_that_is_not_told_whose_data_it_may_touch_is_a_gap(
     store: Any, arguments: dict[str, Any], standing: Standing, words: str
 ) -> None:
-    found = item(called(store, arguments, user="u_1"), "user_id")
+    kit = called(store, arguments, user="u_1")
+    found = item(kit, "user_id")
     assert found.standing is standing and words in found.about and found.capture
-    # A run for somebody is expected to say for which tenant too, unless the policy says what is needed.
-    assert item(called(store, arguments, user="u_1"), "tenant_id").standing is Standing.MISSING
+    assert kit.item("tenant_id") is None, "a project without tenants lacks none"
+    assert item(called(store, arguments, tenant="t_1"), "tenant_id").standing is Standing.MISSING
 
 
 def test_a_run_for_nobody_asks_its_tools_for_nothing(store: Any) -> None:

@@ -1,7 +1,7 @@
 """On whose behalf: whether user, tenant and session of a run reach its tool calls.
 
 A tool that is not told whose data it may touch searches everybody's. What must be carried is what the policy requires;
-without such a rule, a run that names a user or tenant is expected to tell its tools both.
+without such a rule, a run is expected to tell its tools the user and the tenant that it names.
 """
 
 from __future__ import annotations
@@ -75,8 +75,7 @@ def required(scene: Scene) -> tuple[str, ...]:
     policy = policy_fields(scene.run)
     if policy:
         return tuple(name for name in IDENTITIES if name in policy)
-    named = scene.run.user is not None or scene.run.tenant is not None
-    return ("user_id", "tenant_id") if named else ()
+    return tuple(name for name in ("user_id", "tenant_id") if getattr(scene.run, IDENTITIES[name]) is not None)
 
 
 def policy_fields(run: Run) -> tuple[str, ...]:
