@@ -32,6 +32,7 @@ _BEGINNINGS = {
     "recording_command(run.entry.argv)": f"reenact record -- python {STAND_IN}",
     "forking(run, added.writes)": f"reenact fork {STAND_IN}:0 --live reads",
     "_replaying(golden, opened)": f"reenact replay {STAND_IN} --cmd {STAND_IN}",
+    "self._opening(call, path)": f"reenact replay {STAND_IN} --live {STAND_IN}",
     "through(tool, run)": f"reenact replay {STAND_IN} --through {STAND_IN}",
     "again": f"reenact golden add {STAND_IN} --as {STAND_IN} --expect {STAND_IN}",
 }
