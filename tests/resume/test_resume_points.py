@@ -155,6 +155,7 @@ def test_a_refusal_speaks_of_the_resumption_and_its_next_command_works(scene: Sc
     agent.write_text(code.replace("range(1, 6)", "range(2, 7)"))
     refusals.append(scene.reenact("resume", code=1).err.decode())
     assert "the code no longer reproduces the events before event" in refusals[-1]
+    assert "reenact: the code has changed since the recording (agent.py)\n" in refusals[-1]
     agent.write_text(code)
     scene.mark("down", False)
     scene.reenact("resume")

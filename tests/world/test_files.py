@@ -82,6 +82,7 @@ def test_it_is_the_likely_cause_of_a_divergence(files: World) -> None:
     replayed = files.replay()
     assert replayed.returncode == 1
     assert "likely cause: the file data/b.txt has changed since it was recorded; " in replayed.stderr
+    assert replayed.stderr.count("data/b.txt has changed") == 1, "it is named once"
 
 
 def test_a_change_without_consequence_is_told_and_no_difference(files: World) -> None:

@@ -44,6 +44,7 @@ def conclude(
     """
     tally = session.tally
     diverged = [from_divergence(divergence) for divergence in session.divergences]
+    causes = "; ".join(str(divergence.cause) for divergence in session.divergences)
     unused = (
         []
         if (diverged or session.damaged or session.unreplayable) and options.on_divergence != "observe"
@@ -97,7 +98,7 @@ def conclude(
             *remarks(session.run),
             *session.matching_remarks(),
             *(session.unproven_order() if every and not diverged else ()),
-            *session.changed_inputs(),
+            *(each for each in session.changed_inputs() if each not in causes),
             *tally.remarks.values(),
             *(_handled_within(number) for number in sorted(tally.signals) if every),
             *(f"{what} ({count})" for what, count in tally.gaps.items()),

@@ -118,7 +118,7 @@ def _tell(shell: Shell, report: ForkReport) -> None:
     if shell.json:
         shell.line(report.to_json())
         return
-    for text in report.message.splitlines():
+    for text in (*report.remarks, *report.message.splitlines()):
         shell.talk(f"reenact: {preview.safe(text)}")
     if not report.message:
         shell.talk(f"reenact: next: reenact show {tail(report.run)}")
