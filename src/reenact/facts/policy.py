@@ -141,7 +141,7 @@ class Policy:
             if getattr(self, name) not in words:
                 raise UsageError(
                     f"{name}={getattr(self, name)!r} is no such word",
-                    cause=f"it is one of {', '.join(word or 'empty' for word in words)}",
+                    cause=f"allowed: {', '.join(filter(None, words))}{', or leave it empty' if '' in words else ''}",
                     next_command="reenact config",
                 )
         given = [each for each in _CHECKED if getattr(self, each[0])]  # loads what checks where there is something

@@ -61,7 +61,9 @@ def parts_of(name: str) -> tuple[str, str]:
     if route:
         unrecorded((route,))
     if not (agent or route) or (at and not (agent and route)):
-        raise ValueError(f"has {name!r}, which is no agent and no route (refunds, POST /ask, refunds@/ask)")
+        raise ValueError(
+            f"has {name!r}, which must be an agent, a route, or AGENT@ROUTE (refunds, POST /ask, refunds@/ask)"
+        )
     return agent, route
 
 

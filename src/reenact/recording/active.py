@@ -61,7 +61,7 @@ class ActiveRun(Run):
         if not any(key):
             raise UsageError(
                 "there is no write under way here",
-                cause="effect_key is that of a tool of effect 'write', and is read inside its body",
+                cause="effect_key is read inside the body of a tool with effect='write'",
             )
         return str(key.hex())
 

@@ -217,7 +217,7 @@ def _module_inside(module: str, cwd: str, project: str) -> bool:
 
 
 def _inside(run: Run, path: str, project: str) -> str:
-    """Where a path of this project really leads.
+    """The path in this project with its links resolved.
 
     Raises:
         UnreplayableRun: It is not there, or lies outside.

@@ -73,7 +73,7 @@ class Never:
 
 
 class Sudden:
-    """A turn that is never waited for: of an order that was not recorded, or of an end that raises."""
+    """A turn that does not wait at the gate: its order was not recorded, or it raises."""
 
     __slots__ = ("act",)
 

@@ -102,7 +102,7 @@ class _Told:
             self.on_bytes = None  # whoever listens has failed for good: the output itself goes on
 
     def unheard(self, data: Any, write: Callable[[], int]) -> int:
-        """``write()``, which in a replay may fail unseen: that nobody reads it now is not what the program met then."""
+        """``write()``. A replay ignores its OSError: the recorded program did not meet it."""
         try:
             return write()
         except OSError:

@@ -102,8 +102,8 @@ def fork(
         change: What is different from there on; None changes nothing.
         live: Which calls may go live after the branching event: ``reads``, ``all``, ``model`` or ``none``.
         allow_writes: Names of tools that may write, and patterns of them (``send_*``).
-        entry: ``module:function`` to call, or a function: it is called in this process with the recorded arguments,
-            or without any where it takes none. By default the recorded entry point, in a fresh interpreter.
+        entry: What to call: a function, in this process, or ``module:function``. It gets the recorded arguments,
+            or none if it takes none. By default the recorded entry point, in a fresh interpreter.
         store: Where the run is kept and the fork goes; None takes the project's store.
         dry_run: Make no fork, give its plan.
 
@@ -222,7 +222,7 @@ def resume(
 
     Args:
         run: The run, or a reference to it, with a step or without.
-        entry: ``module:function`` to call, or a function: it is called in this process with the recorded arguments.
+        entry: What to call: a function, in this process, or ``module:function``. It gets the recorded arguments.
             By default the recorded entry point, in a fresh interpreter.
         store: Where the run is kept; None takes the project's store.
         settle: Of writes in doubt: ``done``, they have happened, or ``retry``, they are made again.

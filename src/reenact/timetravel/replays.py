@@ -39,7 +39,7 @@ def replay(
     Args:
         run: The run, or a reference to it, or the path of a ``.reenact`` file.
         mode: ``code`` re-executes the agent's code; ``events`` walks the log without it.
-        entry: ``module:function`` to call, or a function: it is called in this process with the recorded arguments. A
+        entry: What to call: a function, in this process, or ``module:function``. It gets the recorded arguments. A
             function without parameters, for a run whose arguments could not be stored, builds them itself. By
             default the recorded entry point, in a fresh interpreter.
         store: Where the run is; the default store if None.

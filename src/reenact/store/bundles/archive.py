@@ -250,8 +250,10 @@ def _directory(name: str, file: IO[bytes], end: int) -> dict[str, Member]:
     _, _, _, _, count, length, start, comment = _END.unpack(said)
     if said != _END.pack(b"PK\x05\x06", 0, 0, count, count, length, start, comment) or start + length != end:
         raise refused(name, "its directory is not where it belongs")
-    if not 0 < count <= limits.MEMBERS or length > count * (_CENTRAL.size + 512):
-        raise refused(name, f"it has {count} members")
+    if not 0 < count <= limits.MEMBERS:
+        raise refused(name, f"it has {count} files; allowed are 1 to {limits.MEMBERS}")
+    if length > count * (_CENTRAL.size + 512):
+        raise refused(name, f"its directory is too long for {count} files")
     file.seek(start)
     data = file.read(length)
     members: dict[str, Member] = {}

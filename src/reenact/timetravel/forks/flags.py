@@ -50,7 +50,7 @@ def _never(recording: Recording, plan: Plan, asked: Mapping[str, int]) -> ForkEr
 
 
 def typed(call: Call, value: Json) -> Json:
-    """A value as the evaluation ``call`` can give it.
+    """``value``, as the type that the flag call asks for.
 
     Raises:
         ForkError: It is of another type.

@@ -171,7 +171,7 @@ class Keys:
         )
 
     def _others(self, missing: str) -> str:
-        """The other keys of the run that are not set, to be set together with this one."""
+        """Words that name the other unset keys of the run, so that all are set at once."""
         others = [name for name in self._missing.values() if name != missing]
         return f"; {', '.join(others)} {'is' if len(others) == 1 else 'are'} not set either" if others else ""
 

@@ -33,7 +33,7 @@ def coerced(recording: Recording, event: Event, value: Json) -> bytes:
     if event.call.kind not in _FREE and not (recorded and _alike(jsonable(recorded), value)):
         raise ForkError(
             f"{value!r:.60} cannot stand in place of the result of event {event.number} ({event.name})",
-            cause=f"what a {event.call.kind} gives has its own shape: give the recorded one with other values in it",
+            cause=f"a result of {event.call.kind} has a fixed shape: copy the recorded one and change its values",
             next_command=f"reenact cat {tail(event.run)}:{event.number}.result",
         )
     return json.dumps(_typed(_node(recorded), value), ensure_ascii=False, separators=(",", ":")).encode()

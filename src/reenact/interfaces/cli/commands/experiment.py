@@ -58,7 +58,14 @@ _WORST = {"stale": 3, "broken": 4, "refused": 5}
 @click.option("--since", type=Since(), help="Of stored runs only those of the last 2h, 7d, or after a mark.")
 @click.option("--before", type=Since(), help="Of stored runs only those from before that.")
 @click.option("--mark", metavar="MARK", default="", help="Compare the rows recorded before a mark with those since.")
-@click.option("--candidate", "candidates", metavar="NAME:K=V,…", multiple=True, required=True, help="What is tried.")
+@click.option(
+    "--candidate",
+    "candidates",
+    metavar="NAME:K=V,…",
+    multiple=True,
+    required=True,
+    help="A candidate: its name and its changes.",
+)
 @click.option("--expect", "expect_", metavar="EXPR", multiple=True, help="What must hold in every row, besides.")
 @click.option("--repeat", type=click.IntRange(1, 100_000), default=1, metavar="N", help="Run each N times.")
 @click.option("--threshold", "threshold_", metavar="EXPR", help="What must hold of the candidates; else exit status 1.")

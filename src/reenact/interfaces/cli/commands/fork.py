@@ -46,7 +46,9 @@ _OF_ANOTHER = lazy_regex(r"(?P<run>@[~\d]*|[0-9a-z]{4,32}):(?P<event>\d+)")
 )
 @click.argument("ref", default="@:0")
 @click.option("--set", "state", metavar="PATH=JSON", multiple=True, help="State of the step at EVENT.")
-@click.option("--result", metavar="EVENT=JSON|@FILE", multiple=True, help="Another result of a recorded call.")
+@click.option(
+    "--result", metavar="EVENT=JSON|@FILE", multiple=True, help="Replace the result of the recorded call EVENT."
+)
 @click.option("--say", metavar="EVENT=TEXT", multiple=True, help="What a model says in a recorded call of it.")
 @click.option("--error", metavar="EVENT=TYPE:TEXT", multiple=True, help="An error in place of a recorded result.")
 @click.option("--input", "input_", metavar="JSON", help="Another input of the run, at event 0.")

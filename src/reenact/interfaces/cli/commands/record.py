@@ -153,7 +153,7 @@ def _bare(argv: tuple[str, ...]) -> int:
 
 
 def _tell(shell: Shell, run: Run, dropped: str) -> None:
-    """The one line at the end; it stands beside the agent's own output. ``dropped``: why the run was not kept."""
+    """Print the line at the end of a recording, and its warnings. ``dropped``: why the run was not kept."""
     if shell.json:
         # The agent owns standard output, so this is the one JSON line that goes to standard error.
         shell.talk(

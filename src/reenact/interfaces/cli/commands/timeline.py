@@ -38,9 +38,11 @@ _MESSAGES = 12
     """,
 )
 @click.argument("ref", default="@")
-@click.option("--at", metavar="EVENT", help="State, messages and model at an event; with --last-set: as seen from it.")
+@click.option(
+    "--at", metavar="EVENT", help="State, messages and model at an event; with --last-set: look back from this event."
+)
 @click.option("--changed", metavar="EVENT", help="What changed at an event.")
-@click.option("--last-set", metavar="PATH", help="Who set a value of the state last: docs, or docs.0.title.")
+@click.option("--last-set", metavar="PATH", help="The event that set a value of the state last: docs, or docs.0.title.")
 @click.option("--watch", metavar="EXPR", help="Each event for which an expression is true, as it is found.")
 @click.pass_context
 def command(

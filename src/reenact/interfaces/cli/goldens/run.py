@@ -58,7 +58,7 @@ from reenact.timetravel.preview import safe
 @click.option("--live", type=click.Choice(("model",)), help="Ask the models again; tools stay frozen.")
 @click.option("--rev", metavar="GITREV", default="", help="Run the code of another revision, in a git worktree.")
 @click.option(
-    "--mark", metavar="MARK", default="", help="Run the code that a mark says was deployed, and note what passes."
+    "--mark", metavar="MARK", default="", help="Run the revision of this mark; keep which goldens pass on it."
 )
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=1, metavar="N", help="Run each N times.")
 @click.option(
