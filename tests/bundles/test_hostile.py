@@ -154,7 +154,7 @@ FILES: dict[str, tuple[Callable[[], bytes], str]] = {
     "odd name": (lambda: zipped([*entries(), (info("zürich"), b"")]), "out of order or in a way"),
     "link": (lambda: zipped(entries(external_attr=0o120777 << 16)), "not described"),
     "twice": (twice, "out of order"),
-    "crowd": (lambda: zipped([(info(f"blobs/{n:064x}"), b"") for n in range(20_000)]), "has 20000 members"),
+    "crowd": (lambda: zipped([(info(f"blobs/{n:064x}"), b"") for n in range(20_000)]), "has 20000 files"),
     "comment": (lambda: zipped(entries(comment=b"hidden")), "not described"),
     "extra": (lambda: zipped(entries(extra=struct.pack("<HH4s", 0xCAFE, 4, b"abcd"))), "not described"),
     "encrypted": (encrypted, "encrypted"),
