@@ -73,7 +73,6 @@ EXCEPT_SUBJECTS = {
     "docs/how-to/replay-a-run.md",  # the system's user `nobody`
     "docs/how-to/solve-an-incident.md",
     "docs/how-to/test-with-goldens.md",  # an example: "no order of somebody else"
-    "docs/tutorial.md",
     "src/reenact/interfaces/cli/commands/flag.py",  # an example: "somebody else's order"
     "src/reenact/testing/goldens/adding.py",
     "src/reenact/testing/goldens/golden_writer.py",
