@@ -162,7 +162,7 @@ FILES: dict[str, tuple[Callable[[], bytes], str]] = {
     "bzip2": (lambda: zipped(entries(), zipfile.ZIP_BZIP2), "method"),
     "empty": (lambda: b"", "does not end"),
     "text": (lambda: b"PK\x03\x04 nothing", "does not end"),
-    "seal alone": (lambda: sealed(struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 0, 0, 0, 0, 0)), "0 members"),
+    "seal alone": (lambda: sealed(struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 0, 0, 0, 0, 0)), "has 0 files"),
     "no manifest": (lambda: _container({LINES: b""}), "missing"),
     "deep manifest": (lambda: _container({**honest(), "bundle.json": b"[" * 100_000}), "deeply"),
     "other members": (lambda: _container({**honest(), "golden.json": b"{}"}), "not those that it names"),
