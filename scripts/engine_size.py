@@ -19,28 +19,32 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "reenact"
 
 ENGINE = {
-    "seams": "async_backends counted_loops gate lanes posting process_signals reckoning switchboard turns waits watch",
-    "recording": "holding live_calls recording_gate recording_session repeats",
+    "seams": (
+        "async_backends counted_loops gate lanes posting process_signals reckoning schedules switchboard turns waits "
+        "watch"
+    ),
+    "recording": "arrival_schedule holding live_calls recording_session repeats",
     "replaying": (
-        "ambient_replay blocked_strands frozen_calls matching met_lanes replay_gate replay_session tape unmade"
+        "ambient_replay blocked_strands frozen_calls matching met_lanes recorded_order recorded_schedule "
+        "replay_session tape unmade"
     ),
     "timetravel/forks": (
-        "alarms cancelled_calls counterparts elapsing fork_ambient fork_gate fork_session giving handing keeping "
+        "alarms cancelled_calls counterparts elapsing fork_ambient fork_schedule fork_session giving handing keeping "
         "ladder ledger partial_replay resources stops taping timed timing waiting"
     ),
 }
 """Modules of the engine, by folder."""
 FORMER = {
     "seams": "carriers",
-    "recording": "calls order session",
-    "replaying": "ambient calls order session unseen",
-    "timetravel/forks": "ambient called_off gate opened session things",
+    "recording": "calls order recording_gate session",
+    "replaying": "ambient calls order replay_gate session unseen",
+    "timetravel/forks": "ambient called_off fork_gate gate opened session things",
 }
 """What some of them were called in older trees."""
 JOINED = ("seams/**/*", "replaying/**/*", "timetravel/forks/**/*", "hosting/**/*")
 """What stands around it and is part of the count with it, by pattern."""
 JOINED_IN_RECORDING = (
-    "calls holding live_calls order process recording_gate recording_process recording_session session"
+    "arrival_schedule calls holding live_calls order process recording_gate recording_process recording_session session"
 )
 """The modules of ``recording`` among them."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from reenact.facts.run import Run
 from reenact.seams import ambient, clock, entropy, lanes
 from reenact.seams.ambient import Packer
-from reenact.testing.frozen_time import OpenGate
+from reenact.testing.frozen_time import OpenSchedule
 
 Address = tuple[str, int, str]
 
@@ -82,7 +82,7 @@ class Player(Recorder):
 @contextmanager
 def listening(session: Recorder) -> Iterator[lanes.Lane]:
     """A session listens to the block, in a lane named root."""
-    lane = lanes.Lane("root", session, OpenGate())
+    lane = lanes.Lane("root", session, OpenSchedule().gate)
     clock.install()
     entropy.install()
     lanes.session_began()

@@ -25,7 +25,7 @@ import pytest
 
 from reenact.abc.sources import CLOCK
 from reenact.seams import clock, lanes
-from reenact.testing.frozen_time import OpenGate
+from reenact.testing.frozen_time import OpenSchedule
 
 from .fakes import Player, Recorder, listening, twice
 
@@ -169,7 +169,7 @@ def test_a_log_bears_the_same_time_again(caplog: pytest.LogCaptureFixture) -> No
 
 def test_nothing_below_a_transport_is_recorded() -> None:
     recorder = Recorder()
-    with listening(recorder) as lane, lanes.inside(lanes.Lane("below", recorder, OpenGate(), below=True)):
+    with listening(recorder) as lane, lanes.inside(lanes.Lane("below", recorder, OpenSchedule().gate, below=True)):
         assert abs(time.time() - datetime.now().timestamp()) < 60
         time.monotonic()
         assert lane.position == 0

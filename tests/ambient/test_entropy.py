@@ -26,7 +26,7 @@ import pytest
 
 from reenact.abc.sources import ENTROPY
 from reenact.seams import entropy, lanes
-from reenact.testing.frozen_time import OpenGate
+from reenact.testing.frozen_time import OpenSchedule
 
 from .fakes import Player, Recorder, listening, twice
 
@@ -139,7 +139,7 @@ def test_draws_below_a_transport_take_nothing_from_the_agent() -> None:
     def agent(session: Recorder, *, transport: bool) -> list[Any]:
         out = [random.random(), os.urandom(4)]
         if transport:
-            with lanes.inside(lanes.Lane("below", session, OpenGate(), below=True)):
+            with lanes.inside(lanes.Lane("below", session, OpenSchedule().gate, below=True)):
                 random.random(), random.getrandbits(8), os.urandom(4), uuid.uuid4(), random.Random()
         return [*out, random.random(), os.urandom(4), random.getrandbits(9)]
 

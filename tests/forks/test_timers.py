@@ -63,8 +63,8 @@ def test_a_longer_time_out_waits_for_a_recorded_answer(forks: Forks) -> None:
 
 
 AS_BEFORE = """
-    from reenact.recording.recording_gate import RecordingGate
-    RecordingGate.timer_set = lambda *_: None
+    from reenact.recording.arrival_schedule import ArrivalSchedule
+    ArrivalSchedule.timer_set = lambda *_: 0
 """
 
 

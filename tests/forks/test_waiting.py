@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from reenact.facts.order import Delivery, Tag, event_tag
+from reenact.replaying.recorded_schedule import RecordedSchedule
 from reenact.seams.waits import Waiter, never_tag
 from reenact.timetravel.forks import timing
-from reenact.timetravel.forks.fork_gate import own_tag
-from reenact.timetravel.forks.timed import OWN, TimedGate
+from reenact.timetravel.forks.fork_schedule import own_tag
+from reenact.timetravel.forks.timed import OWN, ForkTime
 from reenact.timetravel.forks.timing import LATE_US, UNSURE_US, Coming
 from reenact.timetravel.forks.waiting import Lines
 
@@ -41,17 +42,17 @@ class Still:
 class Plain:
     """The answers of a walk through all who wait."""
 
-    def __init__(self, gate: TimedGate) -> None:
-        self._gate = gate
+    def __init__(self, time: ForkTime, waiting: dict[Tag, Waiter]) -> None:
+        self._time, self._waiting = time, waiting
 
     def others(self, tag: Tag) -> list[tuple[Coming, Waiter]]:
         """Who waits beside ``tag``, and when it comes."""
-        gate, found = self._gate, []
-        for each in gate.waiting.values():
+        time, found = self._time, []
+        for each in self._waiting.values():
             if each.tag != tag and each.tag.lane != "~never" and (each.alive is None or each.alive()):
-                coming = gate._comes(each, each.tag, gate._then_us(each.tag))
-                if coming is None and gate.departed and (each.tag.kind != "e" or each.tag.lane == OWN):
-                    coming = Coming(gate._known_us(), gate._known_us())
+                coming = time.comes(each, each.tag, time.then_us(each.tag))
+                if coming is None and time.departed and (each.tag.kind != "e" or each.tag.lane == OWN):
+                    coming = Coming(time.known_us(), time.known_us())
                 if coming is not None:
                     found.append((coming, each))
         return found
@@ -98,12 +99,12 @@ class Waits(RuleBasedStateMachine):
             return iter(order)
 
         self.worked_us = 0
-        self.gate = TimedGate(
-            Still(), lambda: self.worked_us, again(), again, lambda _: False, lambda _: None, lambda: None
-        )
+        schedule = RecordedSchedule(again, lambda _: False, lambda _: None, lambda: None)
+        self.order, self.gate = schedule.order, schedule.gate
+        self.time = ForkTime(self.gate, self.order, Still(), lambda: self.worked_us)
         self.gate.running = 1
-        self.gate.cut = self.gate.by_time = self.gate.differs = True
-        self.plain = Plain(self.gate)
+        self.time.cut = self.time.by_time = self.time.differs = True
+        self.plain = Plain(self.time, self.gate.waiting)
         self.dead: set[Tag] = set()
         self.count = 0
 
@@ -117,12 +118,13 @@ class Waits(RuleBasedStateMachine):
         """A timer, of which it is more or less certain when it was set."""
         tag = self.tag("t")
         self.worked_us += worked_us
-        self.gate.offer(tag, lambda: None, alive=lambda: tag not in self.dead, deadline_us=deadline_us)
+        due_us = self.time.timer_set(tag, deadline_us - self.order.at_us)
+        self.gate.offer(tag, lambda: None, alive=lambda: tag not in self.dead, deadline_us=due_us)
 
     @rule(number=st.integers(0, EVENTS - 1), issued_us=MOMENTS_US, came_us=MOMENTS_US)
     def asks(self, number: int, issued_us: int, came_us: int) -> None:
         """A call is made whose answer is recorded."""
-        self.gate.answers_later(number, issued_us, came_us)
+        self.time.answers_later(number, issued_us, came_us)
 
     @rule(number=st.integers(0, EVENTS - 1), part=st.integers(0, 1), own=st.booleans())
     def awaits_an_answer(self, number: int, part: int, own: bool) -> None:
@@ -146,35 +148,35 @@ class Waits(RuleBasedStateMachine):
                 self.dead.add(tag)
             else:
                 del self.gate.waiting[tag]
-                self.gate._timing.over(tag)
+                self.time.timing.over(tag)
 
     @rule(by_us=st.sampled_from([1, 40_000, 120_000]))
     def time_passes(self, by_us: int) -> None:
         """Time of the fork's own."""
-        self.gate._now_us += by_us
+        self.order.at_us += by_us
 
     @rule()
     def departs(self) -> None:
         """It leaves its parent's times, once there is something to leave."""
         if self.count > 4:
-            self.gate._departs()
+            self.time.departs()
 
     @rule(data=st.data(), from_us=MOMENTS_US, near_us=NEAR_US, for_us=st.sampled_from([0, 0, 80_000]))
     def same_answers(self, data: st.DataObject, from_us: int, near_us: int, for_us: int) -> None:
         """Whatever is next, and whenever that comes: also so near to each of the others."""
-        gate, plain = self.gate, self.plain
-        tag = data.draw(st.sampled_from([Tag("t", "next", 0, 0), *gate.waiting]))
-        now_us, lines = gate._known_us(), gate._in_lines()
+        time, plain = self.time, self.plain
+        tag = data.draw(st.sampled_from([Tag("t", "next", 0, 0), *self.gate.waiting]))
+        now_us, lines = time.known_us(), time.in_lines()
         known = [coming.from_us + near_us for coming, _ in plain.others(tag)]
         for each_us in (from_us, now_us + near_us, *known):
             comes = Coming(each_us, each_us + for_us)
             for flag in (False, True):
                 assert lines.is_unsure(tag, comes, now_us, timer=flag) == plain.is_unsure(tag, comes, timer=flag)
-            early = plain.sooner(tag, comes, answers=gate.departed)
-            assert lines.sooner(tag, comes, now_us, answers=gate.departed) is early
+            early = plain.sooner(tag, comes, answers=time.departed)
+            assert lines.sooner(tag, comes, now_us, answers=time.departed) is early
             assert lines.first(tag, comes, now_us) is plain.first(tag, comes)
             assert lines.is_near(tag, comes, now_us) == plain.is_near(tag, comes)
-            event(f"departed {gate.departed}, early {early is not None}")
+            event(f"departed {time.departed}, early {early is not None}")
 
 
 @pytest.fixture
@@ -196,16 +198,18 @@ def looks_at(size: int) -> int:
         looks += 1
         return True
 
-    gate = TimedGate(Still(), lambda: 0, iter(()), lambda: iter(()), bool, lambda _: None, lambda: None)
+    schedule = RecordedSchedule(lambda: iter(()), bool, lambda _: None, lambda: None)
+    time, gate = ForkTime(schedule.gate, schedule.order, Still(), lambda: 0), schedule.gate
     gate.running = 1
-    gate.cut = gate.by_time = gate.differs = True
+    time.cut = time.by_time = time.differs = True
     tags = [Tag("t", "root", number, 0) for number in range(size)]
     for number, tag in enumerate(tags):
-        gate.offer(tag, lambda: None, alive=alive, deadline_us=1_000_000 + number * 977)
+        due_us = time.timer_set(tag, 1_000_000 + number * 977)
+        gate.offer(tag, lambda: None, alive=alive, deadline_us=due_us)
     for tag in tags[:50]:
-        comes = gate._timing.timer(tag)
-        assert comes is not None and gate._sooner(tag, comes) is None
-        gate._keeps_order(tag, comes)
+        comes = time.timing.timer(tag)
+        assert comes is not None and time.sooner(tag, comes) is None
+        time.keeps_order(tag, comes)
         del gate.waiting[tag]
     return looks
 
@@ -230,13 +234,12 @@ def test_an_answer_goes_before_a_timer_unless_that_is_clearly_before(later_us: i
 
 def test_who_has_left_is_forgotten_before_long() -> None:
     """Also behind those who stay, where nobody looks."""
-    moments = {Tag("t", "root", number, 0): Coming(number, number) for number in range(2_000)}
-    first, *others = moments
-    waiting, lines = lines_of({first: moments[first]})
-    lines._comes = lambda waiter: moments[waiter.tag]
-    for tag in others:
-        waiting[tag] = Waiter(tag, lambda: None, None, 1)
-        lines.join(waiting[tag])
-        assert lines.first(Tag("t", "next", 0, 0), Coming(9, 9), 0) is waiting[first]
-        del waiting[tag]
-    assert len(lines._timers) == len(lines._places) < 100
+    schedule = RecordedSchedule(lambda: iter(()), bool, lambda _: None, lambda: None)
+    time, waiting = ForkTime(schedule.gate, schedule.order, Still(), lambda: 0), schedule.gate.waiting
+    first, *others = (Tag("t", "root", number, 0) for number in range(2_000))
+    for number, tag in enumerate((first, *others)):
+        waiting[tag] = Waiter(tag, lambda: None, None, time.timer_set(tag, number))
+        assert time.in_lines().first(Tag("t", "next", 0, 0), Coming(9, 9), 0) is waiting[first]
+        assert sum(map(len, time.in_lines()._lines)) < 100
+        if tag is not first:
+            del waiting[tag]

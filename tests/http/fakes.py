@@ -19,7 +19,7 @@ from reenact.abc.sources import CLOCK
 from reenact.errors import Halt
 from reenact.facts.call import Call, End, EndKind, Failure, Stream, Value
 from reenact.facts.run import Run
-from reenact.recording.recording_gate import RecordingGate
+from reenact.recording.arrival_schedule import ArrivalSchedule
 from reenact.seams import http
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane, inside, session_began, session_ended, unowned
@@ -253,7 +253,7 @@ class Replaying(Session):
 def listened(session: Any) -> Iterator[None]:
     """Run the block, and every thread it starts, in a lane of ``session``."""
     # other tests of this process may have hooked threads and loops, which ask every lane for its gate
-    gate = RecordingGate(CLOCK, CLOCK.mono_us(), "arrival", 0, lambda path: None)
+    gate = ArrivalSchedule(CLOCK, CLOCK.mono_us(), "arrival", 0, lambda path: None).gate
     fallback = unowned(session, gate)
     session_began(fallback)
     try:

@@ -121,7 +121,7 @@ def test_a_look_waits_for_the_call_that_is_looked_for() -> None:
     With a lock each, the one thread could hold the session's and wait for the gate's, and the other the reverse."""
     recorded = record(lambda world: world.ask("first", delay=0.001))
     session = open_session(recorded.store.open(recorded.run.id), Options())
-    session.gate.stalled = lambda waited_us: found.append(waited_us)  # type: ignore[method-assign]
+    session.schedule.stalled = lambda waited_us: found.append(waited_us)  # type: ignore[method-assign]
     session.gate.running = 0
     session.gate.look(0)
     looking = threading.Thread(target=lambda: session.gate.look(10), daemon=True)

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import reenact
+from reenact.recording.arrival_schedule import ArrivalSchedule
 from reenact.recording.holding import budget_us
-from reenact.recording.recording_gate import RecordingGate
 
 from .driver import Recorded, World, assert_exact, record, replay
 
@@ -27,15 +27,15 @@ DEFAULT = reenact.Policy()
 def overruns(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Microseconds of each hold that ended because something never stopped running."""
     holds: list[int] = []
-    decide = RecordingGate.overdue
+    decide = ArrivalSchedule.overdue
 
-    def overdue(self: RecordingGate, waited_us: int, worked_us: int) -> bool:
+    def overdue(self: ArrivalSchedule, waited_us: int, worked_us: int) -> bool:
         over = decide(self, waited_us, worked_us)
         if over:
             holds.append(waited_us)
         return over
 
-    monkeypatch.setattr(RecordingGate, "overdue", overdue)
+    monkeypatch.setattr(ArrivalSchedule, "overdue", overdue)
     return holds
 
 
@@ -192,13 +192,13 @@ def test_orders_that_hold_nothing(order: str, overruns: list[int]) -> None:
 def test_a_lone_strand_is_never_held(overruns: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """What is alone goes on at once: nothing is ever put at the gate."""
     offered: list[object] = []
-    choose = RecordingGate.choose
+    choose = ArrivalSchedule.choose
 
-    def chosen(self: RecordingGate, settled: bool) -> object:
-        offered.extend(self.waiting)
+    def chosen(self: ArrivalSchedule, settled: bool) -> object:
+        offered.extend(self.gate.waiting)
         return choose(self, settled)
 
-    monkeypatch.setattr(RecordingGate, "choose", chosen)
+    monkeypatch.setattr(ArrivalSchedule, "choose", chosen)
 
     def program(world: World) -> object:
         return [world.ask(f"{n}") for n in range(20)]

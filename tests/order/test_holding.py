@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import reenact
 from reenact.abc.sources import CLOCK
 from reenact.facts.order import Tag
+from reenact.recording.arrival_schedule import ArrivalSchedule
 from reenact.recording.holding import (
     BUDGET_US,
     CEILING_US,
@@ -23,7 +24,6 @@ from reenact.recording.holding import (
     Holds,
     budget_us,
 )
-from reenact.recording.recording_gate import RecordingGate
 from reenact.seams import watch
 from reenact.seams.reckoning import LOOK_US, HoldClock, Look
 from reenact.seams.watch import delayed
@@ -118,12 +118,13 @@ def test_holds_that_did_not_help_come_back_once_a_delivery_goes_with_proof() -> 
 def test_a_hold_in_vain_costs_the_time_in_which_its_clock_stood_still_too() -> None:
     """The program has waited through all of it: a strand that now works and now blocks unseen must not make every
     delivery wait for the ceiling."""
-    gate = RecordingGate(CLOCK, CLOCK.mono_us(), "exact", 1_000, lambda path: None)
+    schedule = ArrivalSchedule(CLOCK, CLOCK.mono_us(), "exact", 1_000, lambda path: None)
+    gate = schedule.gate
     gate.offer(Tag("w", "root", 0, 0), lambda: None)  # the strand of the test runs, so it is held
     for now_us in range(0, 200_000, LOOK_US):
         gate.look(now_us, worked_us=LOOK_US // 4, spared_us=LOOK_US * 3 // 4)
-        if gate.holds.spent_us:
-            assert gate.holds.spent_us == now_us
+        if schedule.holds.spent_us:
+            assert schedule.holds.spent_us == now_us
             return
     raise AssertionError("the hold has not ended")
 

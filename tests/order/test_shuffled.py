@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 from reenact.facts.order import Tag, event_tag
-from reenact.replaying.replay_gate import ReplayGate
+from reenact.replaying.recorded_schedule import RecordedSchedule
 
 ANSWERS = 3
 TIMER = ANSWERS
@@ -13,8 +13,9 @@ TIMER = ANSWERS
 
 def released(seed: int) -> tuple[int, ...]:
     """The order in which a gate releases three answers and a timer that wait at it, the timer since before them."""
-    gate = ReplayGate(iter(()), lambda: iter(()), lambda _: False, lambda _: None, lambda: None)
-    gate.shuffle(seed)
+    schedule = RecordedSchedule(lambda: iter(()), lambda _: False, lambda _: None, lambda: None)
+    schedule.shuffle(seed)
+    gate = schedule.gate
     order: list[int] = []
     gate.offer(Tag("t", "root", 0, 0), lambda: order.append(TIMER), deadline_us=1)
     for number in range(ANSWERS):

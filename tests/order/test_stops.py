@@ -19,9 +19,9 @@ import pytest
 import reenact
 from reenact.abc.sources import CLOCK
 from reenact.facts.order import Tag
-from reenact.replaying.replay_gate import ReplayGate
+from reenact.replaying.recorded_schedule import RecordedSchedule
 from reenact.seams.watch import _at_a_prompt
-from reenact.timetravel.forks.fork_gate import ForkGate
+from reenact.timetravel.forks.fork_schedule import ForkSchedule
 
 from .driver import World, record, replay
 
@@ -320,29 +320,30 @@ def test_an_agent_that_will_not_stop_is_stopped(agent: str, tmp_path: Path) -> N
 
 def test_a_strand_that_blocks_unseen_does_not_keep_a_replay_from_its_end() -> None:
     ended: list[bool] = []
-    gate = ReplayGate(iter(()), lambda: iter(()), bool, ended.append, lambda: ended.append(True))  # type: ignore[arg-type]
+    schedule = RecordedSchedule(lambda: iter(()), bool, ended.append, lambda: ended.append(True))  # type: ignore[arg-type]
+    gate = schedule.gate
     gate.running = 2  # one that waits for what never comes, one in a wait of its own
     gate.offer(Tag("w", "~never", 0, 0), lambda: None)
     gate.blocked()
-    for moment_us in (0, 10, gate.give_up_us):
+    for moment_us in (0, 10, schedule.give_up_us):
         gate.look(moment_us, still=True)
     assert ended == []
-    gate.look(gate.give_up_us + 11, still=False)
+    gate.look(schedule.give_up_us + 11, still=False)
     assert ended == []
-    gate.look(gate.give_up_us + 12, still=True)
+    gate.look(schedule.give_up_us + 12, still=True)
     assert ended == [True]
 
 
 def test_a_fork_whose_world_has_yet_to_answer_is_at_no_end() -> None:
     ended: list[bool] = []
-    order = (iter(()), lambda: iter(()), bool, ended.append, lambda: ended.append(True))
-    gate = ForkGate(lambda path: None, CLOCK, lambda: 0, *order)
-    gate.cut = True
-    gate.sets_out(7, None, transport=True)
-    gate.silent(gate.give_up_us + 1)
+    order = (lambda: iter(()), bool, ended.append, lambda: ended.append(True))
+    schedule = ForkSchedule(lambda path: None, CLOCK, lambda: 0, *order)
+    schedule.time.cut = True
+    schedule.time.sets_out(7, None, transport=True)
+    schedule.silent(schedule.give_up_us + 1)
     assert ended == []
-    gate.lost(7)
-    gate.silent(gate.give_up_us + 1)
+    schedule.time.lost(7)
+    schedule.silent(schedule.give_up_us + 1)
     assert ended == [True]
 
 

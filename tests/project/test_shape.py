@@ -54,16 +54,12 @@ LONG_CLASSES: frozenset[str] = frozenset(
 )
 DEEP_CLASSES: frozenset[str] = frozenset(
     {
-        "reenact.replaying.request_replay.PreambleGate",
         "reenact.testing.experiments.cell_process.CellProcess",
         "reenact.testing.experiments.cell_session.CellSession",
         "reenact.testing.goldens.golden_process.GoldenProcess",
         "reenact.testing.goldens.golden_session.GoldenSession",
-        "reenact.timetravel.forks.alarms.AlarmGate",
-        "reenact.timetravel.forks.fork_gate.ForkGate",
         "reenact.timetravel.forks.fork_session.ForkSession",
         "reenact.timetravel.forks.stops.StoppingSession",
-        "reenact.timetravel.forks.timed.TimedGate",
     }
 )
 

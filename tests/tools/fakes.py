@@ -12,7 +12,7 @@ from reenact.facts.run import Run
 from reenact.seams import lanes
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
-from reenact.testing.frozen_time import OpenGate
+from reenact.testing.frozen_time import OpenSchedule
 
 
 class Given:
@@ -148,7 +148,7 @@ class Tape:
             self.left.setdefault(kept.lane, []).append(kept)
         lanes.session_began()
         try:
-            with lanes.inside(Lane("root", self, OpenGate())):
+            with lanes.inside(Lane("root", self, OpenSchedule().gate)):
                 yield
         finally:
             lanes.session_ended()

@@ -24,7 +24,7 @@ from reenact.facts.values import encode
 from reenact.seams.mutation import Look, compare, digest
 from reenact.seams.reapplying import reapply
 from reenact.seams.tools import tool
-from reenact.testing.frozen_time import OpenGate
+from reenact.testing.frozen_time import OpenSchedule
 from tests.tools.fakes import Tape
 from tests.values import hostile
 
@@ -286,7 +286,7 @@ def test_coroutines_change_too() -> None:
         state: dict[str, Any] = {}
 
         async def main() -> None:
-            with lanes.inside(lanes.Lane("task", tape, OpenGate())):
+            with lanes.inside(lanes.Lane("task", tape, OpenSchedule().gate)):
                 await later(state)
 
         asyncio.run(main())
@@ -314,7 +314,7 @@ def test_calls_that_overlap_leave_what_both_left() -> None:
         state: dict[str, Any] = {}
 
         async def one(name: str, turns: int) -> None:
-            with lanes.inside(lanes.Lane(name, tape, OpenGate())):
+            with lanes.inside(lanes.Lane(name, tape, OpenSchedule().gate)):
                 await slowly(state, name, turns)
 
         async def main() -> None:

@@ -17,7 +17,7 @@ from reenact.facts.values import Codec, jsonable
 from reenact.seams import lanes
 from reenact.seams.steps import note, step
 from reenact.seams.tools import tool
-from reenact.testing.frozen_time import OpenGate
+from reenact.testing.frozen_time import OpenSchedule
 from tests.tools.fakes import Tape
 from tests.values import hostile
 
@@ -34,7 +34,7 @@ def act(x: int) -> int:
 
 def run_in(tape: Tape, coroutine: Any) -> Any:
     async def inside() -> Any:
-        with lanes.inside(lanes.Lane("root", tape, OpenGate())):
+        with lanes.inside(lanes.Lane("root", tape, OpenSchedule().gate)):
             return await coroutine
 
     return asyncio.run(inside())

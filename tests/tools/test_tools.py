@@ -20,7 +20,7 @@ from reenact.facts.values import decode, jsonable
 from reenact.seams import lanes
 from reenact.seams.models import model, retriever
 from reenact.seams.tools import tool
-from reenact.testing.frozen_time import OpenGate
+from reenact.testing.frozen_time import OpenSchedule
 from tests.tools.fakes import Tape
 from tests.values import hostile
 
@@ -76,7 +76,7 @@ def both(agent: Callable[[], Any], expect_faults: bool = False) -> tuple[Any, An
             return asyncio.run(in_lane(made)) if inspect.iscoroutine(made) else made
 
     async def in_lane(made: Any) -> Any:
-        with lanes.inside(lanes.Lane("task", tape, OpenGate())):
+        with lanes.inside(lanes.Lane("task", tape, OpenSchedule().gate)):
             return await made
 
     tape = Tape()
@@ -665,7 +665,7 @@ def test_a_cancelled_call_stays_open_and_an_interrupted_one_ends_so() -> None:
     tape = Tape()
 
     async def agent() -> None:
-        with lanes.inside(lanes.Lane("task", tape, OpenGate())):
+        with lanes.inside(lanes.Lane("task", tape, OpenSchedule().gate)):
             async with asyncio.timeout(0.01):
                 await slow()
 
@@ -706,7 +706,7 @@ def search_docs(query: str, k: int = 5) -> str:
 
 def test_nothing_is_kept_while_nobody_listens_or_below_a_transport() -> None:
     tape = Tape()
-    with tape.listening(), lanes.inside(lanes.Lane("below", tape, OpenGate(), below=True)):
+    with tape.listening(), lanes.inside(lanes.Lane("below", tape, OpenSchedule().gate, below=True)):
         assert plain(1)["a"] == 1 and drain(count(1))[0]
     assert tape.kept == [] and plain(1)["a"] == 1
     assert decode(b"1") == 1

@@ -19,7 +19,7 @@ import pytest
 
 import reenact
 from reenact.facts.run import Status
-from reenact.recording import blocks, recording_gate, recording_session
+from reenact.recording import arrival_schedule, blocks, recording_session
 from reenact.recording.holding import WORK_RATE, budget_us
 from reenact.store import open_store
 
@@ -55,15 +55,15 @@ def upstream() -> Iterator[str]:
 
 
 @pytest.fixture
-def gates(monkeypatch: pytest.MonkeyPatch) -> list[recording_gate.RecordingGate]:
-    """The gate of every run that is recorded."""
-    made: list[recording_gate.RecordingGate] = []
+def schedules(monkeypatch: pytest.MonkeyPatch) -> list[arrival_schedule.ArrivalSchedule]:
+    """The schedule of every run that is recorded."""
+    made: list[arrival_schedule.ArrivalSchedule] = []
 
-    def make(*args: Any, **options: Any) -> recording_gate.RecordingGate:
-        made.append(recording_gate.RecordingGate(*args, **options))
+    def make(*args: Any, **options: Any) -> arrival_schedule.ArrivalSchedule:
+        made.append(arrival_schedule.ArrivalSchedule(*args, **options))
         return made[-1]
 
-    monkeypatch.setattr(recording_session, "RecordingGate", make)
+    monkeypatch.setattr(recording_session, "ArrivalSchedule", make)
     return made
 
 
@@ -115,7 +115,7 @@ async def _serve(url: str, store: Any, neighbours: int, spinning: bool) -> list[
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("neighbours", "spinning"), [(100, False), (1, True), (100, True)])
 def test_a_recorded_server_with_busy_neighbours(
-    upstream: str, gates: list[recording_gate.RecordingGate], tmp_path: Path, neighbours: int, spinning: bool
+    upstream: str, schedules: list[arrival_schedule.ArrivalSchedule], tmp_path: Path, neighbours: int, spinning: bool
 ) -> None:
     with open_store(str(tmp_path / "store")) as store:
         began_s = time.monotonic()
@@ -135,17 +135,19 @@ def test_a_recorded_server_with_busy_neighbours(
                 assert event.lane.startswith("root"), event.lane
                 asked = str(event.call.head.get("url", "")) + store.open(run).body(event.request).decode()
                 assert f"/{own}/" in asked or f'"{own}.' in asked
-    assert len(gates) == REQUESTS
-    for gate in gates:
-        spent_us = gate.holds.spent_us
-        assert spent_us <= budget_us(gate.now_us()) + LONGEST_US, (
+    assert len(schedules) == REQUESTS
+    for schedule in schedules:
+        spent_us = schedule.holds.spent_us
+        assert spent_us <= budget_us(schedule.now_us()) + LONGEST_US, (
             "no run pays more for holds than its budget and one hold"
         )
-        assert not gate.waiting and gate.closed
+        assert not schedule.gate.waiting and schedule.gate.closed
 
 
 @pytest.mark.timeout(120)
-def test_a_run_that_spins_itself_ends(upstream: str, gates: list[recording_gate.RecordingGate], tmp_path: Path) -> None:
+def test_a_run_that_spins_itself_ends(
+    upstream: str, schedules: list[arrival_schedule.ArrivalSchedule], tmp_path: Path
+) -> None:
     """The spinning task is the run's own: holds are given up within the budget."""
 
     async def main() -> list[str]:
@@ -159,5 +161,5 @@ def test_a_run_that_spins_itself_ends(upstream: str, gates: list[recording_gate.
 
     with reenact.record(store=str(tmp_path / "store")):
         assert asyncio.run(main()) == [f"answer to /{number}" for number in range(40)]
-    (gate,) = gates
-    assert gate.holds.spent_us <= budget_us(gate.now_us()) + LONGEST_US
+    (schedule,) = schedules
+    assert schedule.holds.spent_us <= budget_us(schedule.now_us()) + LONGEST_US

@@ -112,7 +112,7 @@ class Opened:
         clock: Our own clock.
         release: Lets go of the store when the recording has ended; None where it is not ours to let go.
         place: Private directory of the boot that began this process; empty without one.
-        gate: What orders it, where that is not a gate of its own.
+        schedule: What orders it, where that is not one of its own.
         sealed: Whether its entry is what this user has started, so that it may be started again.
         gathers: Whether evidence of its surroundings is gathered, and records are written while it goes on: both in
             vain for a run that nobody keeps.
@@ -127,7 +127,7 @@ class Opened:
         release: Callable[[], object] | None = None,
         *,
         place: str = "",
-        gate: Numbering | None = None,
+        schedule: Numbering | None = None,
         sealed: bool = True,
         gathers: bool = True,
     ) -> None:
@@ -165,7 +165,7 @@ class Opened:
         log = store.begin(cleaned)
         try:
             writes = Writer if gathers else Unthreaded
-            self.session = RecordingSession(run, log, redactor, clock, policy, Readings(), gate, writes)
+            self.session = RecordingSession(run, log, redactor, clock, policy, Readings(), schedule, writes)
             self.session.evidence = Evidence(run, store.url, place) if gathers else None
         except BaseException:
             log.close()

@@ -46,16 +46,17 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Run, Totals
 from reenact.facts.tracecontext import Propagation
+from reenact.recording.arrival_schedule import ArrivalSchedule
 from reenact.recording.limiting import ANY, MB, Limits
 from reenact.recording.live_calls import LiveCall
 from reenact.recording.readings import Readings
-from reenact.recording.recording_gate import RecordingGate
 from reenact.recording.repeats import First, RepeatedCall, Repeats
 from reenact.recording.run_evidence import Evidence
 from reenact.recording.tallies import Tally
 from reenact.recording.writer import LAST_WORK_US, Receipt, Writer
 from reenact.seams import lanes
 from reenact.seams.ambient import EFFECT, pack
+from reenact.seams.gate import Gate
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.nodes import node_now
@@ -67,8 +68,9 @@ ROOT = "root"
 
 
 class Numbering(Protocol):
-    """A gate that numbers what it hands out, so that it can be written down."""
+    """The schedule of a gate, which numbers what that hands out, so that it can be written down."""
 
+    gate: Gate
     count: int
     unproven: int
 
@@ -77,9 +79,6 @@ class Numbering(Protocol):
 
     def take_fresh(self) -> tuple[Delivery, ...]:
         """Deliveries numbered since the last call."""
-
-    def close(self) -> None:
-        """The run has ended."""
 
 
 class Reads:
@@ -118,7 +117,7 @@ class RecordingSession:
         clock: Our own clock.
         policy: What may be kept and how.
         readings: What makes readings of model calls when the writer is idle.
-        gate: What orders it; by default a gate of its own, first come, first served.
+        schedule: What orders it; by default one of its own, first come, first served.
         writes: Makes its writer.
     """
 
@@ -134,7 +133,7 @@ class RecordingSession:
         clock: Clock,
         policy: Policy,
         readings: Readings,
-        gate: Numbering | None = None,
+        schedule: Numbering | None = None,
         writes: type[Writer] = Writer,
     ) -> None:
         self.run = run
@@ -173,11 +172,12 @@ class RecordingSession:
         self.readings = readings
         self.evidence: Evidence | None = None
         hold_us = int(policy.hold_ms * 1000)
-        self.gate: Any = gate
-        self._own_time = gate is None
-        if gate is None:
-            self.gate = RecordingGate(clock, run.origin_us, policy.order, hold_us, self.lane_number, self.fault)
-            self.gate.attend = WATCH.attend
+        self._own_time = schedule is None
+        if schedule is None:
+            schedule = ArrivalSchedule(clock, run.origin_us, policy.order, hold_us, self.lane_number, self.fault)
+            schedule.gate.attend = WATCH.attend
+        self.schedule: Numbering = schedule
+        self.gate = schedule.gate
         self.writer = writes(log, redactor, self._gather, self.fault, readings.saw, self._idle_work)
         self.writer.limits = Limits(int(policy.largest_value_mb * MB), int(policy.largest_run_mb * MB) or ANY)
         _open.add(self)
@@ -189,7 +189,7 @@ class RecordingSession:
 
     def now_us(self) -> int:
         """Microseconds since the run began."""
-        return self.clock.mono_us() - self._origin_us if self._own_time else self.gate.now_us()
+        return self.clock.mono_us() - self._origin_us if self._own_time else self.schedule.now_us()
 
     def lane_number(self, path: str) -> int:
         """The number of a lane in this log, given when its path is first needed."""
@@ -388,7 +388,7 @@ class RecordingSession:
     def _gather(self) -> list[Record]:
         """Turns and ambient reads since the last batch; in the writer's thread."""
         records: list[Record] = []
-        fresh = self.gate.take_fresh()
+        fresh = self.schedule.take_fresh()
         if fresh:
             records.append(Delivered(fresh))
         for reads in list(self._reads):
@@ -434,15 +434,15 @@ class RecordingSession:
             return _summed(self._tally.end(lane))
 
     def _totals(self) -> Totals:
-        counted, sums, gate = _summed(self._tally.calls), self.readings.sums(), self.gate
+        counted, sums, order = _summed(self._tally.calls), self.readings.sums(), self.schedule
         return Totals(
             events=counted.events,
             models=counted.models + sums.models,
             tools=counted.tools,
             tokens_in=sums.tokens_in,
             tokens_out=sums.tokens_out,
-            deliveries=gate.count,
-            unproven=gate.unproven,
+            deliveries=order.count,
+            unproven=order.unproven,
         )
 
     def end(self) -> None:

@@ -147,7 +147,7 @@ class Requests:
             capture={
                 "preamble": {
                     "run": process.id,
-                    "deliveries": self._session.gate.count,
+                    "deliveries": self._session.schedule.count,
                     "served": number,
                     "round": self.rounds,
                     "credentials": credentials_of(scope, self._secrets()),

@@ -51,8 +51,8 @@ from reenact.replaying.matching import Match, Matcher, Miss
 from reenact.replaying.met_lanes import MetLanes, lane_of
 from reenact.replaying.options import Options
 from reenact.replaying.plumbing import Exports, Uncounted
+from reenact.replaying.recorded_schedule import RecordedSchedule
 from reenact.replaying.renaming import Renaming, began_as
-from reenact.replaying.replay_gate import ReplayGate
 from reenact.replaying.replay_report import without_credentials
 from reenact.replaying.result_comparison import Comparing
 from reenact.replaying.saying import Saying, nobody_calls, waiting_place
@@ -151,11 +151,12 @@ class ReplaySession:
         self.appear: Callable[[str], object] = _nowhere
         """Told of a file that is there from now on, though what makes it is answered from the recording."""
         self.matches: list[tuple[int, str, int]] = []
-        self.gate = self._make_gate()
+        self.schedule = self._make_schedule()
+        self.gate = self.schedule.gate
         self._lock = self.gate.lock  # one for both: a call that takes its turn and the watch that looks meet in it
         self._end = StoppedEnd(self.run, rules) if was_stopped(self.run) else None
-        self._prepare(self.gate)
-        self.ambience = Ambient(recording, self.gate.now_us, keeping=options.save)
+        self._prepare(self.schedule)
+        self.ambience = Ambient(recording, self.schedule.now_us, keeping=options.save)
         self.ambience.address = self.renaming.address
         self.ambience.said = redactor.text
         self.root = Lane(self.run.lane or "root", self, self.gate)
@@ -167,29 +168,29 @@ class ReplaySession:
             return KeyedMatcher(self.tape, self.rules)
         return Matcher(self.tape, self.rules, self._met.gone)
 
-    def _make_gate(self) -> ReplayGate:
+    def _make_schedule(self) -> RecordedSchedule:
         def again() -> Iterator[Delivery]:
             return self.recording.deliveries(0)
 
-        gate = ReplayGate(again(), again, self._stands_for, self._nobody_awaits, self._at_the_end)
+        schedule = RecordedSchedule(again, self._stands_for, self._nobody_awaits, self._at_the_end)
         if self.options.order.startswith("shuffle"):
             seed = self.options.order.partition(":")[2]
-            gate.shuffle(int(seed) if seed else 0)
-        return gate
+            schedule.shuffle(int(seed) if seed else 0)
+        return schedule
 
-    def _prepare(self, gate: ReplayGate) -> None:
-        """Tell the gate what it has to know of the run."""
-        gate.is_missed = self._is_missed
-        gate.lane_at = self._lanes.get
+    def _prepare(self, schedule: RecordedSchedule) -> None:
+        """Tell the schedule what it has to know of the run."""
+        schedule.is_missed = self._is_missed
+        schedule.gate.lane_at = self._lanes.get
         lasted_us = self.run.lasted_us or 0
-        gate.give_up_us += 4 * lasted_us
-        gate.quiet_us += 2 * lasted_us
-        gate.keeping = self.options.save
-        gate.cut_short = self.run.interrupted_at is not None or self._end is not None
+        schedule.give_up_us += 4 * lasted_us
+        schedule.quiet_us += 2 * lasted_us
+        schedule.keeping = self.options.save
+        schedule.cut_short = self.run.interrupted_at is not None or self._end is not None
         if not is_imported(self.run):
-            gate.blocked_strands = BlockedStrands(partial(lane_of, self.recording), self._met.gone, self._met.due)
-            gate.stand_in = self.renaming.stand_in
-        gate.attend = WATCH.attend
+            schedule.blocked_strands = BlockedStrands(partial(lane_of, self.recording), self._met.gone, self._met.due)
+            schedule.stand_in = self.renaming.stand_in
+        schedule.gate.attend = WATCH.attend
 
     # --- abc.session.Session -----------------------------------------------------------------------------------
 
@@ -200,8 +201,8 @@ class ReplaySession:
             raise gate.halted
         path = lane.path
         self._lanes.setdefault(path, lane)
-        if gate.awaits_signal():
-            gate.meets(lane)
+        if self.schedule.awaits_signal():
+            self.schedule.meets(lane)
         export = self.exports.endpoint(lane, call)
         if export is not None:
             return self._exported(lane, call, export)
@@ -246,7 +247,7 @@ class ReplaySession:
                 self.matches.append((event.number, lane.path, lane.position))
         if event is None:
             return self.exports.taken(call, endpoint)
-        self.gate.plumbing.add(event.number)
+        self.schedule.plumbing.add(event.number)
         return FrozenCall(self._uncounted, lane, event)
 
     def _unmatched(self, found: Miss | Own, lane: Lane, call: Call, cleaned: Call) -> Frozen | Rerun | Live:
@@ -277,8 +278,8 @@ class ReplaySession:
         gate = self.gate
         if gate.halted is not None:
             raise gate.halted
-        if gate.awaits_signal():
-            gate.meets(lane)
+        if self.schedule.awaits_signal():
+            self.schedule.meets(lane)
         return self.ambience.read(lane, source)
 
     def virtual(self, source: str, fresh: Any) -> Any:
@@ -449,7 +450,7 @@ class ReplaySession:
 
     def unproven_order(self) -> list[str]:
         """What there is to say of a recording whose order is not proven up to here."""
-        unproven = self.gate.unproven_so_far() if self.run.totals.unproven else []
+        unproven = self.schedule.unproven_so_far() if self.run.totals.unproven else []
         return [words.unproven_order(unproven, self.run.capture.get("order"))] if unproven else []
 
     def _diverged(self, divergence: Divergence) -> Halt:
@@ -546,7 +547,7 @@ class ReplaySession:
         self.tape.use(event)
         self.tally.count(event, found.how, self.options.through)
         if found.how != "exact":
-            self.gate.loose.add(event.number)
+            self.schedule.loose.add(event.number)
             self._disordered |= {path, event.lane}
 
     def _renamed(self, lane: Lane, call: Call) -> Miss | None:
@@ -607,7 +608,7 @@ class ReplaySession:
         """Recorded calls that the agent did not make, those inside frozen calls or after the end not counted; none
         where the recording is damaged there, which is noted."""
         try:
-            return unmade(self.recording, self.tape, self.frozen_scopes, cut_short=self.gate.cut_short)
+            return unmade(self.recording, self.tape, self.frozen_scopes, cut_short=self.schedule.cut_short)
         except StoreError as error:
             self.damaged.append(error)
             return []

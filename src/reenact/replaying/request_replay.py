@@ -29,7 +29,7 @@ from reenact.facts.order import Delivery
 from reenact.facts.run import Run
 from reenact.facts.serving import LIFESPAN, REQUEST, environ_of, scope_of, with_credentials
 from reenact.replaying.options import Options
-from reenact.replaying.replay_gate import ReplayGate
+from reenact.replaying.recorded_schedule import RecordedSchedule
 from reenact.replaying.replay_session import ReplaySession
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
@@ -43,27 +43,21 @@ _WARM_S = 10.0
 _LOOK_S = 0.002
 
 
-class PreambleGate(ReplayGate):
+class PreambleSchedule(RecordedSchedule):
     """Hands out what the process had been given when the request came. Nothing is missing after that: answers that
     the server's own tasks fetch for the request come at once, their timers rest."""
-
-    @property
-    def over(self) -> bool:
-        """Whether everything has been handed out."""
-        return self._next is None
 
     rests: Callable[[Waiter], bool] = staticmethod(lambda waiter: False)
     """Which answers are for later than the request."""
 
     def _after_recording(self) -> Waiter | None:
-        awaited = (w for w in self.waiting.values() if w.deadline_us is None and w.tag.lane != "~never")
+        awaited = (w for w in self.gate.waiting.values() if w.deadline_us is None and w.tag.lane != "~never")
         return next((w for w in awaited if not self.rests(w)), None)
 
     def stalled(self, waited_us: int) -> None:
-        """A server that waits for requests is at no end."""
+        """A server that waits for requests is at no end, and neither is one that waits by means of its own."""
 
-    def silent(self, waited_us: int) -> None:
-        """Nor is one that waits by means of its own."""
+    silent = stalled
 
 
 class Preamble(ReplaySession):
@@ -81,13 +75,13 @@ class Preamble(ReplaySession):
         self._until = deliveries
         super().__init__(recording, redactor, rules, options)
 
-    def _make_gate(self) -> PreambleGate:
+    def _make_schedule(self) -> PreambleSchedule:
         def again() -> Iterator[Delivery]:
             return itertools.takewhile(lambda each: each.number < self._until, self.recording.deliveries(0))
 
-        gate = PreambleGate(again(), again, self._stands_for, self._nobody_awaits, self._at_the_end)
-        gate.rests = self._for_later
-        return gate
+        schedule = PreambleSchedule(again, self._stands_for, self._nobody_awaits, self._at_the_end)
+        schedule.rests = self._for_later
+        return schedule
 
     def _for_later(self, waiter: Waiter) -> bool:
         """The server shuts down when no request is left."""
@@ -96,8 +90,7 @@ class Preamble(ReplaySession):
     @property
     def warm(self) -> bool:
         """Whether the process is where it was when the request came."""
-        gate = self.gate
-        return gate.halted is not None or (isinstance(gate, PreambleGate) and gate.over)
+        return self.gate.halted is not None or self.schedule.order.head is None
 
 
 class Playing(Protocol):
@@ -126,6 +119,7 @@ class Stage:
 
     def __init__(self, session: ReplaySession, process: Playing) -> None:
         self.preamble: Lane = session.root
+        self._schedule = session.schedule
         self._process = process
         self._recorded_end = session.run.exit_status or 0
         self._rounds = 0
@@ -177,9 +171,8 @@ class Stage:
         then; the interrupt that ended one comes there: by its recorded signal, if it was heard."""
         if self._rounds != self._broken_off:
             return
-        gate = self.preamble.gate
-        if gate.signals_later(signal.SIGINT):
-            gate.never(is_async=False)
+        if self._schedule.signals_later(signal.SIGINT):
+            self._schedule.gate.never(is_async=False)
         raise KeyboardInterrupt
 
 

@@ -101,7 +101,7 @@ def save(
             copy.event(number, lane, position)
         copy.evidence()
         copy.reads(session.ambience.kept or {})
-        copy.order(session.gate.granted)
+        copy.order(session.schedule.granted)
         if said.returned is not None and is_imported(recorded):  # of any other run it is among the events
             copy.returned(said.returned, known_values(session.run, variables_now()))
         copy.output(said.printed, known_values(session.run, variables_now()))
@@ -111,7 +111,7 @@ def save(
             run,
             status=Status.FAILED if failed else recorded.status,
             ended_us=recorded.ended_us or clock.wall_us(),
-            totals=replace(_without(recorded.totals, unseen), deliveries=len(session.gate.granted)),
+            totals=replace(_without(recorded.totals, unseen), deliveries=len(session.schedule.granted)),
         )
         log.write([RunClosed(ended)])
     finally:

@@ -56,8 +56,8 @@ class Echo:
         """Write the agent's own ``text``, after whatever of frozen calls came before it."""
         lane = current()
         if lane is not None:
-            if lane.gate.awaits_signal():
-                lane.gate.meets(lane)
+            if lane.gate.schedule.awaits_signal():
+                lane.gate.schedule.meets(lane)
             lane.told += 1
         with self._lock:
             if self._caught_up(stream, go, text):

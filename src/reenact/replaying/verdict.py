@@ -129,15 +129,15 @@ def _unproven(session: ReplaySession) -> list[str]:
     """What is not proven of the order."""
     if is_imported(session.run):
         return [UNPROVEN]
-    notes = [f"order not proven at {number}" for number in sorted({*session.gate.doubts})]
+    notes = [f"order not proven at {number}" for number in sorted({*session.schedule.doubts})]
     if session.run.capture.get("order") == "off":
         notes.append("order not recorded")
-    if session.gate.surplus:
-        notes.append(f"the order of {counted(session.gate.surplus, 'step')} is assumed, not proven")
+    if session.schedule.surplus:
+        notes.append(f"the order of {counted(session.schedule.surplus, 'step')} is assumed, not proven")
     return notes
 
 
 def _unproven_before(session: ReplaySession) -> list[str]:
     """What was not proven of the recorded order up to a divergence, which may be its cause."""
-    unproven = session.gate.unproven_so_far() if session.run.totals.unproven else ()
+    unproven = session.schedule.unproven_so_far() if session.run.totals.unproven else ()
     return [f"order not proven at {number}" for number in unproven]

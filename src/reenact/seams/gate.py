@@ -3,8 +3,7 @@
 A *delivery* is anything that makes a waiting strand go on: an answer, a chunk, a timer, the start of a thread, a
 wake-up, a callback posted to a loop. The gate counts the strands that can run without one. When that count is zero
 (quiescence) it releases the next delivery, and counts its receiver *before* waking it, so that the count never dips
-falsely. Which delivery is next is decided by a subclass: first come, first served while recording; the recorded
-number while replaying.
+falsely. Which delivery is next is decided by its schedule (``seams.schedules``).
 
 The count is kept by the hooks in ``seams.strands``. Where a strand blocks in a way that no hook sees, ``seams.watch``
 notices that nothing runs, or that a bound has passed, and lets one delivery go without proof.
@@ -15,7 +14,6 @@ from __future__ import annotations
 import _thread
 import asyncio
 import functools
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sized
 from contextvars import ContextVar
 from typing import Any
@@ -29,6 +27,7 @@ from reenact.seams.lanes import Lane
 from reenact.seams.posting import post, stop_tasks
 from reenact.seams.process_signals import NO_SIGNALS, Alarms
 from reenact.seams.reckoning import UNSEEN, HoldClock
+from reenact.seams.schedules import Schedule
 from reenact.seams.waits import RECALLED, Rest, Waiter, never_tag, rest
 
 _get_running_loop = asyncio._get_running_loop
@@ -38,20 +37,14 @@ near: ContextVar[Gate | None] = ContextVar("reenact_gate", default=None)
 """The gate of the run that a context stems from, set where several runs share a loop."""
 
 
-def unattended(gate: Gate) -> None:
-    """What a gate without a watch does when something waits while others run: nothing."""
-
-
-def nowhere(path: str) -> Lane | None:
-    """The lane of a recorded address, for a gate that has no recording: none."""
-    return None
-
-
-class Gate(ABC):
+class Gate:
     """Counts runnable strands and releases deliveries at quiescence.
 
+    Args:
+        schedule: Decides which delivery is next.
+
     Attributes:
-        virtual: True where timers do not follow the world's clock (replay).
+        virtual: As its schedule has it.
         running: Strands that can run without a delivery.
         waiting: Deliveries in order of arrival.
         passes: Deliveries released so far; the watch uses it to see progress.
@@ -70,15 +63,18 @@ class Gate(ABC):
         raising: Handlers of signals that were counted and have raised, in a wait that has yet to hear of it.
         blocked_us: How long a strand has blocked where no hook sees it, while a delivery is looked for because of that;
             -1 at any other time.
+        unnoticed: Whether the return of the last handler of a signal goes unnoticed, because it was not counted.
+        held_for: For how long nothing has passed.
     """
 
-    virtual = False
     alarms: Alarms | None = None
     """Keeps the timers that the program sets and that end in a signal; None: the system does."""
     ceiling_us = 10_000_000
     """For how long one delivery waits at most without its being counted (``seams.reckoning``)."""
 
-    def __init__(self) -> None:
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self.virtual = schedule.virtual
         self.lock = _thread.RLock()
         self.running = 1
         self.waiting: dict[Tag, Waiter] = {}
@@ -93,65 +89,16 @@ class Gate(ABC):
         self.held: tuple[Tag, ...] = ()
         self.blocked_us = -1
         self.parting = 0
-        self._held_for = UNSEEN
+        self.unnoticed = False
+        self.held_for = UNSEEN
         self.halted: Halt | None = None
         self.closed = False
         self._sleepers: dict[int, Callable[[], None]] = {}
-        self.attend: Callable[[Gate], None] = unattended
-        self.lane_at: Callable[[str], Lane | None] = nowhere
+        self.attend: Callable[[Gate], None] = lambda gate: None
+        self.lane_at: Callable[[str], Lane | None] = lambda path: None
         self.process = NO_SIGNALS
 
-    # --- what a subclass decides -------------------------------------------------------------------------------
-
-    @abstractmethod
-    def grant(self, tag: Tag, proven: bool) -> int:
-        """Give the next number to ``tag``. Locked."""
-
-    @abstractmethod
-    def immediate(self, tag: Tag) -> bool:
-        """Whether ``tag``, asked for by the only runnable strand, may go on at once. Locked."""
-
-    @abstractmethod
-    def choose(self, settled: bool) -> Waiter | None:
-        """The waiter whose turn it is; None when nothing may be released. Locked.
-
-        ``settled``: nothing can run, so what is not waiting by now will not come, unless a strand blocks where no hook
-        sees it (``blocked_us``). False when the watch asks although something runs."""
-
-    @abstractmethod
-    def now_us(self) -> int:
-        """Microseconds since the run began, as the agent's timers see it."""
-
-    def alone(self, tag: Tag) -> int | None:
-        """The number of the delivery for the only runnable strand; None when that strand must wait. Locked.
-
-        The way of nearly every turn: a subclass may take it in one step."""
-        if not self.immediate(tag):
-            return None
-        self.passes += 1
-        return self.grant(tag, True)
-
-    def timer_set(self, tag: Tag, wait_us: int) -> None:  # noqa: B027 - only a recording has timers of the world
-        """A timer of the world is set, which will ask for the turn ``tag`` when it is due, in ``wait_us``."""
-
-    def alarm_set(self, set_us: int, wait_us: int, every_us: int) -> None:  # noqa: B027 - likewise
-        """The system's alarm was set at ``set_us``: its signal comes in ``wait_us`` (0: never), then ``every_us``."""
-
-    def impatient(self) -> bool:
-        """Whether a delivery may go at once although others run, because holding has not helped. Locked."""
-        return False
-
-    def overdue(self, waited_us: int, worked_us: int) -> bool:
-        """Whether a delivery that has waited so long may go although others run (see ``seams.watch``).
-
-        ``worked_us`` of it the program used the processor."""
-        return False
-
-    def stalled(self, waited_us: int) -> None:  # noqa: B027 - only a replay has an end to find
-        """Nothing runs and nothing has been released for so long (see ``seams.watch``). Locked."""
-
-    def silent(self, waited_us: int) -> None:  # noqa: B027 - only a replay has an end to find
-        """A strand blocks where no hook sees it, and nothing could be released for so long. Locked."""
+    # --- signals -----------------------------------------------------------------------------------------------
 
     def signalled(self, turn: Tag, uncounted: bool, runs: bool = False) -> bool:
         """A signal has reached the main thread: whether its handler is to run now.
@@ -162,10 +109,14 @@ class Gate(ABC):
             turn: Its turn (``signal_at``).
             uncounted: Whether the interrupted strand waits, so that the gate does not count it.
             runs: Whether that strand is to be counted from now on, because the handler runs in it."""
+        if not self.hears(turn.number):
+            return self.schedule.signalled(turn, uncounted, runs)
         with self.lock:
             self.passes += 1
+            self.unnoticed = not runs
+            self.contained = None
             self.handles_now(turn)
-            self.grant(self.signal_turn(turn), self.running - (not uncounted) <= 0)
+            self.schedule.grant(self.signal_turn(turn), self.running - (not uncounted) <= 0)
             self.running += runs
         return True
 
@@ -190,18 +141,20 @@ class Gate(ABC):
 
     def postpones(self, number: int) -> bool:
         """Whether a signal that comes in the middle of our own code is sent again. Called there: asks for no lock."""
-        return not self.virtual
+        return not self.virtual if self.alarms is None else self.alarms.postpones(number)
 
     def hears(self, number: int) -> bool:
         """Whether a signal that comes now is the world's, and no recorded one in its place."""
-        return not self.virtual
+        return not self.virtual if self.alarms is None else self.alarms.hears(number)
 
-    def handles(self, number: int, *, raised: bool = False) -> None:  # noqa: B027 - only a fork waits for one
+    def handles(self, number: int, *, raised: bool = False) -> None:
         """The handler of a signal of the world is about to run below a transport, or has raised there."""
+        if self.alarms is not None:
+            self.alarms.handles(number, raised=raised)
 
     def signal_turn(self, turn: Tag) -> Tag:
         """How this gate knows the turn of a signal that comes now."""
-        return turn
+        return turn if self.alarms is None else self.alarms.signal_turn(turn)
 
     def goes_on(self, *, uncounted: bool) -> None:
         """What interrupted a wait has been raised: the strand runs again. Locked.
@@ -211,21 +164,6 @@ class Gate(ABC):
                 has raised, which was counted, that count is the strand's now."""
         self.running += uncounted - self.raising
         self.raising = 0
-
-    def awaits_signal(self) -> bool:
-        """Whether the next delivery is a signal. Locked."""
-        return False
-
-    def meets(self, lane: Lane) -> None:  # noqa: B027 - only a replay has signals to come
-        """A lane is about to go on from where it is."""
-
-    def signal_due(self, waited_us: int) -> bool:
-        """Send the signal that is the next delivery, if its time has come; whether it is all there is to do. Locked."""
-        return False
-
-    def takes(self, tag: Tag, rested: bool) -> bool:
-        """Whether a coroutine that comes back from the world takes its turn: if it has waited there."""
-        return rested
 
     # --- bounds ------------------------------------------------------------------------------------------------
 
@@ -244,28 +182,30 @@ class Gate(ABC):
             Whether nothing has passed since the last look, so that the next one may find it still.
         """
         with self.lock:
-            if self._held_for.passes != self.passes:
-                self._held_for = HoldClock(self.passes, now_us)
+            if self.alarms is not None:
+                self.alarms.ring()
+            if self.held_for.passes != self.passes:
+                self.held_for = HoldClock(self.passes, now_us)
                 return False
-            clock = self._held_for = self._held_for.at(now_us, worked_us, spared_us, self.ceiling_us)
+            clock = self.held_for = self.held_for.at(now_us, worked_us, spared_us, self.ceiling_us)
             waited_us = clock.waited_us
-            if self.signal_due(waited_us):
+            if self.schedule.signal_due(waited_us):
                 pass
             elif self.running <= 0:
-                self.stalled(waited_us)
-            elif still or self.overdue(waited_us, clock.worked_us):
+                self.schedule.stalled(waited_us)
+            elif still or self.schedule.overdue(waited_us, clock.worked_us):
                 running, self.running = self.running, 0
                 self.blocked_us = waited_us if still else -1
                 released = self.pump(settled=still, once=True)
                 self.blocked_us = -1
                 self.running += running
                 if still and not released:
-                    self.silent(waited_us)
+                    self.schedule.silent(waited_us)
             return True
 
     def stirs(self) -> None:
         """The program has run since the last look: how long nothing has happened is counted from now. Locked."""
-        self._held_for = UNSEEN
+        self.held_for = UNSEEN
 
     # --- counting ----------------------------------------------------------------------------------------------
 
@@ -301,7 +241,7 @@ class Gate(ABC):
             return False
         released = False
         while True:
-            waiter = self.choose(settled)
+            waiter = self.schedule.choose(settled)
             if waiter is None:
                 if self.virtual:
                     self.attend(self)
@@ -309,7 +249,7 @@ class Gate(ABC):
             del self.waiting[waiter.tag]
             if waiter.alive is not None and not waiter.alive():
                 continue
-            waiter.number = self.grant(waiter.tag, settled)
+            waiter.number = self.schedule.grant(waiter.tag, settled)
             self.passes += 1
             self.running += 1
             waiter.wake()
@@ -326,12 +266,14 @@ class Gate(ABC):
         if self.closed:  # the strand outlives its run
             return -1
         if lone:
-            return self.alone(tag)
-        if not self.impatient():
+            number = self.schedule.alone(tag)
+            self.passes += number is not None
+            return number
+        if not self.schedule.impatient():
             return None
         self._let_go()
         self.passes += 1
-        return self.grant(tag, False)
+        return self.schedule.grant(tag, False)
 
     def _let_go(self) -> None:
         """Where a delivery goes although others run, whatever came before it goes first. Locked."""
@@ -346,16 +288,17 @@ class Gate(ABC):
         """
         with self.lock:
             if self.running == 1 and self.halted is None and not self.closed:
-                number = self.alone(tag)  # what ``at_once`` does for a lone strand, without the call
-            else:
-                number = self.at_once(tag, lone=self.running == 1)
-            if number is not None:
+                number = self.schedule.alone(tag)  # what ``at_once`` does for a lone strand, without the call
+                if number is not None:
+                    self.passes += 1
+                    return number
+            elif (number := self.at_once(tag, lone=self.running == 1)) is not None:
                 return number
             door = _thread.allocate_lock()
             door.acquire()
             waiter = Waiter(tag, door.release)
             if not self.waiting:
-                self._held_for = UNSEEN
+                self.held_for = UNSEEN
             self.waiting[tag] = waiter
             self.running -= 1
             if self.running <= 0:
@@ -435,15 +378,15 @@ class Gate(ABC):
                 self.running += 1
                 wake()
                 return waiter
-            if self.running > 0 and tag not in self.held and self.impatient():
+            if self.running > 0 and tag not in self.held and self.schedule.impatient():
                 self._let_go()
                 self.passes += 1
-                waiter.number = self.grant(tag, False)
+                waiter.number = self.schedule.grant(tag, False)
                 self.running += 1
                 wake()
                 return waiter
             if not self.waiting:
-                self._held_for = UNSEEN
+                self.held_for = UNSEEN
             self.waiting[tag] = waiter
             if self.running <= 0:
                 self.pump()

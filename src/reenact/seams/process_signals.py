@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.order import Tag
 
 
 def deaf(number: int) -> bool:
@@ -41,7 +42,7 @@ NO_SIGNALS = ProcessSignals()
 
 
 class Alarms(Protocol):
-    """Keeps the timers that end in a signal, in place of the system."""
+    """Keeps the timers that end in a signal, in place of the system, and knows which signals are the world's."""
 
     def set_alarm(self, which: int, seconds: float, every: float) -> tuple[float, float]:
         """The program sets a timer.
@@ -53,8 +54,21 @@ class Alarms(Protocol):
 
         Returns:
             What was left before, and every how many seconds it came then."""
-        ...
 
     def alarm_left(self, which: int) -> tuple[float, float]:
         """What is left of a timer, and every how many seconds it comes from then on."""
-        ...
+
+    def ring(self) -> None:
+        """Send the signal of one that is due while strands run. Called at each look, with the gate locked."""
+
+    def postpones(self, number: int) -> bool:
+        """As for ``Gate.postpones``."""
+
+    def hears(self, number: int) -> bool:
+        """As for ``Gate.hears``."""
+
+    def handles(self, number: int, *, raised: bool = False) -> None:
+        """As for ``Gate.handles``."""
+
+    def signal_turn(self, turn: Tag) -> Tag:
+        """As for ``Gate.signal_turn``."""

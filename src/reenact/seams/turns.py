@@ -90,7 +90,7 @@ async def rejoin(*, rested: bool = True) -> None:
     if lane is None or not lanes.is_carried():
         return
     tag = lane.tag("j")
-    if not lane.gate.takes(tag, rested):
+    if not lane.gate.schedule.takes(tag, rested):
         return
     with _shielded():
         await _Taking(lane.gate, tag)

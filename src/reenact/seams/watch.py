@@ -156,7 +156,9 @@ class Watch:
         What the processor did is put down to a gate's own program only where no other run shares it."""
         now_us = _mono_ns() // 1000
         with gate.lock:
-            if gate.closed or not (gate.waiting or (gate.virtual and gate.running <= 0) or gate.awaits_signal()):
+            if gate.closed or not (
+                gate.waiting or (gate.virtual and gate.running <= 0) or gate.schedule.awaits_signal()
+            ):
                 with self._lock:
                     self._gates.pop(gate, None)
                 return

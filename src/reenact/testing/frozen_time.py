@@ -19,13 +19,13 @@ from datetime import UTC, datetime
 from types import FrameType
 from typing import Any
 
+from reenact.abc.sources import CLOCK
 from reenact.errors import UsageError
 from reenact.facts.order import Tag
 from reenact.facts.run import Run
+from reenact.recording.arrival_schedule import ArrivalSchedule
 from reenact.seams import clock, entropy, lanes, numpy_random
 from reenact.seams.ambient import CLOCKS
-from reenact.seams.gate import Gate
-from reenact.seams.waits import Waiter
 from reenact.testing.fake_sources import FrozenClock, SeededEntropy
 
 __all__ = ["frozen_clock", "seeded_entropy"]
@@ -156,24 +156,15 @@ class _FrozenTime:
         """Nothing is missed."""
 
 
-class OpenGate(Gate):
-    """A gate that nobody waits at: strands in this block are not counted."""
+class OpenSchedule(ArrivalSchedule):
+    """That of a gate at which nobody waits: strands in this block are not counted."""
+
+    def __init__(self) -> None:
+        super().__init__(CLOCK, 0, "arrival", 0, repr)
 
     def grant(self, tag: Tag, proven: bool) -> int:
         """Always the first."""
         return 0
-
-    def immediate(self, tag: Tag) -> bool:
-        """Always."""
-        return True
-
-    def impatient(self) -> bool:
-        """Always."""
-        return True
-
-    def choose(self, settled: bool) -> Waiter | None:
-        """First come, first served."""
-        return next(iter(self.waiting.values()), None)
 
     def now_us(self) -> int:
         """No time passes."""
@@ -200,7 +191,7 @@ def _listening() -> Iterator[_FrozenTime]:
         return
     session = _current
     assert session is not None
-    fallback = lanes.unowned(session, OpenGate())
+    fallback = lanes.unowned(session, OpenSchedule().gate)
     numpy_random.install()
     clock.install()
     entropy.install()

@@ -302,11 +302,11 @@ def _timing(original: Callable[..., Any]) -> Callable[..., Any]:
         gate: Gate = lane.gate
         watch(self, gate)
         tag = lane.tag("t")
-        delay_us = math.ceil((when - self.time()) * 1e6)
+        delay_us = max(0, math.ceil((when - self.time()) * 1e6))
+        due_us = gate.schedule.timer_set(tag, delay_us)
         if not gate.virtual:
             context = context if context is not None else contextvars.copy_context()
             due = asyncio.Handle(callback, args, self, context)
-            gate.timer_set(tag, delay_us)
             return due_at_gate(gate, tag, due, lambda fire: original(self, when, fire, context=context))
         timer = GateTimer(when, callback, args, self, context)
         timer.gate = gate
@@ -315,7 +315,7 @@ def _timing(original: Callable[..., Any]) -> Callable[..., Any]:
             tag,
             gate.loops.into(self, timer.fire),
             alive=lambda: not timer.cancelled(),
-            deadline_us=gate.now_us() + max(0, delay_us),
+            deadline_us=due_us,
             sleeper=callback is _set_result,
         )
         return timer

@@ -350,7 +350,7 @@ def hear(gate: Gate) -> None:
         return
     _gate = gate
     gate.process = ProcessSignals(_ring, _strike, _set_timer, _timer_left)
-    if gate.awaits_signal():
+    if gate.schedule.awaits_signal():
         gate.attend(gate)
     for number in _signal.valid_signals():  # as plain numbers: making a member of an enumeration of each takes 1 ms
         handler = _signal.getsignal(number)
@@ -434,7 +434,7 @@ def _alarm(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         elif gate.virtual:
             left = (0.0,) * width
         else:
-            now_us = gate.now_us()
+            now_us = gate.schedule.now_us()
             left = original(*args)
             if name != "getitimer":
                 _note(gate, now_us, args if width == 2 else (_REAL, *args))
@@ -449,7 +449,7 @@ def _note(gate: Gate, now_us: int, args: tuple[Any, ...]) -> None:
     """While recording: the system has taken what was set."""
     which, seconds, every = (*args, 0.0)[:3]
     if which == _REAL:
-        gate.alarm_set(now_us, math.ceil(float(seconds) * 1e6), math.ceil(float(every) * 1e6))
+        gate.schedule.alarm_set(now_us, math.ceil(float(seconds) * 1e6), math.ceil(float(every) * 1e6))
 
 
 def _kept(alarms: Alarms, name: str, original: Callable[..., Any], args: tuple[Any, ...]) -> tuple[float, ...]:

@@ -167,8 +167,8 @@ def _sleeping(original: Callable[..., Any]) -> Callable[..., Any]:
         if not seconds >= 0:
             return original(seconds)  # type: ignore[no-any-return]  # raises as ever
         tag = lane.tag("t")
+        due_us = gate.schedule.timer_set(tag, int(min(seconds, 1e9) * 1e6))
         if not gate.virtual:
-            gate.timer_set(tag, int(min(seconds, 1e9) * 1e6))
             gate.blocked()
             try:
                 rest(Rest(gate.waiting), original, seconds)
@@ -182,7 +182,7 @@ def _sleeping(original: Callable[..., Any]) -> Callable[..., Any]:
         door = _thread.allocate_lock()
         door.acquire()
         with gate.lock:
-            gate.offer(tag, door.release, deadline_us=gate.now_us() + int(min(seconds, 1e9) * 1e6), sleeper=True)
+            gate.offer(tag, door.release, deadline_us=due_us, sleeper=True)
             gate.blocked()
         try:
             rest(Rest(gate.waiting, tag), door.acquire)

@@ -122,10 +122,10 @@ def patch(deadlines: Any, sleep_until: Any) -> None:
             timer = Timer(run, gate, lane.tag("t"), cancel_scope, deadline, expire)
             run.timers[id(cancel_scope)] = timer
             wait_us = math.ceil(max(0.0, min(deadline - run.runner.clock.current_time(), MOST_S)) * 1e6)
+            due_us = gate.schedule.timer_set(timer.tag, wait_us)
             if not gate.virtual:
-                gate.timer_set(timer.tag, wait_us)
                 return original(self, deadline, cancel_scope)
-            timer.queue(gate.now_us() + wait_us, _sleeps(sleep_until))
+            timer.queue(due_us, _sleeps(sleep_until))
             return None
 
         return add

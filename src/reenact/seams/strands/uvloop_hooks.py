@@ -202,7 +202,7 @@ def _arm(foreign: Any, loop: Any, delay: float, callback: Any, args: tuple[Any, 
     context = context if context is not None else contextvars.copy_context()
     due = asyncio.Handle(callback, args, loop, context)
     tag = lane.tag("t")
-    gate.timer_set(tag, int(delay * 1e6))
+    gate.schedule.timer_set(tag, max(0, int(delay * 1e6)))
     return due_at_gate(gate, tag, due, lambda fire: foreign.call_later(loop, max(0.0, delay), fire, context=context))
 
 

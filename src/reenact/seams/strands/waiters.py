@@ -90,11 +90,11 @@ def wait_in_turn(gate: Gate, waiter: StrandWaiter, timeout: float | None) -> boo
     Raises:
         Halt: The replay stopped while waiting.
     """
-    if timeout is not None and gate.virtual and waiter.timer is not None:
-        deadline_us = gate.now_us() + math.ceil(min(timeout, 1e9) * 1e6) + 1  # whoever reckons what is left finds none
-        gate.offer(waiter.timer, waiter.expire, deadline_us=deadline_us, alive=lambda: not waiter.noticed)
-    elif timeout is not None and waiter.timer is not None:
-        gate.timer_set(waiter.timer, int(min(timeout, 1e9) * 1e6))
+    if timeout is not None and waiter.timer is not None:
+        wait_us = math.ceil(min(timeout, 1e9) * 1e6) + 1  # whoever reckons what is left finds none
+        due_us = gate.schedule.timer_set(waiter.timer, wait_us)
+        if gate.virtual:
+            gate.offer(waiter.timer, waiter.expire, deadline_us=due_us, alive=lambda: not waiter.noticed)
     if gate.virtual:
         gate.sleeping(id(waiter), waiter.open)
     out = WaiterRest(waiter)

@@ -97,7 +97,7 @@ class GoldenSession(ForkSession):
     def decide(self, lane: Lane, call: Call) -> Crossing | None:
         """As a fork behind its cut, from the first call on, whichever that is: today's code need not begin as it did
         then."""
-        if not (self.gate.cut or self.closed):
+        if not (self.schedule.cut or self.closed):
             with self._lock:
                 self._cut()
         return super().decide(lane, call)

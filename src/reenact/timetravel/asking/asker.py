@@ -46,7 +46,7 @@ class Asker:
     def __init__(self, session: ReplaySession, plan: Plan) -> None:
         self._session = session
         self._plan = plan
-        self._heard = Heard(session.gate, session.fault, self._over)
+        self._heard = Heard(session.schedule, session.fault, self._over)
         self._calls: dict[int, tuple[Call, str]] = {}
         self.lends(())
         session.ask = self.ask
@@ -59,8 +59,8 @@ class Asker:
 
     def permits(self) -> bool:
         """Whether the world is being asked, or a connection to it closed."""
-        gate = self._session.gate
-        return bool(gate.under_way) or gate.parting > 0
+        session = self._session
+        return bool(session.schedule.under_way) or session.gate.parting > 0
 
     def ask(self, found: Miss, lane: Lane, call: Call) -> AskedCall | None:
         """A model call that has no answer, to be performed; None for what is no model call.
@@ -84,7 +84,7 @@ class Asker:
             number = session.recording.count() + session.asked
             session.asked += 1
             self._calls[number] = call, _WHY[found.reason]
-            session.gate.under_way.add(number)
+            session.schedule.under_way.add(number)
         return AskedCall(self._heard, lane, call, number)
 
     def _refused(self, error: Exception) -> Halt:

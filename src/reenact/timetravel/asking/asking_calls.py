@@ -14,7 +14,7 @@ from reenact.facts.call import Call, End, Failure, Json, Value
 from reenact.facts.record import HeadArrived, Record, SegmentArrived
 from reenact.facts.tracecontext import Propagation
 from reenact.recording.live_calls import LiveCall
-from reenact.replaying.replay_gate import ReplayGate
+from reenact.replaying.recorded_schedule import RecordedSchedule
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.turns import NOW
@@ -27,7 +27,7 @@ class Heard:
     """What a model that was asked has said, kept to be read at the end (``recording.live_calls.Taper``).
 
     Args:
-        gate: Where turns are taken.
+        schedule: Where turns are taken.
         fault: Told of what fails here.
         over: Told of each call that the world has answered, or that is not waited for any more.
     """
@@ -35,8 +35,10 @@ class Heard:
     ordered = True
     propagation: Propagation | None = None
 
-    def __init__(self, gate: ReplayGate, fault: Callable[[Exception], bool], over: Callable[[int], object]) -> None:
-        self._gate = gate
+    def __init__(
+        self, schedule: RecordedSchedule, fault: Callable[[Exception], bool], over: Callable[[int], object]
+    ) -> None:
+        self._schedule = schedule
         self._fault = fault
         self._over = over
         self.closed = False
@@ -48,11 +50,11 @@ class Heard:
     @property
     def gate(self) -> Gate:
         """Where turns are taken."""
-        return self._gate
+        return self._schedule.gate
 
     def now_us(self) -> int:
         """The agent's time."""
-        return self._gate.now_us()
+        return self._schedule.now_us()
 
     def put(self, record: Record) -> None:
         """Keep what came; the rest of a record is of no use here."""
@@ -79,9 +81,9 @@ class Heard:
 
     def over(self, event: int) -> None:
         """The world has answered, or is not waited for any more."""
-        with self._gate.lock:
-            first = event in self._gate.under_way
-            self._gate.under_way.discard(event)
+        with self._schedule.gate.lock:
+            first = event in self._schedule.under_way
+            self._schedule.under_way.discard(event)
         if first:
             self._over(event)
 

@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import math
 import signal
-from typing import Any, Final
+from typing import Final
 
 from reenact.facts.call import EndKind, Failure, Stream
 from reenact.facts.event import Event
 from reenact.facts.interruptions import INTERRUPTED
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, Timed, call_around
-from reenact.replaying.replay_gate import ENDLESS, STUCK_US, UNPROVEN_US
-from reenact.seams.lanes import Lane
+from reenact.replaying.recorded_order import RecordedOrder
+from reenact.replaying.recorded_schedule import ENDLESS, STUCK_US
+from reenact.seams.gate import Gate
 from reenact.seams.waits import Waiter
-from reenact.timetravel.forks.timed import OWN, TimedGate
+from reenact.timetravel.forks.timed import OWN, ForkTime
 from reenact.timetravel.forks.timing import LATE_US
 
 ALARM: Final = "~alarm"
 """The lane in the tag of an alarm that is due at some time."""
-_LATE_PART: Final = 8
-"""A recorded signal was the alarm's if it came earlier than its deadline by no more than this part of the wait: how
-long the code had worked when it set it is known roughly."""
 _IN_VAIN: Final = 100
 """So many signals in a row of a timer that nothing else comes of are no hope for who waits for nothing."""
 _REAL: Final = getattr(signal, "ITIMER_REAL", 0)
@@ -62,11 +60,7 @@ class Alarm:
 
     def is_over(self, now_us: int) -> bool:
         """Whether it was due so long ago that its signal has come to somebody else, or to nobody."""
-        return now_us - self.due_us > self._tolerance_us
-
-    def is_near(self, now_us: int) -> bool:
-        """Whether a signal that came at some time may be its own."""
-        return self.due_us - now_us <= self._tolerance_us
+        return now_us - self.due_us > LATE_US
 
     def next(self, now_us: int) -> Alarm | None:
         """What is pending once its signal has come; None: nothing."""
@@ -74,10 +68,6 @@ class Alarm:
             return None
         missed = max(0, now_us - self.due_us) // self.every_us
         return replace(self, due_us=self.due_us + (missed + 1) * self.every_us, waits_us=self.every_us)
-
-    @property
-    def _tolerance_us(self) -> int:
-        return max(LATE_US, self.waits_us // _LATE_PART)
 
 
 def own_signal(turn: Tag) -> Tag:
@@ -105,191 +95,193 @@ def ended_by_alarm(event: Event) -> bool:
     return ended_by_signal(event) == ALARM_SIGNAL
 
 
-class AlarmGate(TimedGate):
+class ForkAlarms:
     """Knows which alarms are pending in a fork, and has their signals sent when they are due.
 
-    Args: those of a ``TimedGate``.
+    Args:
+        gate: Where the fork's strands wait.
+        order: How far the fork has come in its parent's order.
+        time: Its time.
     """
 
-    lets_ahead = False
-
-    def __init__(self, *parts: Any) -> None:
-        super().__init__(*parts)
-        self.alarms = self
+    def __init__(self, gate: Gate, order: RecordedOrder, time: ForkTime) -> None:
+        self._order = order
+        self._time = time
+        self._gate = gate
+        self._gate.alarms = self
         self._alarm: Alarm | None = None
-        self._waits: Waiter | None = None
+        self.waits: Waiter | None = None
         self._of_work: dict[int, Alarm] = {}
-        self._set: set[int] = set()
+        self.set: set[int] = set()
         """Signals for which the agent has set a timer: those of the parent were timers' too."""
-        self._struck_us: int | None = None
+        self.struck_us: int | None = None
         """When a signal was sent whose handler has not been noted yet."""
         self._arrived = False
         """Whether that runs already, below a transport."""
         self._rang: dict[int, Delivery] | None = None
-        self._rung: Timed | None = None
+        self.rung: Timed | None = None
         """When the alarm was set whose signal came last, or was sent last."""
         self._rings = 0
-        self._in_vain = 0
+        self.in_vain = 0
 
     # --- what the agent sets -----------------------------------------------------------------------------------
 
     def set_alarm(self, which: int, seconds: float, every: float) -> tuple[float, float]:
         """It is due by the fork's time, or by the system's, where it counts the processor's."""
-        with self.lock:
+        with self._gate.lock:
             left = self.alarm_left(which)
             wait_us, every_us = math.ceil(seconds * 1e6), math.ceil(every * 1e6)
             if wait_us:
-                self._set.add(_OF_WORK.get(which, ALARM_SIGNAL))
+                self.set.add(_OF_WORK.get(which, ALARM_SIGNAL))
             if which == _REAL:
                 self._alarm = Alarm(self._moment_us() + wait_us, every_us, wait_us) if wait_us else None
                 self._waits_for_it()
-            elif self.cut:
-                self.process.arm(which, seconds, every)
+            elif self._time.cut:
+                self._gate.process.arm(which, seconds, every)
             elif wait_us:
-                self._of_work[which] = Alarm(self._cpu_us() + wait_us, every_us, wait_us)
+                self._of_work[which] = Alarm(self._time.cpu_us() + wait_us, every_us, wait_us)
             else:
                 self._of_work.pop(which, None)
             return left
 
     def alarm_left(self, which: int) -> tuple[float, float]:
         """By the same time."""
-        with self.lock:
+        with self._gate.lock:
             if which == _REAL:
                 return self._alarm.left(self._moment_us()) if self._alarm is not None else (0.0, 0.0)
-            if self.cut:
-                return self.process.armed(which)
+            if self._time.cut:
+                return self._gate.process.armed(which)
             pending = self._of_work.get(which)
-            return pending.left(self._cpu_us()) if pending is not None else (0.0, 0.0)
+            return pending.left(self._time.cpu_us()) if pending is not None else (0.0, 0.0)
 
     def arms(self) -> None:
         """The cut has come: what is pending goes on by itself."""
-        with self.lock:
+        with self._gate.lock:
             for which, pending in self._of_work.items():
-                self.process.arm(which, *pending.left(self._cpu_us()))
+                self._gate.process.arm(which, *pending.left(self._time.cpu_us()))
             if self._alarm is not None and self._alarm.is_over(self._moment_us()):
                 self._alarm = self._alarm.next(self._moment_us())
             self._waits_for_it()
 
     def _moment_us(self) -> int:
         """What time it is for code that sets an alarm."""
-        return self._real_now_us() if self.ticking else self._known_us() + self._busy_us()
+        return self._time.real_now_us() if self._time.ticking else self._time.known_us() + self._time.busy_us()
 
     def _waits_for_it(self) -> None:
         """Have the alarm that is pending among what the gate waits for, behind the cut. Locked."""
-        if self._waits is not None:
-            self.waiting.pop(self._waits.tag, None)
-            self._timing.over(self._waits.tag)
-            self._waits = None
+        if self.waits is not None:
+            self._gate.waiting.pop(self.waits.tag, None)
+            self._time.timing.over(self.waits.tag)
+            self.waits = None
         alarm = self._alarm
-        if alarm is None or not self.cut or self.closed or self.halted is not None:
+        if alarm is None or not self._time.cut or self._gate.closed or self._gate.halted is not None:
             return
         self._rings += 1
         tag = Tag("t", ALARM, ALARM_SIGNAL, self._rings)
-        self._waits = waiter = Waiter(tag, lambda: self._goes_off(waiter), None, alarm.due_us)
-        self._sets(tag, alarm.due_us if self.ticking else alarm.due_us - self._busy_us())
-        self.waiting[tag] = waiter
-        self.attend(self)
+        self.waits = waiter = Waiter(tag, lambda: self._goes_off(waiter), None, alarm.due_us)
+        self._time.sets(tag, alarm.due_us if self._time.ticking else alarm.due_us - self._time.busy_us())
+        self._gate.waiting[tag] = waiter
+        self._gate.attend(self._gate)
 
     # --- what comes of it --------------------------------------------------------------------------------------
 
     def _goes_off(self, waiter: Waiter) -> None:
         """It is due: send its signal. (Nobody is woken by that: who runs the handler counts itself.)"""
-        self.running -= 1
-        if waiter.halt is not None or self.halted is not None or self.closed or waiter is not self._waits:
+        self._gate.running -= 1
+        if waiter.halt is not None or self._gate.halted is not None or self._gate.closed or waiter is not self.waits:
             return
         if self._alarm is not None:
-            self._rung = self._alarm.timed
-            self._alarm = self._alarm.next(max(self._now_us, self._alarm.due_us))
+            self.rung = self._alarm.timed
+            self._alarm = self._alarm.next(max(self._order.at_us, self._alarm.due_us))
         self._waits_for_it()
-        self._in_vain += 1
+        self.in_vain += 1
         self._arrived = False
-        self._struck_us = self._clock.mono_us() if self.process.strike(ALARM_SIGNAL) else None
+        self.struck_us = self._time.clock.mono_us() if self._gate.process.strike(ALARM_SIGNAL) else None
 
-    def _has_come(self, tag: Tag) -> None:
-        """A signal has been handed out: what is pending from now on. Locked."""
+    def has_come(self, tag: Tag, timed: Timed | None) -> None:
+        """A signal has been handed out, that of an alarm if it was set at some time: what is pending from now on.
+        Locked."""
         number = tag.number
         if is_own_signal(tag):
-            self._struck_us = None if number == ALARM_SIGNAL else self._struck_us
+            self.struck_us = None if number == ALARM_SIGNAL else self.struck_us
             return
         if number == ALARM_SIGNAL:
-            self._alarm_has_come()
+            if timed is not None:
+                self._alarm_has_come()
             return
         for which, its in _OF_WORK.items():
-            if its == number and which in self._of_work and not self.cut:
-                pending = self._of_work.pop(which).next(self._cpu_us())
+            if its == number and which in self._of_work and not self._time.cut:
+                pending = self._of_work.pop(which).next(self._time.cpu_us())
                 if pending is not None:
                     self._of_work[which] = pending
 
     def _alarm_has_come(self) -> None:
-        if self._alarm is not None and self._alarm.is_near(self._now_us):
-            self._rung = self._alarm.timed
-            self._alarm = self._alarm.next(self._now_us)
+        if self._alarm is not None:
+            self.rung = self._alarm.timed
+            self._alarm = self._alarm.next(self._order.at_us)
             self._waits_for_it()
 
-    def look(self, now_us: int, *, still: bool = False, worked_us: int = 0, spared_us: int = 0) -> bool:
-        """As any gate does it; an alarm that is due while others run does not wait for them."""
-        with self.lock:
-            waiter = self._waits
-            if waiter is not None and self.waiting.get(waiter.tag) is waiter and self._is_due(waiter):
-                del self.waiting[waiter.tag]
-                self._now_us = max(self._now_us, waiter.deadline_us or 0)
-                waiter.number = self.grant(waiter.tag, False)
-                self.passes += 1
-                self.running += 1
-                waiter.wake()
-        return super().look(now_us, still=still, worked_us=worked_us, spared_us=spared_us)
+    def ring(self) -> None:
+        """An alarm that is due while others run does not wait for them."""
+        waiter = self.waits
+        if waiter is not None and self._gate.waiting.get(waiter.tag) is waiter and self._is_due(waiter):
+            del self._gate.waiting[waiter.tag]
+            self._order.at_us = max(self._order.at_us, waiter.deadline_us or 0)
+            waiter.number = self._gate.schedule.grant(waiter.tag, False)
+            self._gate.passes += 1
+            self._gate.running += 1
+            waiter.wake()
 
     def _is_due(self, waiter: Waiter) -> bool:
         """Whether its moment has come by a time that passes: the world's, or that of code at work beyond all that is
         recorded."""
-        if self.running <= 0 or self._is_struck() or not (self.ticking or self._next is None):
+        if self._gate.running <= 0 or self.is_struck() or not (self._time.ticking or self._order.head is None):
             return False
         return self._moment_us() >= (waiter.deadline_us or 0)
 
-    def _is_yet_to_come(self) -> bool:
+    def is_yet_to_come(self) -> bool:
         """Whether the pending alarm is not due by the world's time, while that passes."""
-        due_us = self._waits.deadline_us if self._waits is not None else None
-        return self.ticking and due_us is not None and due_us > self._real_now_us()
+        due_us = self.waits.deadline_us if self.waits is not None else None
+        return self._time.ticking and due_us is not None and due_us > self._time.real_now_us()
 
-    def _is_struck(self) -> bool:
+    def is_struck(self) -> bool:
         """Whether a signal has been sent whose handler has yet to run; whoever blocks it is not waited for."""
-        if self._struck_us is None or self._arrived:
+        if self.struck_us is None or self._arrived:
             return False
-        if self._clock.mono_us() - self._struck_us > STUCK_US:
-            self._struck_us = None
-        return self._struck_us is not None
+        if self._time.clock.mono_us() - self.struck_us > STUCK_US:
+            self.struck_us = None
+        return self.struck_us is not None
 
     def handles(self, number: int, *, raised: bool = False) -> None:
         """Nobody waits any longer for it to come; what it raised is the outcome of a call, and is noted as that."""
-        with self.lock:
+        with self._gate.lock:
             if self._struck(number):
                 self._arrived = True
-                self._struck_us = None if raised else self._struck_us
+                self.struck_us = None if raised else self.struck_us
 
-    def _jump(self, timers: list[Waiter]) -> Waiter | None:
-        """As any gate does it; a strand that blocks where no hook sees it has the world's time pass for an alarm."""
-        if self.blocked_us >= 0:
-            timers = [each for each in timers if each is not self._waits or not self._is_ahead(each)]
-        return super()._jump(timers)
+    def within_reach(self, timers: list[Waiter]) -> list[Waiter]:
+        """Those of some timers to which time may jump: a strand that blocks where no hook sees it has the world's time
+        pass for an alarm."""
+        blocked_us, reach_us = self._gate.blocked_us, self._order.at_us + self._gate.blocked_us
+        if blocked_us < 0 or self._time.ticking:
+            return timers
+        return [each for each in timers if each is not self.waits or (each.deadline_us or 0) <= reach_us]
 
-    def _is_ahead(self, waiter: Waiter) -> bool:
-        return not self.ticking and (waiter.deadline_us or 0) - self._now_us > self.blocked_us
-
-    def _rings_in_vain(self) -> bool:
+    def rings_in_vain(self) -> bool:
         """Whether no alarm is pending that anything may come of."""
-        most = _IN_VAIN if self._real_since_us is not None else ENDLESS
-        return self._waits is None or (self._in_vain > most and self._alarm is not None and self._alarm.every_us > 0)
+        most = _IN_VAIN if self._time.real_since_us is not None else ENDLESS
+        return self.waits is None or (self.in_vain > most and self._alarm is not None and self._alarm.every_us > 0)
 
     # --- calls that an alarm cut short -------------------------------------------------------------------------
 
     def rang_in(self, event: int) -> Delivery | None:
         """The signal of the alarm that rang first in a call of the parent which is answered as a whole; None: none did,
         or the agent has set none here."""
-        if ALARM_SIGNAL not in self._set:
+        if ALARM_SIGNAL not in self.set:
             return None
         if self._rang is None:
             rang: dict[int, Delivery] = {}
-            for delivery in self._again():
+            for delivery in self._order.again():
                 around = call_around(delivery.tag)
                 if around is not None and delivery.tag.number == ALARM_SIGNAL:
                     rang.setdefault(around, delivery)
@@ -301,15 +293,15 @@ class AlarmGate(TimedGate):
 
         An alarm that waits as long as that one rings there, however late that was, as long as the fork has its parent's
         times: what came between its being set and the call has taken as long as it took."""
-        with self.lock:
+        with self._gate.lock:
             rang = self.rang_in(event.number)
             came_us = event.ended_us if ended_by_alarm(event) else rang.at_us if rang is not None else None
-            if came_us is None or ALARM_SIGNAL not in self._set:
+            if came_us is None or ALARM_SIGNAL not in self.set:
                 return False
             if self._alarm is None:
                 return True
             then = rang.timed if rang is not None else None
-            if then is not None and not self.departed:
+            if then is not None and not self._time.departed:
                 otherwise_us = self._alarm.waits_us - (then.due_us - then.set_us)
             else:
                 due_us = then.due_us if then is not None else came_us
@@ -318,74 +310,47 @@ class AlarmGate(TimedGate):
 
     def has_rung(self) -> None:
         """An alarm's handler has ended a call by what it raised: it has come."""
-        with self.lock:
+        with self._gate.lock:
             self._alarm_has_come()
 
     # --- signals that the parent does not have -----------------------------------------------------------------
 
     def postpones(self, number: int) -> bool:
         """Behind the cut, except for one of the parent's order, which is sent again until its place is behind."""
-        head = self._next
-        return self.cut and (self._struck_us is not None or head is None or head.tag[::2] != ("i", number))
+        head = self._order.head
+        return self._time.cut and (self.struck_us is not None or head is None or head.tag[::2] != ("i", number))
 
     def hears(self, number: int) -> bool:
         """Whether a signal that comes now has no place in the parent's order."""
-        with self.lock:
-            if not self.cut or self.closed:
+        with self._gate.lock:
+            if not self._time.cut or self._gate.closed:
                 return False
-            return self._struck(number) or not self.signals_later(number)
+            return self._struck(number) or not self.come_later(number)
 
     def _struck(self, number: int) -> bool:
-        return number == ALARM_SIGNAL and self._struck_us is not None
+        return number == ALARM_SIGNAL and self.struck_us is not None
 
-    def signals_later(self, number: int) -> bool:
-        """Whether a signal of that number is yet to come in the parent's order."""
-        with self.lock:
-            if not self.cut:
-                return super().signals_later(number)
-            first = self._next
-            if first is None or (number in self._set and (number == ALARM_SIGNAL or self._real_since_us is not None)):
-                return first is not None and first.tag[::2] == ("i", number) and self._is_the_alarms(first)
-            later = (each.tag for each in self._again() if each.number >= first.number)
-            return any(tag[::2] == ("i", number) and not self._is_asked_anew(call_around(tag)) for tag in later)
+    def come_later(self, number: int) -> bool:
+        """Whether signals of that number are yet to come in the parent's order, behind the cut. Locked."""
+        first, real = self._order.head, self._time.real_since_us is not None
+        if first is None or (number in self.set and (number == ALARM_SIGNAL or real)):
+            return first is not None and first.tag[::2] == ("i", number) and self.is_the_alarms(first)
+        later = (each.tag for each in self._order.later())
+        return any(tag[::2] == ("i", number) and not self.is_asked_anew(call_around(tag)) for tag in later)
 
-    def _is_an_alarms(self, number: int, kind: str = "i") -> bool:
+    def is_an_alarms(self, number: int, kind: str = "i") -> bool:
         """Whether the agent's alarms send this signal."""
-        return kind == "i" and number == ALARM_SIGNAL and number in self._set
+        return kind == "i" and number == ALARM_SIGNAL and number in self.set
 
-    def _is_the_alarms(self, head: Delivery) -> bool:
+    def is_the_alarms(self, head: Delivery) -> bool:
         """Whether the signal in the parent's order is the one that the pending alarm sends."""
-        return head.tag.number == ALARM_SIGNAL and self._waits is not None and self._real_since_us is None
+        return head.tag.number == ALARM_SIGNAL and self.waits is not None and self._time.real_since_us is None
 
-    def _is_asked_anew(self, event: int | None) -> bool:
+    def is_asked_anew(self, event: int | None) -> bool:
         """Whether a call of the parent has been made in the world instead: what came in the middle of it did not come
         in the middle of that."""
-        return event is not None and event in self.places.values()
+        return event is not None and event in self._time.places.values()
 
     def signal_turn(self, turn: Tag) -> Tag:
         """Behind the cut it is the fork's own: the call that it interrupts has the fork's number."""
-        return own_signal(turn) if self.cut else turn
-
-    def signalled(self, turn: Tag, uncounted: bool, runs: bool = False) -> bool:
-        """One of the parent's order in its place; another gets a place of the fork's own."""
-        if not self.hears(turn.number):
-            return super().signalled(turn, uncounted, runs)
-        with self.lock:
-            self.passes += 1
-            self._signalled = not runs
-            self.contained = None
-            self.handles_now(turn)
-            self.grant(self.signal_turn(turn), self.running - (not uncounted) <= 0)
-            self.running += runs
-        return True
-
-    def meets(self, lane: Lane) -> None:
-        """Behind the cut signals come by their own time."""
-        if not self.cut:
-            super().meets(lane)
-
-    def overdue(self, waited_us: int, worked_us: int) -> bool:
-        """As any gate does it; a handler does not wait long for others that run."""
-        if any(map(is_own_signal, self.waiting)) and waited_us > UNPROVEN_US:
-            return True
-        return super().overdue(waited_us, worked_us)
+        return own_signal(turn) if self._time.cut else turn

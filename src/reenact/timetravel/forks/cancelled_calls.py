@@ -19,8 +19,8 @@ from reenact.facts.serving import arrives
 from reenact.facts.values import encode
 from reenact.recording.recording_session import RecordingSession
 from reenact.seams.lanes import Lane
-from reenact.timetravel.forks.fork_gate import ForkGate
 from reenact.timetravel.forks.fork_requests import unwritable
+from reenact.timetravel.forks.fork_schedule import ForkSchedule
 from reenact.timetravel.forks.handing import Handing
 from reenact.timetravel.forks.ledger import WriteStanding
 from reenact.timetravel.forks.model_calls import is_model
@@ -44,7 +44,7 @@ class Reviving(Protocol):
     child: RecordingSession
 
     @property
-    def gate(self) -> ForkGate:
+    def schedule(self) -> ForkSchedule:
         """Where they wait."""
 
     def say(self, event: int, call: Call, how: str, why: str) -> None:
@@ -130,7 +130,7 @@ class CancelledCalls:
     def _waiting(self) -> list[TapedCall]:
         if not self._session.revives:
             return []
-        return [taped for taped in list(self._session.gate.unanswered.values()) if _asks(taped.asked)]
+        return [taped for taped in list(self._session.schedule.unanswered.values()) if _asks(taped.asked)]
 
     def _word(self, taped: TapedCall) -> Settling:
         """What has been said of a write that is in doubt."""

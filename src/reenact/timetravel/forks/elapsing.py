@@ -27,10 +27,11 @@ class Moments:
         self._numbers = array("q")
         self._at_us = array("q")
         self._waits_us: dict[str, array[int]] = {}
-        self._timed: dict[int, Timed] = {}
+        self.timed: dict[int, Timed] = {}
+        """When the timer of a delivery was set, and for when."""
         for delivery in order:
             if delivery.timed is not None:
-                self._timed[delivery.number] = delivery.timed
+                self.timed[delivery.number] = delivery.timed
             self._numbers.append(delivery.number)
             self._at_us.append(delivery.at_us)
             if delivery.tag.kind in "tw":
@@ -45,10 +46,6 @@ class Moments:
         """Whether a lane had waited for a timer, or to be woken, that came between two moments."""
         ends_us = self._waits_us.get(lane, ())
         return bisect_left(ends_us, from_us) < bisect_right(ends_us, until_us)
-
-    def timed(self, number: int) -> Timed | None:
-        """When the timer of a delivery was set, and for when."""
-        return self._timed.get(number)
 
     def of(self, number: int) -> tuple[int, int]:
         """When a delivery was, and how long after the one before it, both in microseconds."""

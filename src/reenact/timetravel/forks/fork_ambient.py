@@ -1,7 +1,7 @@
 """Ambient reads of a fork: those that the parent had at the same place, and a clock that goes on from there.
 
-Once the fork has left its parent's times, clocks that only measure show its own (``TimedGate.reads_clock``). The wall
-clock stays as it was, so that a request with a time in it is answered.
+Once the fork has left its parent's times, clocks that only measure show its own (``ForkTime.reads_clock``). The
+wall clock stays as it was, so that a request with a time in it is answered.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from reenact.facts.texts import text_of
 from reenact.replaying.ambient_replay import Ambient, Window
 from reenact.seams.ambient import TIMED, extrapolate, from_timed, timed
 from reenact.seams.lanes import Lane
-from reenact.timetravel.forks.timed import WALL, TimedGate
+from reenact.timetravel.forks.fork_schedule import ForkSchedule
+from reenact.timetravel.forks.timed import WALL
 from reenact.timetravel.forks.timing import LATE_US
 
 _DRAWN: Final = "bits/128"
@@ -39,12 +40,12 @@ class ForkAmbient(Ambient):
 
     Args:
         recording: The parent.
-        gate: Knows the fork's time.
+        schedule: The fork's.
     """
 
-    def __init__(self, recording: Recording, gate: TimedGate) -> None:
-        super().__init__(recording, gate.now_us)
-        self._gate = gate
+    def __init__(self, recording: Recording, schedule: ForkSchedule) -> None:
+        super().__init__(recording, schedule.now_us)
+        self._time = schedule.time
         self._windows: dict[str, Window] = {}
         self._left: dict[int, Window] = {}
         self._by_us = 0
@@ -111,7 +112,7 @@ class ForkAmbient(Ambient):
         value = self.taken(window, lane, source)
         if source.startswith(_VARIABLE):
             self.variables[source.removeprefix(_VARIABLE)] = text_of(value)
-        if source in _LEFT and self._gate.cut:
+        if source in _LEFT and self._time.cut:
             return self._of_an_alarm(source, value, fresh, window)
         if source in _MEASURING:
             return self._measured(source, value, lane, window)
@@ -119,7 +120,7 @@ class ForkAmbient(Ambient):
 
     def _of_an_alarm(self, source: str, then: Any, fresh: Any, window: Window) -> Any:
         """What was left of an alarm is as it was, where it is the same one."""
-        if window.surplus(source) or not self._gate.is_the_same(then, fresh):
+        if window.surplus(source) or not self._time.is_the_same(then, fresh):
             return fresh
         return then
 
@@ -128,7 +129,7 @@ class ForkAmbient(Ambient):
         surplus = window.surplus(source)
         step_ns = extrapolate(source, 0, surplus) - extrapolate(source, 0, surplus - 1) if surplus else 0
         began_ns = self._mono_us * 1000
-        shown_ns = self._gate.reads_clock((lane.path, source), value - began_ns, step_ns)
+        shown_ns = self._time.reads_clock((lane.path, source), value - began_ns, step_ns)
         if shown_ns is None:  # what was read no more, for the run was killed, is not before what has come since
             return max(value, began_ns + self._now_us() * 1000) if surplus else value
         return shown_ns + began_ns
@@ -138,10 +139,10 @@ class ForkAmbient(Ambient):
         now_ns: int = self._as_recorded("wall", None)
         if window.surplus("wall"):
             return max(value, now_ns)
-        if not self._gate.departed:
+        if not self._time.departed:
             return value
         if abs(value - now_ns) > LATE_US * 1000:
-            self._gate.remark(WALL)
+            self._time.remark(WALL)
         return value
 
     def _opened(self, path: str, recorded: int, position: int) -> Window:

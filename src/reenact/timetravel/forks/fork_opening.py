@@ -55,7 +55,15 @@ def open_child(
     # The fork bears its parent's entry: whoever may not start the one may not start the other.
     sealed = trust.is_ours(parent)
     return Opened(
-        run, store, policy_of(parent), CLOCK, release, place=place, gate=session.gate, sealed=sealed, gathers=gathers
+        run,
+        store,
+        policy_of(parent),
+        CLOCK,
+        release,
+        place=place,
+        schedule=session.schedule,
+        sealed=sealed,
+        gathers=gathers,
     )
 
 

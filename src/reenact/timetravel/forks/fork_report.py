@@ -116,7 +116,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
     elif session.unreplayable or session.damaged:
         error = [*session.unreplayable, *session.damaged][0]
         code, message = error.exit_code, str(error)
-    elif not course.reached and not session.gate.open_ended:
+    elif not course.reached and not session.schedule.open_ended:
         code, message = 1, f"event {plan.at} was not reached: the agent ended before it"
     elif not course.given.issuperset(plan.flags):
         left = ", ".join(sorted(set(plan.flags) - course.given))

@@ -45,9 +45,9 @@ from reenact.timetravel.forks.cancelled_calls import CancelledCalls
 from reenact.timetravel.forks.changes import Changed, changed_outcome
 from reenact.timetravel.forks.counterparts import Counterparts, session_found
 from reenact.timetravel.forks.flags import flag_answer
-from reenact.timetravel.forks.fork_gate import ForkGate
 from reenact.timetravel.forks.fork_points import fork_point_at, prefix_is_behind
 from reenact.timetravel.forks.fork_requests import as_sent, is_rewritten, redirects, said, sent, unmoved, unwritable
+from reenact.timetravel.forks.fork_schedule import ForkSchedule
 from reenact.timetravel.forks.giving import GivenCall
 from reenact.timetravel.forks.handing import Handing
 from reenact.timetravel.forks.input import arguments, is_read
@@ -96,28 +96,28 @@ class ForkSession(StoppingSession):
         self.lends(())
         self._address = ""
         self._adds_on = plan.resume and plan.at >= recording.count()
-        self.gate.open_ended = self._adds_on or plan.until is not None
-        self.gate.reached_end = self._cut
-        self.gate.by_time = not plan.resume and (bool(plan.changes) or plan.live != "none")
-        self.gate.weighs_work = plan.resume or self.gate.by_time
-        self.gate.differs = len(plan.changes) > len(plan.state)
+        self.schedule.open_ended = self._adds_on or plan.until is not None
+        self.schedule.reached_end = self._cut
+        self.schedule.time.by_time = not plan.resume and (bool(plan.changes) or plan.live != "none")
+        self.schedule.time.weighs_work = plan.resume or self.schedule.time.by_time
+        self.schedule.time.differs = len(plan.changes) > len(plan.state)
         self._cancelled_calls = CancelledCalls(self)
-        self.gate.revive = self._cancelled_calls.revive
-        self.gate.give_up = self._cancelled_calls.stop
+        self.schedule.revive = self._cancelled_calls.revive
+        self.schedule.give_up = self._cancelled_calls.stop
         self._performing: set[int] = set()
         """Numbers of the fork's calls that went live, and of the agent's own code inside them."""
         self._retried: set[int] = set()
         """Those among them that make a write in doubt again: what they write in turn is part of it."""
 
-    def _make_gate(self) -> ForkGate:
+    def _make_schedule(self) -> ForkSchedule:
         until = self.plan.until
 
         def again() -> Iterator[Delivery]:
             order = self.recording.deliveries(0)
             return order if until is None else takewhile(lambda each: each.number < until, order)
 
-        parts = (again(), again, self._stands_for, self._nobody_awaits, self._at_the_end)
-        return ForkGate(self._lane_seen, CLOCK, _worked_us, *parts)
+        parts = (again, self._stands_for, self._nobody_awaits, self._at_the_end)
+        return ForkSchedule(self._lane_seen, CLOCK, _worked_us, *parts)
 
     def lends(self, lent: Iterable[str]) -> None:
         """The environment is today's, but for these variables, which come from the recording."""
@@ -144,14 +144,14 @@ class ForkSession(StoppingSession):
             return None
         call = self._as_known(self.placed(located(call)))
         self._lanes.setdefault(lane.path, lane)
-        if self.gate.awaits_signal():
-            self.gate.meets(lane)
+        if self.schedule.awaits_signal():
+            self.schedule.meets(lane)
         export = self.exports.endpoint(lane, call)
         if export is not None:
             return self._exported(lane, marked(call, export), export)
         with self._lock:
             self._address = self.child.identity(lane, call) if acts(call) else ""
-            if not self.gate.cut:
+            if not self.schedule.cut:
                 event = self._strictly(lane, call)
                 if event is None:
                     return self._astray(lane, call)
@@ -172,21 +172,21 @@ class ForkSession(StoppingSession):
         with self._lock:
             self.exports.made += 1
             self._address = ""
-            if self.gate.cut:
+            if self.schedule.cut:
                 allowed = meant(self.plan.allow_writes, endpoint.name, call.name)
                 if allowed or self.plan.resume:
                     return self._handed_on(lane, call, allowed)
             else:
                 event = self.exports.recorded(lane.path, endpoint)
                 if event is not None:
-                    self.gate.plumbing.add(event.number)
+                    self.schedule.plumbing.add(event.number)
                     return self._answered(lane, call, event)
         return self.exports.taken(call, endpoint)
 
     def _handed_on(self, lane: Lane, call: Call, allowed: str) -> OwnCall:
         """Telemetry that goes out to the world. No read is stale after it."""
         number = self._number(None)
-        self.gate.sets_out(number, None, transport=True)
+        self.schedule.time.sets_out(number, None, transport=True)
         self.course.live += 1
         if allowed:
             self.course.given.add(allowed)
@@ -223,10 +223,10 @@ class ForkSession(StoppingSession):
         return found.event
 
     def _cut(self) -> None:
-        self.gate.cut = self.course.reached = True
+        self.schedule.time.cut = self.course.reached = True
         if self.plan.resume:
-            self.gate.goes_real()
-        self.gate.arms()
+            self.schedule.time.goes_real()
+        self.schedule.alarms.arms()
         moment = moment_us(self.plan.at_time) if self.plan.at_time else CLOCK.wall_us() if self.plan.resume else None
         goes_on = self.plan.resume and self.plan.at_time and MOVES in self.recording.notes(None)  # moved before already
         if moment is not None and not goes_on:
@@ -287,7 +287,8 @@ class ForkSession(StoppingSession):
         model = is_model(call)
         anew = opens(self.plan, call, model=model) or is_rewritten(self.plan, call)
         anew = anew or self._is_beneath(lane, call) or self._is_stale(call, model=model)
-        anew = anew or (event is not None and (event.number in self.plan.anew or self.gate.rings_otherwise(event)))
+        if event is not None and not anew:
+            anew = event.number in self.plan.anew or self.schedule.alarms.rings_otherwise(event)
         if event is not None and not anew and not self._breaks_off(event):
             self.say(event.number, call, "frozen", found.why)
             return self._answered(lane, call, event)
@@ -349,10 +350,12 @@ class ForkSession(StoppingSession):
                 self._require_keys(lane, call)
             if is_incoming(call):
                 self.course.frozen -= 1
-                self.gate.listens(event)
+                self.schedule.time.listens(event)
                 return own
             waits = waits_for_message(call)
-            self.gate.sets_out(event, self._counterparts.then(event) if waits else None, transport=is_transport(call))
+            self.schedule.time.sets_out(
+                event, self._counterparts.then(event) if waits else None, transport=is_transport(call)
+            )
             if waits:
                 self.course.frozen -= 1
                 self.course.live += 1
@@ -390,7 +393,7 @@ class ForkSession(StoppingSession):
         """A recorded answer is handed over: where something happened before it inside the call, that is not known of
         the fork. Of the prefix of a fork its branching event says so."""
         event = crossing.recorded
-        if (self.gate.cut or self.plan.resume) and holds_unseen(event) and self._held_something(event):
+        if (self.schedule.cut or self.plan.resume) and holds_unseen(event) and self._held_something(event):
             self.child.put(Noted(crossing.event, ANSWERED, True))
 
     def _held_something(self, event: Event) -> bool:
@@ -491,13 +494,13 @@ class ForkSession(StoppingSession):
     def _answered(self, lane: Lane, call: Call, event: Event) -> Crossing:
         """From the recording."""
         if call.observed:
-            return self._own_code(lane, call, event, event if not self.gate.cut else None)
+            return self._own_code(lane, call, event, event if not self.schedule.cut else None)
         number = self._number(event)
-        self.gate.numbers[event.number] = number
+        self.schedule.numbers[event.number] = number
         self._comes_to(lane, event)
         if event.outcome is not None:
             came_us = event.first_us or event.ended_us or event.issued_us
-            self.gate.answers_later(event.number, event.issued_us, came_us)
+            self.schedule.time.answers_later(event.number, event.issued_us, came_us)
         self._counterparts.same(number, event.number)
         self.course.frozen += not is_plumbing(call)
         self._issued(lane, call, number, event)
@@ -525,8 +528,8 @@ class ForkSession(StoppingSession):
 
     def _comes_to(self, lane: Lane, place: Event) -> None:
         """A lane makes a call that it made in the parent."""
-        if self.gate.by_time:
-            self.gate.comes_to(place.issued_us, self.ambience.unread_ns(lane.path))
+        if self.schedule.time.by_time:
+            self.schedule.time.comes_to(place.issued_us, self.ambience.unread_ns(lane.path))
 
     def _changed(self, call: Call) -> Value | None:
         """What the change itself answers a call with."""
@@ -540,7 +543,7 @@ class ForkSession(StoppingSession):
         """By the change; without a value, by the standard input that it gives the process."""
         place = found.answer or found.place
         number = self._number(None)
-        self.gate.sets_out(number, place.number if place is not None else None, transport=False)
+        self.schedule.time.sets_out(number, place.number if place is not None else None, transport=False)
         self.course.given.add(call.name)
         self.say(number, call, "frozen", "its answer is the change")
         self._issued(lane, call, number, place)
@@ -565,7 +568,7 @@ class ForkSession(StoppingSession):
             return RepeatedCall(LiveCall(self.child, lane, call, number), first)
         self.child.repeated(call, number)
         stands_for = place.number if place is not None else None
-        self.gate.sets_out(number, stands_for, transport=is_transport(call), works=call.kind in _OWN_WORK)
+        self.schedule.time.sets_out(number, stands_for, transport=is_transport(call), works=call.kind in _OWN_WORK)
         self._performing.add(number)
         self._goes_live(call, number)
         self.resources.went_live(number)
@@ -620,23 +623,27 @@ class ForkSession(StoppingSession):
 
     def _number(self, event: Event | None) -> int:
         """The number of a call in the fork: the parent's own up to the branching event, the next one after it."""
-        kept = event is not None and (not self.gate.cut or event.number == self._branching > self._top)
+        kept = event is not None and (not self.schedule.cut or event.number == self._branching > self._top)
         number = event.number if event is not None and kept else self._top + 1
         self._top = max(self._top, number)
         return number
 
     def _issued(self, lane: Lane, call: Call, number: int, place: Event | None) -> None:
         known: dict[str, Any] = {}
-        if place is not None and place.number in self.gate.numbers and self.gate.numbers[place.number] == number:
+        if (
+            place is not None
+            and place.number in self.schedule.numbers
+            and self.schedule.numbers[place.number] == number
+        ):
             known = {"fidelity": place.fidelity, "note": place.fidelity_note}
-        if place is not None and place.number == number and not self.gate.cut:
+        if place is not None and place.number == number and not self.schedule.cut:
             known["at_us"] = place.issued_us
         if self._address:
             self.child.effects[number] = self._address
         self._settle(lane)
         self.child.issued(lane, call, number, **known)
         if not is_plumbing(call):  # which is no call of its lane
-            self.ambience.moved(lane.path, lane.position, place, again=self.gate.cut)
+            self.ambience.moved(lane.path, lane.position, place, again=self.schedule.cut)
 
     def _with_change(self, event: Event) -> Event:
         outcome = changed_outcome(self.recording, event, self.plan)
@@ -652,7 +659,7 @@ class ForkSession(StoppingSession):
             return
         with self._lock:
             self.resources.handed(crossing)
-            why = self.resources.unfit(crossing) if self.gate.cut else ""
+            why = self.resources.unfit(crossing) if self.schedule.cut else ""
         if why:
             asked = crossing.asked
             error = gone(self.run, self.plan, asked, self.recording.event(then), why)
@@ -663,14 +670,18 @@ class ForkSession(StoppingSession):
 
     def _stands_for(self, delivery: Delivery) -> bool:
         """Behind the cut also what telemetry was answered: no strand waits for it there."""
-        if self.gate.cut and delivery.tag.kind == "e" and is_plumbing(self.recording.event(delivery.tag.number).call):
-            return delivery.tag.number not in self.gate.plumbing
+        if (
+            self.schedule.cut
+            and delivery.tag.kind == "e"
+            and is_plumbing(self.recording.event(delivery.tag.number).call)
+        ):
+            return delivery.tag.number not in self.schedule.plumbing
         return super()._stands_for(delivery)
 
     def _nobody_awaits(self, delivery: Delivery) -> None:
-        if not self.gate.cut:
+        if not self.schedule.cut:
             super()._nobody_awaits(delivery)
 
     def flying(self) -> bool:
         """Whether the world is being asked."""
-        return self.gate.asks
+        return self.schedule.time.asks

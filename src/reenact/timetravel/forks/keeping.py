@@ -31,7 +31,7 @@ from reenact.timetravel.forks.changes import Changed
 from reenact.timetravel.forks.counterparts import progress_of
 from reenact.timetravel.forks.fork_ambient import ForkAmbient
 from reenact.timetravel.forks.fork_course import ASKED, Answer, Course
-from reenact.timetravel.forks.fork_gate import ForkGate
+from reenact.timetravel.forks.fork_schedule import ForkSchedule
 from reenact.timetravel.forks.ledger import Doubt, Ledger
 from reenact.timetravel.forks.plan import Plan
 
@@ -69,9 +69,9 @@ class KeepingSession(ReplaySession):
         self.restated: dict[str, Mapping[str, Json]] = {}
         """What has been set in states, by the numbers of the fork's steps: its own replay sets it again."""
         super().__init__(recording, redactor, rules, options)
-        self.gate: ForkGate
-        self.gate.tell = self.course.remarks.append
-        self.ambience: ForkAmbient = ForkAmbient(recording, self.gate)
+        self.schedule: ForkSchedule
+        self.schedule.time.tell = self.course.remarks.append
+        self.ambience: ForkAmbient = ForkAmbient(recording, self.schedule)
         self.ambience.address = self.renaming.address
 
     def records(self, child: RecordingSession, ledger: Ledger, answered: Callable[[int, int], object]) -> None:
@@ -101,7 +101,7 @@ class KeepingSession(ReplaySession):
         """The recorded value's bytes, or the change's."""
         changed = self.changed.get(event.number)
         body = super().body_of(event) if changed is None else changed.body
-        return progress_of(body, self.gate.numbers) if is_incoming(event.call) else body
+        return progress_of(body, self.schedule.numbers) if is_incoming(event.call) else body
 
     def parts_of(self, event: Event) -> Iterator[tuple[int | None, int, bytes]]:
         """The recorded stream's segments, or the change's."""
@@ -117,7 +117,7 @@ class KeepingSession(ReplaySession):
 
     def read_less(self, event: Event) -> None:
         """After the cut nobody is held to how far the parent read."""
-        if not self.gate.cut:
+        if not self.schedule.cut:
             super().read_less(event)
 
     # --- the rest of the session -------------------------------------------------------------------------------
@@ -126,8 +126,8 @@ class KeepingSession(ReplaySession):
         """The recorded read of this place, or one that goes on from it."""
         if self.gate.halted is not None:
             raise self.gate.halted
-        if self.gate.awaits_signal():
-            self.gate.meets(lane)
+        if self.schedule.awaits_signal():
+            self.schedule.meets(lane)
         value = self.ambience.read(lane, source, fresh)
         early = self._early.get(lane)
         if early is None and lane.number < 0 and self.renaming.is_open(lane):
@@ -179,13 +179,13 @@ class KeepingSession(ReplaySession):
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
         """The state of a step: before the cut it agrees with the recorded one."""
-        if not self.gate.cut:
+        if not self.schedule.cut:
             super().checkpoint(event, phase, slots)
         self.child.checkpoint(event, phase, slots)
 
     def _compares_states(self) -> bool:
         """Behind the cut the agent may change what it held before."""
-        return not self.gate.cut
+        return not self.schedule.cut
 
     def restate(self, event: int, state: Any) -> Any:
         """The branching step starts with what the plan sets, every other one with what the parent's did."""
@@ -195,7 +195,7 @@ class KeepingSession(ReplaySession):
         changes = {**recorded.get(str(then), {})}
         if event == self._branching:
             changes |= self.plan.state
-            self.gate.differs = self.gate.differs or differs(state, self.plan.state)
+            self.schedule.time.differs = self.schedule.time.differs or differs(state, self.plan.state)
         if not changes:
             return None
         self._growth.finish(f"the start of step {event}")  # what lists hold is changed by the plan, not by the agent
@@ -208,7 +208,7 @@ class KeepingSession(ReplaySession):
 
     def fault(self, error: Exception) -> bool:
         """A seam failed: where a call that was made cannot be performed, the fork's own replay waits for it."""
-        if isinstance(error, (ForkError, UnreplayableRun)) and self.gate.cut and self._stop_kept is None:
+        if isinstance(error, (ForkError, UnreplayableRun)) and self.schedule.cut and self._stop_kept is None:
             self._stop_kept = stopped_waiting()
         return super().fault(error)
 

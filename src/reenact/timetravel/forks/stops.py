@@ -90,7 +90,7 @@ class StoppingSession(KeepingSession):
         """What the recording cannot answer any more after the cut is no fault of the prefix. Either way it is the end,
         and that of the fork's own replay."""
         self._stop_kept = self._stop_kept or stopped_waiting()
-        if self.gate.cut and divergence.reason != "end":
+        if self.schedule.cut and divergence.reason != "end":
             if self.plan.resume:
                 divergence.cause = f"what is different since event {self.plan.at} reaches this; {divergence.cause}"
             else:
@@ -106,7 +106,7 @@ class StoppingSession(KeepingSession):
 
     def _at_the_end(self) -> None:
         """Everything waits for what will never come: after the cut, for what the change has removed."""
-        if not self.gate.cut:
+        if not self.schedule.cut:
             super()._at_the_end()
             return
         if self._cancelled_calls.stop():

@@ -21,8 +21,9 @@ from reenact.seams.turns import NOW, GateTurn, rejoin_cancelled
 from reenact.seams.waits import RECALLED, never_tag
 from reenact.timetravel.forks.alarms import ended_by_alarm
 from reenact.timetravel.forks.fork_course import Course
-from reenact.timetravel.forks.fork_gate import ForkGate, own_tag
+from reenact.timetravel.forks.fork_schedule import ForkSchedule, own_tag
 from reenact.timetravel.forks.handing import Handing
+from reenact.timetravel.forks.timed import ForkTime
 
 
 class Fork(Replayer, Protocol):
@@ -33,8 +34,8 @@ class Fork(Replayer, Protocol):
     course: Course
 
     @property
-    def gate(self) -> ForkGate:
-        """Where turns are taken."""
+    def schedule(self) -> ForkSchedule:
+        """What orders the turns."""
 
     def put(self, record: Record) -> None:
         """Note something in the fork's own log."""
@@ -75,9 +76,9 @@ class TapedServing(GateTurn):
             fork.answered(call.recorded.number, call.event)
             fork.answers_whole(call)
         fork.put(self.note(number))
-        unplaced = ended_by_alarm(call.recorded) and fork.gate.rang_in(call.recorded.number) is None
+        unplaced = ended_by_alarm(call.recorded) and fork.schedule.alarms.rang_in(call.recorded.number) is None
         if unplaced and isinstance(self.serving.gives, (Failure, End)):
-            fork.gate.has_rung()
+            fork.schedule.alarms.has_rung()
         return self.serving.then(number)
 
 
@@ -154,8 +155,8 @@ class TapedCall(FrozenCall):
 
     def _moment(self, then_us: int) -> int:
         """When something is handed over, as the fork keeps it: before the cut, when it was in the parent."""
-        gate = self.taped.gate
-        return gate.now_us() if gate.cut else then_us
+        schedule = self.taped.schedule
+        return schedule.now_us() if schedule.cut else then_us
 
     def dropped(self) -> None:
         """The agent reads no further."""
@@ -194,20 +195,21 @@ class AnswerOrLive:
             return _waited(self.call.performed())
         if self._is_sudden:
             return self.call.outcome().wait()  # type: ignore[no-any-return]
-        gate = self.call.taped.gate
+        schedule = self.call.taped.schedule
+        gate = schedule.gate
         if not self.owned:
             gate.started()
-        gate.await_answer(self.tag, self.call)
+        schedule.await_answer(self.tag, self.call)
         try:
             number = gate.take(self.tag)
         except Halt:
             raise
         except BaseException:  # an alarm that rings earlier than it did, or where none rang
-            if gate.cut:
+            if schedule.cut:
                 self.call.dropped()
             raise
         finally:
-            gate.unanswered.pop(self.tag, None)
+            schedule.unanswered.pop(self.tag, None)
             if not self.owned:
                 gate.blocked()
         return _waited(self.call.performed()) if number == RECALLED else self.call.outcome().then(number)
@@ -224,16 +226,16 @@ class AnswerOrLive:
         return (yield from goes_on.__await__()) if isinstance(goes_on, Handing) else goes_on
 
     def _turn(self) -> Generator[Any, Any, int]:
-        gate = self.call.taped.gate
-        gate.await_answer(self.tag, self.call)
+        schedule = self.call.taped.schedule
+        schedule.await_answer(self.tag, self.call)
         try:
-            return (yield from gate.take_async(self.tag))
+            return (yield from schedule.gate.take_async(self.tag))
         except cancelled() as error:
-            gate.unanswered.pop(self.tag, None)
+            schedule.unanswered.pop(self.tag, None)
             yield from rejoin_cancelled(error).__await__()
             raise
         finally:
-            gate.unanswered.pop(self.tag, None)
+            schedule.unanswered.pop(self.tag, None)
 
     @property
     def _is_sudden(self) -> bool:
@@ -249,27 +251,27 @@ class _Reading:
     """The scope of one read of a stream, or of a call that has one answer.
 
     Args:
-        gate: Told when it begins and ends.
+        time: Told when it begins and ends.
         event: The call.
         inner: The scope of the call.
     """
 
-    __slots__ = ("_event", "_gate", "_inner")
+    __slots__ = ("_event", "_inner", "_time")
 
-    def __init__(self, gate: ForkGate, event: int, inner: AbstractContextManager[None]) -> None:
-        self._gate = gate
+    def __init__(self, time: ForkTime, event: int, inner: AbstractContextManager[None]) -> None:
+        self._time = time
         self._event = event
         self._inner = inner
 
     def __enter__(self) -> None:
-        self._gate.rests(self._event, False)
+        self._time.rests(self._event, False)
         self._inner.__enter__()
 
     def __exit__(self, *raised: Any) -> None:
         try:
             self._inner.__exit__(*raised)
         finally:
-            self._gate.rests(self._event, True)
+            self._time.rests(self._event, True)
 
 
 class OwnCall(LiveCall):
@@ -311,18 +313,18 @@ class OwnCall(LiveCall):
         """The scope of the call. The output of a process is a stream that the agent reads now and then: only while it
         does is anything awaited from it."""
         inner = super().enter()
-        return _Reading(self._fork.gate, self.event, inner) if self._call.kind is Kind.PROCESS else inner
+        return _Reading(self._fork.schedule.time, self.event, inner) if self._call.kind is Kind.PROCESS else inner
 
     def settle(self, outcome: Value | Failure) -> Any:
         """Note a value or an exception, in turn."""
         self._compare(outcome)
-        self._fork.gate.arrives(self.event)
+        self._fork.schedule.time.arrives(self.event)
         return super().settle(outcome)
 
     def at_hand(self, outcome: Value | Failure) -> None:
         """Note a value or an exception that takes no turn."""
         self._compare(outcome)
-        self._fork.gate.lost(self.event)
+        self._fork.schedule.time.lost(self.event)
         super().at_hand(outcome)
 
     def unmade(self) -> None:
@@ -333,22 +335,22 @@ class OwnCall(LiveCall):
     def moment(self) -> int:
         """As in the parent, before the cut."""
         compared = self._compared
-        if compared is None or compared.ended_us is None or self._fork.gate.cut:
+        if compared is None or compared.ended_us is None or self._fork.schedule.cut:
             return super().moment()
         return compared.ended_us
 
     def _compare(self, outcome: Value | Failure) -> None:
-        if self._compared is not None and not self._fork.gate.cut:
+        if self._compared is not None and not self._fork.schedule.cut:
             self._fork.settled(self._compared, outcome)
 
     def end(self, end: End) -> Any:
         """Note the end that the agent is about to see, in turn."""
-        self._fork.gate.arrives(self.event)
+        self._fork.schedule.time.arrives(self.event)
         return super().end(end)
 
     def dropped(self, end: End) -> None:
         """Note an end that the agent itself made."""
-        self._fork.gate.lost(self.event)
+        self._fork.schedule.time.lost(self.event)
         super().dropped(end)
 
     def _turn(self, part: int, make: Callable[..., Record], what: Any) -> Any:

@@ -8,12 +8,12 @@ that only measure show it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from reenact.abc.sources import Clock
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.facts.order import Delivery, Tag
-from reenact.replaying.replay_gate import ReplayGate
+from reenact.facts.order import Delivery, Tag, Timed
+from reenact.replaying.recorded_order import RecordedOrder
+from reenact.seams.gate import Gate
 from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.elapsing import Elapsing
 from reenact.timetravel.forks.timing import LATE_US, SLOWER, Coming, Timer, Timing
@@ -59,21 +59,23 @@ class Flight:
     works: bool = False
 
 
-class TimedGate(ReplayGate):
+class ForkTime:
     """Knows what time it is in a fork, and which calls of it the world has yet to answer.
 
     Args:
+        gate: Where the fork's strands wait.
+        order: How far the fork has come in its parent's order, and when that was.
         clock: Our own clock.
         worked_us: For how long this process has worked, in microseconds of its processors.
-        parts: What a ``ReplayGate`` takes.
     """
 
-    def __init__(self, clock: Clock, worked_us: Callable[[], int], *parts: Any) -> None:
-        super().__init__(*parts)
-        self.waiting: dict[Tag, Waiter] = Waiting(self._joins)
+    def __init__(self, gate: Gate, order: RecordedOrder, clock: Clock, worked_us: Callable[[], int]) -> None:
+        self._order = order
+        self._gate = gate
+        self._gate.waiting = Waiting(self._joins)
         self._lines: Lines | None = None
-        self._clock = clock
-        self._cpu_us = worked_us
+        self.clock = clock
+        self.cpu_us = worked_us
         self.flights: dict[int, Flight] = {}
         """Live transports under way, by their number in the fork."""
         self.places: dict[int, int] = {}
@@ -88,59 +90,59 @@ class TimedGate(ReplayGate):
         fork that is its parent over again was late there too."""
         self.tell: Callable[[str], object] = lambda remark: None
         """Told once of each thing that should be known of the order and the times of the fork."""
-        self._remarked: set[str] = set()
-        self._timing = Timing()
-        self._elapsing = Elapsing(self._again)
+        self.remarked: set[str] = set()
+        self.timing = Timing()
+        self.elapsing = Elapsing(order.again)
         self._cpu_before_us = worked_us()
-        self._real_since_us: int | None = None
+        self.real_since_us: int | None = None
 
     def goes_real(self) -> None:
         """From now on time passes at the world's speed, whether a call is under way or not."""
-        with self.lock:
-            self._real_since_us = self._clock.mono_us() - self._now_us
+        with self._gate.lock:
+            self.real_since_us = self.clock.mono_us() - self._order.at_us
 
     @property
     def ticking(self) -> bool:
         """Whether time passes by itself."""
-        return self._real_since_us is not None or bool(self.flights)
+        return self.real_since_us is not None or bool(self.flights)
 
     # --- calls under way ---------------------------------------------------------------------------------------
 
     def sets_out(self, event: int, stands_for: int | None, *, transport: bool, works: bool = False) -> None:
         """A call of the fork is performed, in the place of a recorded one if it stands for any."""
-        with self.lock:
+        with self._gate.lock:
             if stands_for is not None:
                 self.places[event] = stands_for
             self.differs = True
             if transport or works:
-                self.flights[event] = Flight(stands_for, self._known_us(), self._clock.mono_us(), works=works)
+                self.flights[event] = Flight(stands_for, self.known_us(), self.clock.mono_us(), works=works)
 
     def listens(self, event: int) -> None:
         """A call of the fork waits for what a live server says by itself: it comes when it comes."""
-        with self.lock:
+        with self._gate.lock:
             self.differs = True
-            self.flights[event] = Flight(None, self._known_us(), self._clock.mono_us(), listens=True)
+            self.flights[event] = Flight(None, self.known_us(), self.clock.mono_us(), listens=True)
 
     def rests(self, event: int, rests: bool) -> None:
         """The agent reads the output of a live process, or has stopped to."""
-        with self.lock:
+        with self._gate.lock:
             if event in self.flights:
                 self.flights[event].rests = rests
 
     def arrives(self, event: int) -> None:
         """It has come to its end, which is yet to be handed over."""
-        with self.lock:
+        with self._gate.lock:
             if event in self.flights:
                 self.flights[event].over = True
 
     def lost(self, event: int) -> None:
         """Nobody waits for it any more."""
-        with self.lock:
+        with self._gate.lock:
             self.flights.pop(event, None)
 
-    def _away(self) -> list[Flight]:
+    def away(self) -> list[Flight]:
         """Flights that have nothing at the gate: the world has yet to answer."""
-        here = {tag.number for tag in self.waiting if tag.lane == OWN}
+        here = {tag.number for tag in self._gate.waiting if tag.lane == OWN}
         return [
             flight
             for event, flight in self.flights.items()
@@ -150,68 +152,68 @@ class TimedGate(ReplayGate):
     @property
     def asks(self) -> bool:
         """Whether the world is being asked."""
-        return self.parting > 0 or not all(flight.works for flight in self.flights.values())
+        return self._gate.parting > 0 or not all(flight.works for flight in self.flights.values())
 
-    def _sleeps_in_the_world(self) -> bool:
+    def sleeps_in_the_world(self) -> bool:
         """Whether the agent's own code is at work in the world, and somebody waits for a moment to come."""
         works = any(flight.works and not flight.over for flight in self.flights.values())
-        return works and any(waiter.deadline_us is not None for waiter in self.waiting.values())
+        return works and any(waiter.deadline_us is not None for waiter in self._gate.waiting.values())
 
-    def _is_not_due(self, waiter: Waiter) -> bool:
+    def is_not_due(self, waiter: Waiter) -> bool:
         """Whether a timer's moment has not come, by the world's time."""
-        return (
-            waiter.deadline_us is not None and self._sleeps_in_the_world() and waiter.deadline_us > self._real_now_us()
-        )
+        return waiter.deadline_us is not None and self.sleeps_in_the_world() and waiter.deadline_us > self.real_now_us()
 
-    def _listening(self) -> bool:
+    def listening(self) -> bool:
         """Whether a live server may say something by itself."""
         return any(flight.listens for flight in self.flights.values())
 
-    def _real_now_us(self) -> int:
+    def real_now_us(self) -> int:
         """The agent's time as it passes while calls are under way."""
-        now_us = self._clock.mono_us()
-        if self._real_since_us is not None:
-            return max(self._now_us, now_us - self._real_since_us)
-        return max([self._now_us, *(each.virtual_us + now_us - each.real_us for each in self.flights.values())])
+        now_us = self.clock.mono_us()
+        if self.real_since_us is not None:
+            return max(self._order.at_us, now_us - self.real_since_us)
+        return max([self._order.at_us, *(each.virtual_us + now_us - each.real_us for each in self.flights.values())])
 
     # --- time --------------------------------------------------------------------------------------------------
 
     @property
-    def _goes_by_time(self) -> bool:
+    def goes_by_time(self) -> bool:
+        """Whether what has no place in the parent's order comes by time."""
         return self.cut and self.by_time and self.differs
 
     @property
     def departed(self) -> bool:
         """Whether the fork has left its parent's times: a timer, or a call that went live, took another one."""
-        return self._elapsing.departed
+        return self.elapsing.departed
 
-    def _departs(self) -> None:
-        self._elapsing.departed = True
+    def departs(self) -> None:
+        """It leaves them here."""
+        self.elapsing.departed = True
         self._lines = None  # from now on it matters when the parts of answers came, and what is there already
 
     def remark(self, remark: str) -> None:
         """Have something be known of the fork, once."""
-        if remark not in self._remarked:
-            self._remarked.add(remark)
+        if remark not in self.remarked:
+            self.remarked.add(remark)
             self.tell(remark)
 
-    def _known_us(self) -> int:
+    def known_us(self) -> int:
         """Virtual time, with what the code is known to have worked since the last delivery."""
-        return max(self._now_us, self._elapsing.known_us) if self._goes_by_time else self._now_us
+        return max(self._order.at_us, self.elapsing.known_us) if self.goes_by_time else self._order.at_us
 
-    def _unknown_us(self) -> int:
+    def unknown_us(self) -> int:
         """How much more the code may have worked since."""
-        return SLOWER * self._busy_us()
+        return SLOWER * self.busy_us()
 
-    def _busy_us(self) -> int:
+    def busy_us(self) -> int:
         """How long it has worked, today, since that was known; nothing where nobody needs it: to ask the system at each
         delivery is what a recorded answer costs besides."""
-        return self._cpu_us() - self._cpu_before_us if self.weighs_work else 0
+        return self.cpu_us() - self._cpu_before_us if self.weighs_work else 0
 
     def _knows_its_work(self) -> None:
         """How long the code has worked until now is known."""
         if self.weighs_work:
-            self._cpu_before_us = self._cpu_us()
+            self._cpu_before_us = self.cpu_us()
 
     def comes_to(self, issued_us: int, unread_ns: int | None) -> None:
         """The code makes a call that it made at ``issued_us`` of the parent.
@@ -220,17 +222,17 @@ class TimedGate(ReplayGate):
             issued_us: When it was made there.
             unread_ns: What a clock that only measures showed this lane next, and has not shown it here; None: nothing.
         """
-        with self.lock:
-            if not self._goes_by_time:
+        with self._gate.lock:
+            if not self.goes_by_time:
                 return
             if unread_ns is None or unread_ns > issued_us * 1000:
                 self._works_until(issued_us * 1000)
-            elif not self.departed and self._elapsing.is_far(issued_us):
-                self._departs()  # it has read the clock for less long than it did
+            elif not self.departed and self.elapsing.is_far(issued_us):
+                self.departs()  # it has read the clock for less long than it did
 
     def _works_until(self, then_ns: int) -> None:
         """The code is where it was at a moment of the parent: so long it has worked."""
-        if self._elapsing.comes_to(then_ns, self._next.at_us if self._next is not None else None):
+        if self.elapsing.comes_to(then_ns, self._order.head.at_us if self._order.head is not None else None):
             self._knows_its_work()
 
     def reads_clock(self, clock: tuple[str, str], then_ns: int, step_ns: int) -> int | None:
@@ -244,24 +246,24 @@ class TimedGate(ReplayGate):
         Returns:
             What it shows; None: what it showed then.
         """
-        if not self._goes_by_time:
+        if not self.goes_by_time:
             return None
-        with self.lock:
-            elapsing, head = self._elapsing, self._next
+        with self._gate.lock:
+            elapsing, head = self.elapsing, self._order.head
             if not self.departed and step_ns:  # the code goes on for longer than it did
                 late = head is not None and then_ns > (head.at_us + LATE_US) * 1000
-                if late or self._busy_us() > LATE_US:
-                    self._departs()
+                if late or self.busy_us() > LATE_US:
+                    self.departs()
             elif not self.departed and head is not None and elapsing.is_beyond(clock[0], then_ns, head.at_us):
-                self._departs()
+                self.departs()
             if not self.departed:
                 if not step_ns:
                     self._works_until(then_ns)
                 elapsing.as_recorded(then_ns)
                 return None
-            now_us = self._real_now_us() if self.ticking else self._now_us
+            now_us = self.real_now_us() if self.ticking else self._order.at_us
             if step_ns:  # nobody knows how long it worked here then: as long as it does
-                shown_ns = elapsing.goes_on(clock, max(step_ns, self._busy_us() * 1000), now_us)
+                shown_ns = elapsing.goes_on(clock, max(step_ns, self.busy_us() * 1000), now_us)
             else:
                 shown_ns = elapsing.reads(clock, then_ns, now_us)
             self._knows_its_work()
@@ -270,10 +272,10 @@ class TimedGate(ReplayGate):
     def is_the_same(self, then: tuple[float, ...], now: tuple[float, ...]) -> bool:
         """Whether what was left of an alarm is left of it now, in seconds, as far as it is known how far the code has
         come. Where nothing is different yet, the code has come as far as it had."""
-        if not self.differs and self._real_since_us is None:
+        if not self.differs and self.real_since_us is None:
             return True
-        with self.lock:
-            known_s = (LATE_US + self._unknown_us()) / 1e6 + (len(then) == 1)  # whole seconds are rounded
+        with self._gate.lock:
+            known_s = (LATE_US + self.unknown_us()) / 1e6 + (len(then) == 1)  # whole seconds are rounded
         (left_then, *every_then), (left_now, *every_now) = then, now
         return bool(left_then) == bool(left_now) and every_then == every_now and abs(left_then - left_now) < known_s
 
@@ -281,114 +283,117 @@ class TimedGate(ReplayGate):
         """A call is made whose answer is recorded: ``event`` of the parent, from when to when."""
         if not self.by_time:
             return
-        with self.lock:
-            forgotten = self._timing.asks(event, self._known_us(), issued_us, came_us, self._unknown_us())
-            if self._lines is not None:
-                self._lines.learn(event)
-                if forgotten is not None:
-                    self._lines.learn(forgotten)
+        with self._gate.lock:
+            forgotten = self.timing.asks(event, self.known_us(), issued_us, came_us, self.unknown_us())
+            if self._lines is not None and not self._lines.events.isdisjoint((event, forgotten)):
+                self._lines = None
 
-    def offer(
-        self,
-        tag: Tag,
-        wake: Callable[[], None],
-        *,
-        alive: Callable[[], bool] | None = None,
-        deadline_us: int | None = None,
-        sleeper: bool = False,
-    ) -> Waiter:
-        """As any gate does it; when a timer was set is remembered."""
-        if deadline_us is not None:
-            with self.lock:
-                deadline_us += self._known_us() - self._now_us
-                self._sets(tag, deadline_us)
-        return super().offer(tag, wake, alive=alive, deadline_us=deadline_us, sleeper=sleeper)
+    def timer_set(self, tag: Tag, wait_us: int) -> int:
+        """A timer is set; gives when it is due."""
+        with self._gate.lock:
+            due_us = self.known_us() + wait_us
+            self.sets(tag, due_us)
+            return due_us
 
-    def _sets(self, tag: Tag, deadline_us: int) -> None:
+    def sets(self, tag: Tag, deadline_us: int) -> None:
         """A timer is set, by what is known of the time."""
-        forgotten = self._timing.sets(tag, self._known_us(), deadline_us, self._unknown_us())
-        if forgotten is not None and self._lines is not None:
-            self._lines.forget(forgotten)
+        forgotten = self.timing.sets(tag, self.known_us(), deadline_us, self.unknown_us())
+        if forgotten in self._gate.waiting:
+            self._lines = None
 
-    def _comes(self, waiter: Waiter | None, tag: Tag, at_us: int | None) -> Coming | None:
+    def comes(self, waiter: Waiter | None, tag: Tag, at_us: int | None) -> Coming | None:
         """When it comes to whoever waits, or is about to wait, for what was handed out at ``at_us`` of the parent; None
         for what is there already."""
         if waiter is not None and waiter.deadline_us is not None:
-            return self._timing.timer(tag)
-        return self._timing.answer(tag.number, at_us) if tag.kind == "e" and tag.lane != OWN else None
+            return self.timing.timer(tag)
+        return self.timing.answer(tag.number, at_us) if tag.kind == "e" and tag.lane != OWN else None
 
     # --- who waits ---------------------------------------------------------------------------------------------
 
     def _joins(self, waiter: Waiter, replaces: bool) -> None:
         """Somebody begins to wait."""
-        if self._lines is not None and not replaces:
-            self._lines.join(waiter)
-        elif replaces:
+        if self._lines is None or replaces or self._lines.is_stale:
             self._lines = None
+        else:
+            self._lines.join(waiter)
 
-    def _in_lines(self) -> Lines:
+    def in_lines(self) -> Lines:
         """Who waits, by when it comes. What is there already comes now, in a time of the fork's own: what it waited for
         in the parent's order may be far away."""
         if self._lines is None:
-            self._lines = Lines(self.waiting, self._coming_of, self._is_there)
+            self._lines = Lines(self._gate.waiting, self._coming_of, self._is_there)
         return self._lines
 
     def _coming_of(self, waiter: Waiter) -> Coming | None:
-        return self._comes(waiter, waiter.tag, self._then_us(waiter.tag) if waiter.tag.kind == "e" else None)
+        return self.comes(waiter, waiter.tag, self.then_us(waiter.tag) if waiter.tag.kind == "e" else None)
 
     def _is_there(self, waiter: Waiter) -> bool:
         tag = waiter.tag
         return self.departed and tag.lane != "~never" and (tag.kind != "e" or tag.lane == OWN)
 
-    def _then_us(self, place: Tag | None) -> int | None:
+    def then_us(self, place: Tag | None) -> int | None:
         """When something was handed out in the parent; None: it was not, or nobody has had to know."""
-        number = self._number(place) if self.departed and place is not None else None
-        return self._elapsing.moments.of(number)[0] if number is not None else None
+        number = self._order.number_of(place) if self.departed and place is not None else None
+        return self.elapsing.moments.of(number)[0] if number is not None else None
 
-    def _sooner(self, tag: Tag, comes: Coming | None) -> Waiter | None:
+    def sooner(self, tag: Tag, comes: Coming | None) -> Waiter | None:
         """Who goes before what is next, where time says so."""
-        if comes is None or not self._goes_by_time:
+        if comes is None or not self.goes_by_time:
             return None
-        return self._in_lines().sooner(tag, comes, self._known_us(), answers=self.departed)
+        return self.in_lines().sooner(tag, comes, self.known_us(), answers=self.departed)
 
-    def _keeps_order(self, tag: Tag, comes: Coming | None) -> None:
+    def keeps_order(self, tag: Tag, comes: Coming | None) -> None:
         """What is next in the order goes: where that is not certain, somebody should know."""
-        if comes is None or not self._goes_by_time or UNSURE in self._remarked:
+        if comes is None or not self.goes_by_time or UNSURE in self.remarked:
             return
-        timer = self._timing.timer(tag) is not None
-        if self._in_lines().is_unsure(tag, comes, self._known_us(), timer=timer):
+        timer = self.timing.timer(tag) is not None
+        if self.in_lines().is_unsure(tag, comes, self.known_us(), timer=timer):
             self.remark(UNSURE)
 
-    def _passes(self, tag: Tag, place: Tag | None, flight: Flight | None) -> int | None:
-        """Have the time pass until a delivery; when that was in the parent, if it is known there. (Its place is the
-        next one, or was before, or is yet to come.)"""
-        head = self._next if self._next is not None and self._next.tag == place else None
-        timer = self._timing.over(tag)
-        if self._goes_by_time and not self.departed and self._takes_another_time(head, timer, flight):
-            self._departs()
+    def passes(self, tag: Tag, place: Tag | None) -> Timed | None:
+        """Have the time pass until a delivery. (Its place is the next one, or was before, or is yet to come.)
+
+        Returns:
+            When a timer was set, and for when; None for any other delivery."""
+        flight = self.flights.get(tag.number) if tag.lane == OWN else None
+        if flight is not None or self.real_since_us is not None:
+            self._order.at_us = self.real_now_us()
+        if flight is not None and flight.over:
+            del self.flights[tag.number]
+        timer = self.timing.over(tag)
+        self.elapsing.delivered(self._passed(tag, place, timer, flight), self._order.at_us)
+        self._knows_its_work()
+        return Timed(timer.set_us, timer.from_us) if timer is not None else None
+
+    def _passed(self, tag: Tag, place: Tag | None, timer: Timer | None, flight: Flight | None) -> int | None:
+        """When it was in the parent, if it is known there; by then the time has passed."""
+        order, head = self._order, self._order.head
+        head = head if head is not None and head.tag == place else None
+        if self.goes_by_time and not self.departed and self._takes_another_time(head, timer, flight):
+            self.departs()
         if not self.departed:
             if head is not None:
-                self._now_us = max(self._now_us, head.at_us)
+                order.at_us = max(order.at_us, head.at_us)
             return head.at_us if head is not None else None
-        number = head.number if head is not None else self._number(place) if place is not None else None
-        at_us, after_us = self._elapsing.moments.of(number) if number is not None else (None, 0)
-        coming = self._comes(None, tag, at_us)
+        number = head.number if head is not None else order.number_of(place) if place is not None else None
+        at_us, after_us = self.elapsing.moments.of(number) if number is not None else (None, 0)
+        coming = self.comes(None, tag, at_us)
         worked_us = after_us if timer is None and coming is None and flight is None else 0
         comes_us = coming.from_us if coming is not None else 0
-        then = self._elapsing.moments.timed(number) if number is not None else None
+        then = self.elapsing.moments.timed.get(number) if number is not None else None
         if timer is not None and at_us is not None and then is not None and not timer.is_shorter(then):
             comes_us = timer.from_us + max(0, at_us - then.due_us)  # as late as it was
-        self._now_us = max(self._now_us + worked_us, self._elapsing.known_us, comes_us)
+        order.at_us = max(order.at_us + worked_us, self.elapsing.known_us, comes_us)
         return at_us
 
     def _takes_another_time(self, head: Delivery | None, timer: Timer | None, flight: Flight | None) -> bool:
         """Whether a delivery comes at another time than it did, and by time: a timer that was set otherwise, or what
         the world was asked."""
         if head is None:
-            return timer is not None or (flight is not None and self._now_us - flight.virtual_us > LATE_US)
-        if self._now_us - head.at_us > LATE_US:
+            return timer is not None or (flight is not None and self._order.at_us - flight.virtual_us > LATE_US)
+        if self._order.at_us - head.at_us > LATE_US:
             return True
         if timer is not None and head.timed is not None and timer.is_shorter(head.timed):
             self.remark(SHORTER)
             return True
-        return flight is not None and head.at_us - self._now_us > LATE_US
+        return flight is not None and head.at_us - self._order.at_us > LATE_US

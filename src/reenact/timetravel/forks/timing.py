@@ -69,8 +69,7 @@ class Timing:
         self._timers[tag] = Timer(deadline_us, deadline_us + unknown_us, now_us)
         if len(self._timers) <= _KEPT:
             return None
-        oldest = next(iter(self._timers))
-        del self._timers[oldest]
+        self._timers.pop(oldest := next(iter(self._timers)))
         return oldest
 
     def asks(self, event: int, now_us: int, issued_us: int, came_us: int, unknown_us: int) -> int | None:
@@ -85,8 +84,7 @@ class Timing:
         self._answers[event] = (Coming(comes_us, comes_us + unknown_us), came_us)
         if len(self._answers) <= _KEPT:
             return None
-        oldest = next(iter(self._answers))
-        del self._answers[oldest]
+        self._answers.pop(oldest := next(iter(self._answers)))
         return oldest
 
     def timer(self, tag: Tag) -> Timer | None:

@@ -12,13 +12,14 @@ from reenact.abc.sources import Clock
 from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, Timed
 from reenact.recording.holding import CEILING_US, Holds
 from reenact.seams.gate import Gate
+from reenact.seams.lanes import Lane
 from reenact.seams.waits import Waiter
 
 _REMEMBERED = 16_384
 """Timers under way of which it is known when they were set."""
 
 
-class RecordingGate(Gate):
+class ArrivalSchedule:
     """Numbers deliveries in order of arrival.
 
     Args:
@@ -30,7 +31,7 @@ class RecordingGate(Gate):
         fault: Told of every failure of ours; by default nobody is.
     """
 
-    ceiling_us = CEILING_US
+    virtual = False
 
     def __init__(
         self,
@@ -41,7 +42,8 @@ class RecordingGate(Gate):
         lane_seen: Callable[[str], object],
         fault: Callable[[Exception], object] = repr,
     ) -> None:
-        super().__init__()
+        self.gate = Gate(self)
+        self.gate.ceiling_us = CEILING_US
         self._clock = clock
         self._origin_us = origin_us
         self._exact = order == "exact"
@@ -59,16 +61,18 @@ class RecordingGate(Gate):
         """Microseconds since the run began."""
         return self._clock.mono_us() - self._origin_us
 
-    def timer_set(self, tag: Tag, wait_us: int) -> None:
+    def timer_set(self, tag: Tag, wait_us: int) -> int:
         """Remember it until it fires. Of one that is cancelled nothing is heard, so the oldest go."""
+        now_us = self._clock.mono_us() - self._origin_us
+        timed = Timed(now_us, now_us + wait_us)
         try:
             if len(self._timers) >= _REMEMBERED:
                 self._timers.pop(next(iter(self._timers)), None)
-            now_us = self._clock.mono_us() - self._origin_us
-            self._timers[tag] = Timed(now_us, now_us + max(0, wait_us))
+            self._timers[tag] = timed
         except Exception as error:  # another thread sets one as well: this one's time is not known
             if self._fault(error) is True:
                 raise
+        return timed.due_us
 
     def alarm_set(self, set_us: int, wait_us: int, every_us: int) -> None:
         """Remember it until its signal has come."""
@@ -103,15 +107,16 @@ class RecordingGate(Gate):
                 raise
         return number
 
-    def immediate(self, tag: Tag) -> bool:
+    def alone(self, tag: Tag) -> int | None:
         """A lone strand never waits."""
-        return not self.waiting or not self._exact
+        return None if self.gate.waiting and self._exact else self.grant(tag, True)
 
     def choose(self, settled: bool) -> Waiter | None:
         """First come, first served."""
-        if self.held:
-            return next((waiter for tag, waiter in self.waiting.items() if tag not in self.held), None)
-        return next(iter(self.waiting.values()), None)
+        waiting, held = self.gate.waiting, self.gate.held
+        if held:
+            return next((waiter for tag, waiter in waiting.items() if tag not in held), None)
+        return next(iter(waiting.values()), None)
 
     def impatient(self) -> bool:
         """Whether holds have stopped helping (or were never asked for); now and then one is tried again."""
@@ -131,13 +136,36 @@ class RecordingGate(Gate):
         try:
             if self.holds.lasts(waited_us, worked_us):
                 return False
-            self.holds = self.holds.in_vain(
-                waited_us + self._held_for.spared_us
-            )  # the program has waited for all of it
+            spared_us = self.gate.held_for.spared_us
+            self.holds = self.holds.in_vain(waited_us + spared_us)  # the program has waited for all of it
         except Exception as error:
             if self._fault(error) is True:
                 raise
         return True
+
+    def stalled(self, waited_us: int) -> None:
+        """The world has yet to answer."""
+
+    silent = stalled
+
+    def takes(self, tag: Tag, rested: bool) -> bool:
+        """Where the world was waited for."""
+        return rested
+
+    def awaits_signal(self) -> bool:
+        """They come from the world."""
+        return False
+
+    def signalled(self, turn: Tag, uncounted: bool, runs: bool) -> bool:
+        """Each is the world's."""
+        return False
+
+    def meets(self, lane: Lane) -> None:
+        """No signal is recorded for it."""
+
+    def signal_due(self, waited_us: int) -> bool:
+        """Nor sent."""
+        return False
 
     def take_fresh(self) -> tuple[Delivery, ...]:
         """Deliveries numbered since the last call. Called by the writer."""

@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, Timed, call_around, event_tag, signal_tag
-from reenact.seams.gate import Gate
+from reenact.abc.sources import Clock
+from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, call_around, event_tag, signal_tag
+from reenact.replaying.recorded_schedule import UNPROVEN_US, RecordedSchedule
+from reenact.seams.lanes import Lane
 from reenact.seams.waits import Waiter
-from reenact.timetravel.forks.alarms import ALARM, AlarmGate, is_own_signal
-from reenact.timetravel.forks.timed import OWN, UNSURE
+from reenact.timetravel.forks.alarms import ALARM, ForkAlarms, is_own_signal
+from reenact.timetravel.forks.timed import OWN, UNSURE, ForkTime
 from reenact.timetravel.forks.timing import LATE_US
 
 PATIENCE_US = 60_000_000
@@ -33,19 +35,25 @@ def own_tag(event: int, part: int) -> Tag:
     return Tag("e", OWN, event, part)
 
 
-class ForkGate(AlarmGate):
+class ForkSchedule(RecordedSchedule):
     """Hands deliveries out in the parent's order as far as it reaches.
 
     Args:
         lane_seen: Told the path of each lane that a tag names.
-        parts: What an ``AlarmGate`` takes.
+        clock, worked_us: As for a ``ForkTime``.
+        parts: What a ``RecordedSchedule`` takes.
     """
 
-    def __init__(self, lane_seen: Callable[[str], object], *parts: Any) -> None:
+    lets_ahead = False
+
+    def __init__(
+        self, lane_seen: Callable[[str], object], clock: Clock, worked_us: Callable[[], int], *parts: Any
+    ) -> None:
         super().__init__(*parts)
+        self.time = ForkTime(self.gate, self.order, clock, worked_us)
+        self.alarms = ForkAlarms(self.gate, self.order, self.time)
         self._lane_seen = lane_seen
         self._fresh: list[Delivery] = []
-        self._given: set[Tag] = set()
         self.numbers: dict[int, int] = {}
         """Numbers in the fork of the parent's events that have been answered from the recording."""
         self.unanswered: dict[Tag, Any] = {}
@@ -67,6 +75,15 @@ class ForkGate(AlarmGate):
         if call.form == "open":
             self.unanswered[tag] = call
 
+    @property
+    def cut(self) -> bool:
+        """Whether the fork has come to where it leaves its parent."""
+        return self.time.cut
+
+    def timer_set(self, tag: Tag, wait_us: int) -> int:
+        """It is due by the fork's time."""
+        return self.time.timer_set(tag, wait_us)
+
     # --- numbering ---------------------------------------------------------------------------------------------
 
     def take_fresh(self) -> tuple[Delivery, ...]:
@@ -78,32 +95,20 @@ class ForkGate(AlarmGate):
 
     def grant(self, tag: Tag, proven: bool) -> int:
         """Give it the fork's next number, and go on in the parent's order where it was there."""
-        place = self._place(tag)
-        head = self._next
-        if self._real_since_us is not None:
-            self._now_us = self._real_now_us()
+        place, head = self._place(tag), self.order.head
+        timed, whose = self.time.passes(tag, place), None
         if tag.lane == ALARM:  # it sends a signal, and that has a number
-            self._elapsing.delivered(self._passes(tag, None, None), self._now_us)
-            self._knows_its_work()
             return -1
-        flight = self.flights.get(tag.number) if tag.lane == OWN else None
-        if flight is not None:
-            self._now_us = self._real_now_us()
-            if flight.over:
-                del self.flights[tag.number]
         number = self._number_next
-        timer = self._timing.timer(tag)
-        timed = Timed(timer.set_us, timer.from_us) if timer is not None else None
-        then_us = self._passes(tag, place, flight)
-        self._elapsing.delivered(then_us, self._now_us)
         if head is not None and head.tag == place:
             if not self.cut:  # what a frozen answer stands for leaves its numbers out
                 number = max(number, head.number)
-            self._ahead_us = self._now_us - head.at_us
-            timed = timed if self.departed else head.timed
+            self._ahead_us = self.order.at_us - head.at_us
+            whose = head.timed
+            timed = timed if self.time.departed else whose
             self._advance()
-        elif place is not None and self._number(place) is not None:
-            self._given.add(place)
+        elif place is not None and head is not None and (self.order.number_of(place) or 0) > head.number:
+            self.order.passes(place)
         self._number_next = number + 1
         self.count += 1
         self.unproven += not proven
@@ -111,13 +116,12 @@ class ForkGate(AlarmGate):
         if named.lane:
             self._lane_seen(named.lane)
         if tag.kind == "i":
-            self._has_come(tag)
+            self.alarms.has_come(tag, whose)
             if timed is None and tag.number == ALARM_SIGNAL:
-                timed, self._rung = self._rung, None
-        self._fresh.append(Delivery(number, named, self._now_us, proven, timed))
-        if tag.kind != "i":
-            self._in_vain = 0
-        self._knows_its_work()
+                timed, self.alarms.rung = self.alarms.rung, None
+        else:
+            self.alarms.in_vain = 0
+        self._fresh.append(Delivery(number, named, self.order.at_us, proven, timed))
         return number
 
     def _named(self, tag: Tag) -> Tag:
@@ -137,7 +141,7 @@ class ForkGate(AlarmGate):
             return None
         if tag.lane != OWN:
             return tag
-        stands_for = self.places.get(tag.number)
+        stands_for = self.time.places.get(tag.number)
         return event_tag(stands_for, tag.n) if stands_for is not None else None
 
     def _is_of(self, tag: Tag, event: int) -> bool:
@@ -145,41 +149,25 @@ class ForkGate(AlarmGate):
 
     # --- choosing ----------------------------------------------------------------------------------------------
 
-    def immediate(self, tag: Tag) -> bool:
+    def alone(self, tag: Tag) -> int | None:
         """The only runnable strand goes on at once when the next place is its own."""
         place = self._place(tag)
-        if place is not None and self._next is not None and self._next.tag != place:
+        if place is not None and self.order.head is not None and self.order.head.tag != place:
             self._pass_over()
-        head = self._next
-        if self._is_struck():
-            return False
-        if place is None or head is None or head.tag != place:
-            return False
-        if self.waiting:
-            comes = self._comes(None, tag, head.at_us)
-            if self._sooner(tag, comes) is not None:
-                return False
-            self._keeps_order(tag, comes)
-        return True
-
-    def alone(self, tag: Tag) -> int | None:
-        """As any gate does it."""
-        return Gate.alone(self, tag)
-
-    def _pass_over(self) -> None:
-        while self._next is not None:
-            head = self._next
-            if head.tag in self._given:
-                self._given.remove(head.tag)
-            elif self._at(head.tag) is not None or not self._ignorable(head):
-                return
-            self._advance()
+        head = self.order.head
+        if self.alarms.is_struck() or place is None or head is None or head.tag != place:
+            return None
+        if self.gate.waiting:
+            comes = self.time.comes(None, tag, head.at_us)
+            if self.time.sooner(tag, comes) is not None:
+                return None
+            self.time.keeps_order(tag, comes)
+        return self.grant(tag, True)
 
     def _at(self, place: Tag) -> Waiter | None:
-        """Who waits for a place in the parent's order."""
-        waiter = self.waiting.get(place)
+        waiter = super()._at(place)
         if waiter is None and place.kind == "e":
-            for tag, other in self.waiting.items():
+            for tag, other in self.gate.waiting.items():
                 if tag.lane == OWN and self._place(tag) == place:
                     return other
         return waiter
@@ -187,29 +175,30 @@ class ForkGate(AlarmGate):
     def choose(self, settled: bool = True) -> Waiter | None:
         """The waiter of the next place; of what has no place, whoever is there."""
         if not self.cut:
-            if not self.open_ended or self._next is not None:
+            if not self.open_ended or self.order.head is not None:
                 return super().choose(settled)
             self.reached_end()
-        own = next((waiter for tag, waiter in self.waiting.items() if is_own_signal(tag)), None)
-        if own is not None or self._is_struck():
+        own = next((waiter for tag, waiter in self.gate.waiting.items() if is_own_signal(tag)), None)
+        if own is not None or self.alarms.is_struck():
             return own
-        return self._beside_a_handler(settled) if self.held else self._behind_the_cut(settled)
+        return self._beside_a_handler(settled) if self.gate.held else self._behind_the_cut(settled)
 
     def _beside_a_handler(self, settled: bool) -> Waiter | None:
         """A handler runs in a wait, which does not end until that has returned: whoever else may go."""
-        held = {tag: self.waiting.pop(tag) for tag in self.held if tag in self.waiting}
+        waiting = self.gate.waiting
+        held = {tag: waiting.pop(tag) for tag in self.gate.held if tag in waiting}
         try:
-            if self._next is None or all(self._place(tag) != self._next.tag for tag in held):
+            if self.order.head is None or all(self._place(tag) != self.order.head.tag for tag in held):
                 return self._behind_the_cut(settled)
-            others = (each for each in self.waiting.values() if each.deadline_us is None and each.tag.lane != "~never")
+            others = (each for each in waiting.values() if each.deadline_us is None and each.tag.lane != "~never")
             return self._without_place() or next(others, None)
         finally:
-            self.waiting.update(held)
+            waiting.update(held)
 
     def _behind_the_cut(self, settled: bool) -> Waiter | None:
         while True:
             self._pass_over()
-            head = self._next
+            head = self.order.head
             if head is None:
                 return self._after_order()
             if head.tag.kind == "i":
@@ -226,188 +215,194 @@ class ForkGate(AlarmGate):
                     return found
                 self._leaves(head)
                 continue
-            comes = self._comes(waiter, waiter.tag, head.at_us)
-            before = self._sooner(waiter.tag, comes)
+            comes = self.time.comes(waiter, waiter.tag, head.at_us)
+            before = self.time.sooner(waiter.tag, comes)
             if before is not None:
                 return self._in_time(before, placed=False)
             if waiter.alive is not None and not waiter.alive():
-                del self.waiting[waiter.tag]
+                del self.gate.waiting[waiter.tag]
             elif not self._is_put_off(waiter, head):
-                self._keeps_order(waiter.tag, comes)
+                self.time.keeps_order(waiter.tag, comes)
                 return self._in_time(waiter, placed=True)
             else:
                 self._leaves(head)
-                if self._asks_what_was_cut_short():
+                if self.unanswered and (self.revive() or self.give_up()):  # what such a timer cut short is asked
                     return None
 
     def _is_left_out(self, head: Delivery, settled: bool = True) -> bool:
         """Whether a signal that the parent's order has next does not come there: it came in a call that is made again,
         or of an alarm that is not pending here, or comes by another time; or a resumption goes on in real time, in
         which the world sends its own."""
-        if head.tag.number in self._set and self._real_since_us is not None:
+        if head.tag.number in self.alarms.set and self.time.real_since_us is not None:
             return True
-        anew = self._is_asked_anew(call_around(head.tag))
-        if self._is_an_alarms(head.tag.number):
-            return anew or (settled if self._waits is None else self._is_put_off(self._waits, head))
-        if self._real_since_us is not None:
-            self.remark(NOT_AGAIN)
+        anew = self.alarms.is_asked_anew(call_around(head.tag))
+        if self.alarms.is_an_alarms(head.tag.number):
+            return anew or (settled if self.alarms.waits is None else self._is_put_off(self.alarms.waits, head))
+        if self.time.real_since_us is not None:
+            self.time.remark(NOT_AGAIN)
             return True
         if anew:
-            self.remark(LEFT_OUT)
+            self.time.remark(LEFT_OUT)
         return anew
 
     def _signal_is_next(self, head: Delivery) -> Waiter | None:
         """The watch sends the signal that the parent's order has next, unless somebody goes before its alarm."""
-        alarm = self._waits if self._is_the_alarms(head) else None
+        alarm = self.alarms.waits if self.alarms.is_the_alarms(head) else None
         if alarm is not None:
-            comes = self._timing.timer(alarm.tag)
-            before = self._sooner(alarm.tag, comes)
+            comes = self.time.timing.timer(alarm.tag)
+            before = self.time.sooner(alarm.tag, comes)
             if before is not None:
                 return self._in_time(before, placed=False)
-            self._keeps_order(alarm.tag, comes)
-            if self._is_yet_to_come():  # what the world has answered meanwhile does not wait for it
-                return next((waiter for tag, waiter in self.waiting.items() if tag.lane == OWN), None) or self._due()
-        self.attend(self)
+            self.time.keeps_order(alarm.tag, comes)
+            if self.alarms.is_yet_to_come():  # what the world has answered meanwhile does not wait for it
+                own = (waiter for tag, waiter in self.gate.waiting.items() if tag.lane == OWN)
+                return next(own, None) or self._due()
+        self.gate.attend(self.gate)
         return None
 
     def signal_due(self, waited_us: int) -> bool:
         """As in a replay; behind the cut only what comes in its place."""
-        head = self._next
-        ours = self.cut and head is not None and head.tag.kind == "i"
-        if head is not None and ours and (self._is_struck() or self._is_left_out(head)):
-            return False
-        if head is not None and ours and self._is_the_alarms(head) and self._is_yet_to_come():
-            return False
+        head = self.order.head
+        if self.cut and head is not None and head.tag.kind == "i":
+            ahead = self.alarms.is_the_alarms(head) and self.alarms.is_yet_to_come()
+            if ahead or self.alarms.is_struck() or self._is_left_out(head):
+                return False
         return super().signal_due(waited_us)
 
     def _leaves(self, head: Delivery) -> None:
         """Go on without what is next; where that is a timer, the code waits otherwise than it did."""
-        if (head.tag.kind == "t" or self._is_an_alarms(head.tag.number, head.tag.kind)) and self._goes_by_time:
-            self._departs()
+        timer = head.tag.kind == "t" or self.alarms.is_an_alarms(head.tag.number, head.tag.kind)
+        if timer and self.time.goes_by_time:
+            self.time.departs()
         self._advance()
 
     def _yields(self, waiter: Waiter) -> Waiter | None:
         """Somebody goes who has no place in the order any more, or who goes before."""
-        if self.departed:
-            comes = self._comes(waiter, waiter.tag, self._then_us(waiter.tag))
-            before = self._in_lines().first(waiter.tag, comes, self._known_us()) if comes is not None else None
+        if self.time.departed:
+            comes = self.time.comes(waiter, waiter.tag, self.time.then_us(waiter.tag))
+            before = self.time.in_lines().first(waiter.tag, comes, self.time.known_us()) if comes is not None else None
             if before is not None:
                 return self._in_time(before, placed=False)
         return waiter
 
     def _timer_goes(self, timers: list[Waiter]) -> Waiter | None:
         """The first of some timers that have no place in the order any more, or whoever goes before it."""
-        if not self._goes_by_time or not timers:
+        if not self.time.goes_by_time or not timers:
             return self._jump(timers)
         timer = min(timers, key=lambda each: each.deadline_us or 0)
-        comes = self._timing.timer(timer.tag)
+        comes = self.time.timing.timer(timer.tag)
         if comes is None:
             return self._jump([timer])
-        lines, known_us = self._in_lines(), self._known_us()
-        if UNSURE not in self._remarked and lines.is_near(timer.tag, comes, known_us):
-            self.remark(UNSURE)
+        lines, known_us = self.time.in_lines(), self.time.known_us()
+        if UNSURE not in self.time.remarked and lines.is_near(timer.tag, comes, known_us):
+            self.time.remark(UNSURE)
         return self._jump([lines.first(timer.tag, comes, known_us) or timer])
 
     def _in_time(self, waiter: Waiter, *, placed: bool) -> Waiter | None:
         """Whoever is to go goes; a timer not before its moment by the world's time, where the agent's own code sleeps
         there, or where no order says that the timer comes before a call under way."""
-        by_world = waiter.deadline_us is not None and not placed and bool(self._away())
-        return self._due() if by_world or self._is_not_due(waiter) else self._jump([waiter])
+        by_world = waiter.deadline_us is not None and not placed and bool(self.time.away())
+        return self._due() if by_world or self.time.is_not_due(waiter) else self._jump([waiter])
 
     def _is_put_off(self, timer: Waiter, head: Delivery) -> bool:
         """Whether a timer has a later deadline than it had: it has no place in the order any more."""
         if timer.deadline_us is None or timer.deadline_us <= head.at_us + self._ahead_us + LATE_US:
             return False
-        return self.by_time or bool(self.unanswered)
-
-    def _asks_what_was_cut_short(self) -> bool:
-        """Whether a call that was cancelled in the parent, as by a timer that has a later deadline now, is asked, or
-        stops the fork."""
-        return bool(self.unanswered) and (self.revive() or self.give_up())
+        return self.time.by_time or bool(self.unanswered)
 
     def _beside(self, place: Tag, settled: bool) -> tuple[Waiter | None, bool]:
         """Who may go while nobody waits for the next place, and whether that place is to be passed over."""
         if not settled and not self._given_up:
             return None, False
-        if self._is_awaited(place):
-            said = self._without_place() if self._listening() else None  # its answer may wait for what we answer
+        if place.kind == "e" and any(flight.stands_for == place.number for flight in self.time.away()):
+            said = self._without_place() if self.time.listening() else None  # its answer may wait for what we answer
             return said or self._due(), False
         beyond = self._without_place()
         if beyond is not None:
             return beyond, False
-        if (self._away() or self._sleeps_in_the_world()) and not self._out_of_patience():
+        if (self.time.away() or self.time.sleeps_in_the_world()) and not self._out_of_patience():
             return self._due(), False  # what it leads to may be what comes next
         return None, True
 
-    def _is_awaited(self, place: Tag) -> bool:
-        """Whether a call under way is to be answered at this place."""
-        return place.kind == "e" and any(flight.stands_for == place.number for flight in self._away())
-
     def _out_of_patience(self) -> bool:
-        now_us = self._clock.mono_us()
-        under_way = [flight for flight in self.flights.values() if not (flight.listens or flight.works)]
+        now_us = self.time.clock.mono_us()
+        under_way = [flight for flight in self.time.flights.values() if not (flight.listens or flight.works)]
         return bool(under_way) and all(now_us - flight.real_us > PATIENCE_US for flight in under_way)
 
     def _without_place(self) -> Waiter | None:
         """Somebody who waits for what the parent's order does not have, or has already had."""
         timers = []
-        for waiter in self.waiting.values():
+        for waiter in self.gate.waiting.values():
             if waiter.tag.lane == "~never":
                 continue
             place = self._place(waiter.tag)
-            number = self._number(place) if place is not None else None
-            if number is not None and self._next is not None and number >= self._next.number:
+            number = self.order.number_of(place) if place is not None else None
+            if number is not None and self.order.head is not None and number >= self.order.head.number:
                 continue
             if waiter.deadline_us is None:
                 return self._yields(waiter)
             if waiter.sleeper:
                 timers.append(waiter)
-        return self._due() if self.ticking else self._timer_goes(timers)
+        return self._due() if self.time.ticking else self._timer_goes(timers)
 
     def _after_order(self) -> Waiter | None:
         timers = []
-        for waiter in self.waiting.values():
-            if waiter.tag.lane == "~never" or (waiter is self._waits and self._rings_in_vain()):
+        for waiter in self.gate.waiting.values():
+            if waiter.tag.lane == "~never" or (waiter is self.alarms.waits and self.alarms.rings_in_vain()):
                 continue
             if waiter.deadline_us is None:
                 return self._yields(waiter)
             timers.append(waiter)
-        if self.unanswered and not self._away() and self.revive():
+        if self.unanswered and not self.time.away() and self.revive():
             return None
-        asked = self._away() or self._listening() or self._sleeps_in_the_world()
-        real = asked or self._real_since_us is not None
+        asked = self.time.away() or self.time.listening() or self.time.sleeps_in_the_world()
+        real = asked or self.time.real_since_us is not None
         return self._due() if real else self._timer_goes(timers)
 
     def _due(self) -> Waiter | None:
         """While the world answers, time passes at its speed: a timer whose moment has come."""
-        now_us = self._real_now_us() if self.ticking else self._now_us
-        timers = [w for w in self.waiting.values() if w.deadline_us is not None and w.deadline_us <= now_us]
+        now_us = self.time.real_now_us() if self.time.ticking else self.order.at_us
+        timers = [w for w in self.gate.waiting.values() if w.deadline_us is not None and w.deadline_us <= now_us]
         return self._jump(timers)
 
     def stalled(self, waited_us: int) -> None:
         """Nothing runs: the end, unless the world has yet to answer."""
         if self._may_yet_come(waited_us):
-            self.pump()
+            self.gate.pump()
         else:
             super().stalled(waited_us)
 
     def _may_yet_come(self, waited_us: int) -> bool:
         """Whether the world has yet to bring something."""
-        real = self.cut and self._real_since_us is not None and not self._hopes_for_nothing()
-        rings = self._struck_us is not None or not self._rings_in_vain()
-        return bool(self._away() or self.parting or real or rings or self._sleeps_in_the_world()) or self._hears(
-            waited_us
-        )
+        real = self.cut and self.time.real_since_us is not None and not self._hopes_for_nothing()
+        rings = self.alarms.struck_us is not None or not self.alarms.rings_in_vain()
+        asked = bool(self.time.away() or self.gate.parting) or self.time.sleeps_in_the_world()
+        timed = any(waiter.deadline_us is not None for waiter in self.gate.waiting.values())
+        return asked or real or rings or (self.time.listening() and (timed or waited_us < PATIENCE_US))
 
     def _hopes_for_nothing(self) -> bool:
         """Whether everybody waits for what was never handed over: time that passes brings none of it."""
-        hopeless = ("~never", ALARM) if self._rings_in_vain() else ("~never",)
-        return bool(self.waiting) and all(tag.lane in hopeless for tag in self.waiting)
+        hopeless = ("~never", ALARM) if self.alarms.rings_in_vain() else ("~never",)
+        return bool(self.gate.waiting) and all(tag.lane in hopeless for tag in self.gate.waiting)
 
-    def _hears(self, waited_us: int) -> bool:
-        """Whether a live server may yet say what everybody waits for, or a timer comes first."""
-        timed = any(waiter.deadline_us is not None for waiter in self.waiting.values())
-        return self._listening() and (timed or waited_us < PATIENCE_US)
+    def _jump(self, timers: list[Waiter]) -> Waiter | None:
+        return super()._jump(self.alarms.within_reach(timers))
+
+    def signals_later(self, number: int) -> bool:
+        """The same; behind the cut without those that have lost their place."""
+        with self.gate.lock:
+            return self.alarms.come_later(number) if self.cut else super().signals_later(number)
+
+    def meets(self, lane: Lane) -> None:
+        """Behind the cut signals come by their own time."""
+        if not self.cut:
+            super().meets(lane)
+
+    def overdue(self, waited_us: int, worked_us: int) -> bool:
+        """As in a replay; a handler does not wait long for others that run."""
+        if any(map(is_own_signal, self.gate.waiting)) and waited_us > UNPROVEN_US:
+            return True
+        return super().overdue(waited_us, worked_us)
 
     def silent(self, waited_us: int) -> None:
         """The same where a strand blocks in something of its own."""

@@ -1,0 +1,72 @@
+"""What decides which delivery is next at a gate: first come, first served while recording; the recorded number while
+replaying; the recorded number, then time, in a fork."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from reenact.facts.order import Tag
+from reenact.seams.lanes import Lane
+from reenact.seams.waits import Waiter
+
+
+class Schedule(Protocol):
+    """The order of one run. Its gate calls it with the gate locked, where nothing else is said."""
+
+    virtual: bool
+    """Whether timers do not follow the world's clock (replay)."""
+
+    def grant(self, tag: Tag, proven: bool) -> int:
+        """Give the next number to ``tag``."""
+
+    def alone(self, tag: Tag) -> int | None:
+        """The number of the delivery for the only runnable strand; None when that strand must wait."""
+
+    def choose(self, settled: bool) -> Waiter | None:
+        """The waiter whose turn it is; None when nothing may be released.
+
+        ``settled``: nothing can run, so what is not waiting by now will not come, unless a strand blocks where no hook
+        sees it (``Gate.blocked_us``). False when the watch asks although something runs."""
+
+    def now_us(self) -> int:
+        """Microseconds since the run began, as the agent's timers see it. Not locked."""
+
+    def timer_set(self, tag: Tag, wait_us: int) -> int:
+        """The agent sets a timer, which will ask for the turn ``tag``, in ``wait_us``. Not locked.
+
+        Returns:
+            When it is due, by ``now_us``."""
+
+    def alarm_set(self, set_us: int, wait_us: int, every_us: int) -> None:
+        """The system's alarm was set at ``set_us``: its signal comes in ``wait_us`` (0: never), then ``every_us``. Not
+        locked."""
+
+    def impatient(self) -> bool:
+        """Whether a delivery may go at once although others run, because holding has not helped."""
+
+    def overdue(self, waited_us: int, worked_us: int) -> bool:
+        """Whether a delivery that has waited so long may go although others run (see ``seams.watch``).
+
+        ``worked_us`` of it the program used the processor."""
+
+    def stalled(self, waited_us: int) -> None:
+        """Nothing runs and nothing has been released for so long (see ``seams.watch``)."""
+
+    def silent(self, waited_us: int) -> None:
+        """A strand blocks where no hook sees it, and nothing could be released for so long."""
+
+    def takes(self, tag: Tag, rested: bool) -> bool:
+        """Whether a coroutine that comes back from the world takes its turn: if it has waited there. Not locked."""
+
+    def awaits_signal(self) -> bool:
+        """Whether the next delivery is a signal."""
+
+    def signalled(self, turn: Tag, uncounted: bool, runs: bool) -> bool:
+        """A signal has reached the main thread that is not the world's: whether its handler is to run now, as
+        ``Gate.signalled`` says it. Not locked."""
+
+    def meets(self, lane: Lane) -> None:
+        """A lane is about to go on from where it is. Not locked."""
+
+    def signal_due(self, waited_us: int) -> bool:
+        """Send the signal that is the next delivery, if its time has come; whether it is all there is to do."""
