@@ -140,7 +140,7 @@ RULES = (
     (r"--answer x=JSON", "--answer look#1=null"),
     (r"golden run x", "golden run kept"),
     (
-        r"golden add (x|@failed) --as \w+ (--expect|x) (\"status == 'ok'\"|\w+)",
+        r"golden add (x|@failed) --as [\w-]+ (--expect|x) (\"status == 'ok'\"|\w+)",
         "golden add FAILED --as again --force --expect \"status == 'ok'\"",
     ),
     (r"--force( .*)? --force", r"--force\1"),
@@ -248,6 +248,7 @@ def test_it_is_typed_and_leads_on(desk: Desk, shape: str) -> None:
 BEGINNINGS = (
     *("ls", "ls --cold", "show @failed", "show OK:0", "replay OK", "replay @failed", "kit", "kit OK", "triage", "fsck"),
     *("stats", "stats --by mark", "mark", "timeline @failed", "diff OK FAILED", "tag OK owner=ann", "doctor", "config"),
+    *("replay OK --events", "replay OK --save", "golden run kept --mode missing", "show tests/goldens/kept.reenact"),
     *("flag OK 'a wrong answer'", "gc --dry-run", "golden ls", "golden drift kept", "golden run kept", "salvage -o s2"),
     *("resend OK:0 --dry-run", "import har 'my run.har' --dry-run", "unpack 'my run.reenact'", "init", "resume OK"),
     *(
@@ -260,7 +261,7 @@ BEGINNINGS = (
 )
 _ENDS = re.compile(r"--help|\bserve\b|\b[A-Z]{4,}\b|agent\.py|…")
 """What a person has to fill in or to choose first."""
-_STEPS = 8
+_STEPS = 10
 
 
 @pytest.mark.parametrize("beginning", BEGINNINGS)

@@ -114,6 +114,25 @@ def test_a_divergence_that_says_what_to_do_next_says_it_once(
     assert answer.err.count("next: ") == 1 and "reenact show 7f3c:2" in answer.err
 
 
+@pytest.mark.parametrize(
+    ("how", "following"),
+    [
+        ({}, ""),
+        ({"saved": "01m8f7g2kd3p5q7r9s"}, "diff"),
+        ({"refused": ("a connection",), "exit_code": 5}, "doctor"),
+        ({"mode": "events", "differences": (), "exit_code": 0}, "replay"),
+        ({"differences": (), "exit_code": 0}, "golden"),
+    ],
+)
+def test_the_command_after_a_replay_leads_on_or_there_is_none(
+    filled: Any, reenact: Cli, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any], following: str
+) -> None:
+    told: dict[str, Any] = {"differences": (Difference("output", "stdout differs at byte 2"),), "exit_code": 1}
+    report = Report("different", "mode: code", "verdict: different", **(told | how))
+    monkeypatch.setattr(replay, "replay_run", lambda *_, **__: report)
+    assert reenact("replay", "@").err.partition("next: reenact ")[2].split()[:1] == following.split()
+
+
 def test_replay_hands_its_options_over(replayed: list[Any], filled: Any, reenact: Cli) -> None:
     answer = reenact(
         *("replay", "@", "--events", "--through", "a", "--through", "b", "--order", "shuffle:7"),

@@ -235,7 +235,7 @@ def test_what_cannot_be_meant_is_refused(project: Reviewed, seen: Looked) -> Non
     with pytest.raises(UsageError, match="nothing differs at 0 in golden refunds") as raised:
         settle(project.golden_dir, seen, Reasons({"0": "x"}))
     assert raised.value.cause == "the differences are at 2, 3, 4, 5, 6, 7, 8, 9, end"
-    for words, everything in ((["7="], None), (["7"], None), ([" =x"], None), ([], " ")):
+    for words, everything in ((["7="], None), (["7"], None), ([" =x"], None), (["7=REASON"], None), ([], " ")):
         with pytest.raises(UsageError, match="gives no reason"):
             Reasons.parse(words, everything, "--accept")
     refused = project.run("golden", "run", "refunds", "--accept", "7=x", status=2)

@@ -79,8 +79,8 @@ class Shell:
         click.echo(folded(text) if sys.stderr.isatty() else text, err=True, color=_colour())
 
     def next(self, command: str) -> None:
-        """End an answer with the next useful command; silent where a program reads."""
-        if not self.json:
+        """End an answer with the next useful command, if there is one; silent where a program reads."""
+        if command and not self.json:
             self.talk(f"next: {self.called(command)}")
 
     def called(self, command: str) -> str:

@@ -348,7 +348,7 @@ def _next_command(found: Trial, chosen: Chosen, candidate: Candidate, how: Mappi
     else to look at what it does not mend or breaks."""
     first = chosen.members[0].run
     if found.exit_code == 0:
-        return f"reenact golden add {tail(first)} --as NAME --expect \"status == 'ok'\""
+        return f"reenact golden add {tail(first)} --as run-{tail(first)} --expect \"status == 'ok'\""
     stale = any(
         each.fate is Fate.UNTRIED and each.why.startswith(f"stale: {UNANSWERED_MODEL}") for each in found.members
     )

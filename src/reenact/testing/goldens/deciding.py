@@ -38,7 +38,7 @@ class Reasons:
         found: dict[str, str] = {}
         for text in texts:
             place, sign, reason = text.partition("=")
-            if not (sign and place.strip() and reason.strip()):
+            if not (sign and place.strip() and reason.strip()) or reason.strip() == "REASON":  # as it was proposed
                 raise _no_reason(f"{option} {text}", option)
             found[place.strip()] = reason.strip()
         if everything is not None and not everything.strip():

@@ -66,7 +66,9 @@ class GoldenDir:
                     cause=f"there are {', '.join(every[:12])}" + (" …" if len(every) > 12 else "")
                     if every
                     else "there are none yet",
-                    next_command="reenact golden ls" if every else "reenact golden add @failed --as NAME --expect EXPR",
+                    next_command="reenact golden ls"
+                    if every
+                    else "reenact golden add @failed --as first --expect \"status == 'ok'\"",
                 )
             found += meant
         return list(dict.fromkeys(found))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 from reenact.errors import StoreError, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, replace
-from reenact.facts.run import Run
+from reenact.facts.run import Run, Status
 from reenact.seams.setting import folder_now
 from reenact.store.bundles import BundleStore, bundle_store
 from reenact.testing.expectations.expectation import Expectation
@@ -93,10 +94,12 @@ def open_golden(path: Path) -> OpenGolden:
         raise
     data = store.bundle.golden
     if data is None:
+        run, file = store.bundle.main.run, shlex.quote(str(path))
+        option = "--holds" if run.status is Status.OK else "--expect"
         raise UsageError(
             f"{path.name} is a bundle, and no golden",
             cause="it was packed as a run: nothing is expected of it",
-            next_command=f"reenact golden add {path} --as NAME --expect EXPR",
+            next_command=f"reenact golden add {file} --as run-{tail(run.id)} {option} \"status == 'ok'\"",
         )
     golden = Golden.from_json(data)
     golden = replace(golden, name=name_of(path) or golden.name)

@@ -179,7 +179,7 @@ def prove(golden_dir: GoldenDir, draft: str, golden: Golden, court: GoldenCourt,
         golden = replace(golden, proven=not why, unproven=why)
     outcome = now.required()
     if outcome.status == "failed" and not shown:
-        raise not_the_same(golden, opened.store.run(opened.recorded.id), outcome)
+        raise not_the_same(golden, opened.store.open(opened.recorded), outcome)
     speaks_for_it = fails_there or (code.missing and outcome.status == "stale")
     if outcome.status not in ("passed", "failed") and not speaks_for_it:
         raise not_re_enacted(golden, opened.recorded, outcome)
@@ -203,7 +203,7 @@ def _of_import(golden_dir: GoldenDir, opened: OpenGolden, golden: Golden, court:
     for remark in report.remarks if report is not None else ():
         say(remark)
     if outcome.status == "failed" and not golden.judged:
-        raise not_the_same(golden, opened.store.run(opened.recorded.id), outcome)
+        raise not_the_same(golden, opened.store.open(opened.recorded), outcome)
     if outcome.status not in ("passed", "failed"):
         raise UnreplayableRun(
             f"the import does not answer today's code: {(outcome.message or outcome.status).splitlines()[0]}",

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from reenact.abc.store import Recording
 from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.ids import tail
-from reenact.facts.run import Run
+from reenact.facts.run import Run, Status
 from reenact.facts.typed import typed
+from reenact.testing.expectations.spelling import called
+from reenact.testing.expectations.strength import proposals
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.opened import OpenGolden
 from reenact.testing.goldens.outcome import Judged, Outcome
 from reenact.testing.goldens.raising import mended_in, through
+from reenact.timetravel.conduct import acts
 from reenact.timetravel.forks.plan import Plan
 
+_WELL: Final = "status == 'ok'"
 _ADVICE: Final = ("  likely cause: ", "  next: ")
 """How lines begin that an error adds to what happened."""
 
@@ -25,9 +30,19 @@ def adding(golden: Golden, run: str, *options: str) -> str:
     given = [("--expect", each) for each in golden.expect] + [("--holds", each) for each in golden.holds]
     for option, each in given:
         words += [option, str(each.get("text"))]
-    if not given:
-        words += ["--expect", "EXPR"]  # with nothing expected it must stay as it was
     return typed([*words, *options])
+
+
+def expecting(run: Recording, fixed: Recording | None = None) -> tuple[str, str]:
+    """What can be expected of a run, as an option: what fails on one that went wrong (and holds on the fork that fixed
+    it), or what is true of any other. One that was cut off has no end of which it could be."""
+    well, cut = run.run.status is Status.OK, run.run.interrupted_at is not None
+    if fixed is not None or not (well or cut):
+        return "--expect", next(iter(proposals(None, run, fixed)), _WELL)
+    names = [event.name for event in acts(run) if event.outcome is not None]
+    if not names:
+        return ("--holds" if well else "--expect"), _WELL
+    return "--holds", f"{called('calls', names[-1])} == {names.count(names[-1])}"
 
 
 def forking(run: str, writes: Iterable[str]) -> str:
@@ -52,7 +67,8 @@ def no_test(golden: Golden, opened: OpenGolden) -> UsageError:
             cause="with the answers that it serves, that code already does what is expected",
             next_command=f"reenact show {run}",
         )
-    again = adding(golden, run)
+    bad, mended = opened.store.open(opened.recorded), opened.store.open(opened.fixed or opened.recorded)
+    again = adding(golden, run, *(() if golden.judged else expecting(bad, mended)))
     whose = f"fork {tail(opened.fixed.id)}" if opened.fixed else "the fork"
     cause = (
         f"{whose} differs by {', '.join(plan.changes)}; any code would be given that, so it cannot catch a regression"
@@ -89,14 +105,14 @@ def not_re_enacted(golden: Golden, run: Run, now: Outcome) -> UnreplayableRun:
     )
 
 
-def not_the_same(golden: Golden, run: Run, now: Outcome) -> UnreplayableRun:
+def not_the_same(golden: Golden, run: Recording, now: Outcome) -> UnreplayableRun:
     """A golden that must stay the same and does not today could pass only by chance."""
-    again = f"reenact replay {tail(run.id)}"
+    again = f"reenact replay {tail(run.run.id)}"
     shown = _without_advice((now.differences or (now.message,))[0])
     cause = "the code has changed since the run was recorded, or depends on what no replay gives it again"
-    if run.interrupted_at is not None:
+    if run.run.interrupted_at is not None:
         cause = "its process was ended from outside: it has no end to come to, and is judged by what is expected of it"
-        again = adding(golden, tail(run.id))
+        again = adding(golden, tail(run.run.id), *expecting(run))
     return UnreplayableRun(
         f"golden {golden.name} is not added: nothing is expected of it, so it must stay the same; it does not\n{shown}",
         cause=cause,

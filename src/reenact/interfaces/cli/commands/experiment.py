@@ -144,7 +144,9 @@ def _dataset(
         golden_dir = open_golden_dir()
         found = golden_dir.matching(names)
         if not found:
-            raise _nothing("there are no goldens yet", "reenact golden add @failed --as NAME --expect EXPR")
+            raise _nothing(
+                "there are no goldens yet", "reenact golden add @failed --as first --expect \"status == 'ok'\""
+            )
         return str(golden_dir.root), golden_rows(golden_dir, found, expectations)
     if names:
         raise UsageError(

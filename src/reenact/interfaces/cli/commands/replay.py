@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -12,6 +12,7 @@ from reenact.errors import UsageError
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.lazy_regex import lazy_regex
+from reenact.facts.retention import GOLDEN
 from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.run_opening import opened, said_around, stored
@@ -20,10 +21,17 @@ from reenact.replaying.options import Options
 from reenact.replaying.replay_launch import replay_run
 from reenact.replaying.replay_lines import in_force
 from reenact.replaying.replay_report import Report
+from reenact.store.back_ends import BUNDLE
 from reenact.timetravel import preview
+
+if TYPE_CHECKING:
+    from reenact.abc.store import Store
+    from reenact.store.bundles import BundleStore
 
 # A line that names the command to type: a run is called there as the person called it.
 _PROPOSED = lazy_regex(r"\s*next: ")
+_UNNAMED = lazy_regex(r"[^A-Za-z0-9_-]+")
+"""What no golden is named with."""
 _ORDER = lazy_regex(r"exact|shuffle(:\d{1,18})?")
 
 
@@ -77,14 +85,14 @@ def command(
         ref = stored(shell, ref)
     with opened(shell, ref) as store:
         run = store.run(whole_run(ref))
-        url = store.url
+        url, golden = store.url, _golden_of(shell, store, run)
         if not events:
             said_around(shell, store, run, options.entry)
         plan = _live().plan_of(store.open(run), options) if options.live and not is_imported(run) else None
     if plan is not None:
         ctx.exit(_live().run(shell, url, run.id, plan, options))
     report = replay_run(url, run.id, options, announce=lambda line: shell.talk(f"reenact: {line}"))
-    _tell(shell, report, run, verbose=verbose, sources=options.sources)
+    _tell(shell, report, run, golden, verbose=verbose, sources=options.sources)
     ctx.exit(report.exit_code)
 
 
@@ -141,17 +149,35 @@ def _require_alone(how: dict[str, Any]) -> None:
         )
 
 
-def _next_command(report: Report, name: str, run: Run) -> str:
-    """What replays as it was can be kept as a test; else there is something to look at."""
+def _next_command(report: Report, name: str, run: Run, golden: str | None) -> str:
+    """What replays as it was can be kept as a test; else there is an event to look at. Empty where all that is known
+    was said. ``golden``: the name of one that was made of the run; empty where the run is that of a golden."""
     event = next((each.event for each in report.differences if each.event is not None), None)
     if event is not None:
         return f"reenact show {name}:{event}"
-    if report.exit_code or report.mode != "code":
-        return f"reenact show {name}"
-    return f"reenact golden add {name} --as NAME {'--holds' if run.status is Status.OK else '--expect'} EXPR"
+    if report.exit_code:
+        diff = report.saved and not report.refused
+        return f"reenact diff {name} {tail(report.saved)}" if diff else "reenact doctor" if report.refused else ""
+    if report.mode != "code":
+        return f"reenact replay {name}"
+    if golden is not None:
+        return f"reenact golden run {golden}" if golden else ""
+    if run.interrupted_at is not None:  # it has no end to expect something of
+        return f"reenact fork {name}:{run.interrupted_at} --live reads --dry-run"
+    option = "--holds" if run.status is Status.OK else "--expect"
+    (file,) = shlex.split(name)
+    kept_as = _UNNAMED.sub("-", file.rpartition("/")[2].partition(BUNDLE)[0])
+    return f"reenact golden add {name} --as run-{kept_as} {option} \"status == 'ok'\""
 
 
-def _tell(shell: Shell, report: Report, run: Run, *, verbose: bool, sources: bool) -> None:
+def _golden_of(shell: Shell, store: Store, run: Run) -> str | None:
+    """The name of a golden that was made of a run; empty where the run is that of a golden, None where none was."""
+    if shell.named:
+        return None if cast("BundleStore", store).bundle.golden is None else ""
+    return run.tags.get(GOLDEN, "").partition(",")[0] or None
+
+
+def _tell(shell: Shell, report: Report, run: Run, golden: str | None, *, verbose: bool, sources: bool) -> None:
     """The verdict. The first line was announced by the replay itself, before the agent spoke."""
     if shell.json:
         shell.line(report.to_json())
@@ -167,8 +193,11 @@ def _tell(shell: Shell, report: Report, run: Run, *, verbose: bool, sources: boo
     if not any("\n  next: " in each.text for each in report.differences):  # a divergence says itself where to look
         name = shell.named.get(tail(run.id), tail(run.id))
         # The code of a bundle is not here, so it can be no test here: it is kept.
-        onward = f"reenact unpack {name}" if sources and not report.exit_code else _next_command(report, name, run)
-        shell.talk(f"reenact: next: {onward}")
+        onward = (
+            f"reenact unpack {name}" if sources and not report.exit_code else _next_command(report, name, run, golden)
+        )
+        if onward:
+            shell.talk(f"reenact: next: {onward}")
     said = in_force(report)
     more = f"  {said}" if verbose and said not in report.last_line else ""
     shell.talk(f"reenact: {report.last_line}{more}")

@@ -158,7 +158,7 @@ def _run(shell: Shell, store: Store, wanted: Reference, view: _View) -> None:
                 _golden(store),
             )
         )
-    shell.next((allowing(store, run) if run.relation == "fork" else "") or _next_command(run))
+    shell.next((allowing(store, run) if run.relation == "fork" else "") or _next_command(run, view))
 
 
 def _said(store: Store) -> Golden | None:
@@ -176,14 +176,17 @@ def _golden(store: Store) -> Iterator[str]:
     yield from (f"  {line}" for line in history_lines(golden))
 
 
-def _next_command(run: Run) -> str:
+def _next_command(run: Run, view: _View) -> str:
+    """What leads on from a run; empty where its block of code cannot be replayed and all of it was shown."""
     if is_imported(run):
         return f"reenact replay {tail(run.id)} --cmd 'python agent.py'"
     if run.relation == RESEND:
         return f"reenact cat {tail(run.id)}:0.response.body"
     if why_thinned(run):
         return f"reenact kit {tail(run.id)}"
-    return f"reenact replay {tail(run.id)}" if run.entry.kind != "block" else f"reenact show {tail(run.id)} --state"
+    if run.entry.kind == "block":
+        return "" if view.state else f"reenact show {tail(run.id)} --state"
+    return f"reenact replay {tail(run.id)}"
 
 
 def _thinned(run: Run) -> Iterator[str]:

@@ -171,7 +171,8 @@ def _parsed(text: str, option: str) -> Json:
     try:
         found: Json = json.loads(text)
     except ValueError as error:
-        raise _refused(option, f"it is no JSON: {error}") from None
+        why = "in place of JSON goes what the call answers" if text == "JSON" else f"it is no JSON: {error}"
+        raise _refused(option, why) from None
     return found
 
 

@@ -44,7 +44,7 @@ def command(ctx: click.Context, names: tuple[str, ...], history: bool) -> None:
                 shell.data(f"    {line}")
     if not found:
         shell.talk("reenact: there are no goldens yet")
-        shell.next("reenact golden add @failed --as NAME --expect EXPR")
+        shell.next("reenact golden add @failed --as first --expect \"status == 'ok'\"")
     else:
         shell.next(typed(["reenact", "golden", "run", *names]))
 

@@ -93,7 +93,7 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
         raise UsageError(
             f"there is no golden in {golden_dir.shown(golden_dir.folder)}",
             cause="none has been added, or this is another project's folder",
-            next_command="reenact golden add @failed --as NAME --expect EXPR",
+            next_command="reenact golden add @failed --as first --expect \"status == 'ok'\"",
         )
     _require_frozen(mode, report, how)
     reasons = _reasons(mode, how.pop("accept"), how.pop("accept_all"), found)
@@ -205,7 +205,7 @@ def _how(live: str | None, rev: str, repeat: int, at_least: int | None, workers:
 
 def _record(shell: Shell, golden_dir: GoldenDir, names: list[str], mode: str) -> int:
     """The modes that change a golden."""
-    code, led_on = 0, False
+    code, first = 0, ""
     for name in names:
         recorded: Recorded = record_missing(golden_dir, name, anew=mode == "rerecord")
         code = max(code, recorded.outcome.exit_code)
@@ -218,9 +218,9 @@ def _record(shell: Shell, golden_dir: GoldenDir, names: list[str], mode: str) ->
             shell.talk(safe(line))
         if recorded.unproven and recorded.outcome.status == "passed":
             shell.talk(f"reenact: not proven on the recorded code: {safe(recorded.unproven)}")
-        led_on = led_on or "\n  next: " in recorded.outcome.message
-    if not led_on:  # a golden that lacks something says itself what helps
-        shell.next("reenact golden run")
+        if recorded.outcome.status != "passed":  # one that said itself what helps is done
+            first = first or ("" if recorded.outcome.next_command else _next_command(recorded.outcome))
+    shell.next(first if code else "reenact golden run")
     return code
 
 
