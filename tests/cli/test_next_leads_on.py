@@ -245,6 +245,12 @@ def test_it_is_typed_and_leads_on(desk: Desk, shape: str) -> None:
         assert following, told
 
 
+def test_a_failed_golden_that_lacks_nothing_leads_to_its_incident(desk: Desk) -> None:
+    said = desk.run("reenact golden run kept --mode missing", 1)
+    assert "nothing was missing" in said
+    assert said.rpartition("next: ")[2].strip() == "reenact show tests/goldens/kept.reenact"
+
+
 BEGINNINGS = (
     *("ls", "ls --cold", "show @failed", "show OK:0", "replay OK", "replay @failed", "kit", "kit OK", "triage", "fsck"),
     *("stats", "stats --by mark", "mark", "timeline @failed", "diff OK FAILED", "tag OK owner=ann", "doctor", "config"),
