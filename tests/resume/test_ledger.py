@@ -116,6 +116,30 @@ def test_a_fork_never_repeats_what_its_lineage_has_written(paid: Path) -> None:
         assert len(set(again)) == 4
 
 
+def test_a_fork_of_an_attempt_never_repeats_what_the_resumption_has_written(paid: Path) -> None:
+    """Of the run that was resumed the attempt is a part: what today's code is tried on is mostly the failed one."""
+    store_url, orders = "memory:attempt", ["a", ""]
+    pay = _paying(paid, store_url, orders)
+
+    @reenact.record(store=store_url)
+    def agent() -> list[str]:
+        if not orders[-1]:
+            raise RuntimeError("no order")
+        return pay.__wrapped__()  # type: ignore[attr-defined, no-any-return]
+
+    with pytest.raises(RuntimeError):
+        agent()
+    orders[:] = ["a"]
+    with reenact.open_store(store_url) as store:
+        resumed = reenact.resume(store.run("@"), entry=agent, store=store)
+        written = paid.read_text()
+        assert [line.split()[0] for line in written.splitlines()] == ["a"]
+        (attempt,) = (run for run in store.runs() if run.relation == "attempt")
+        assert attempt.parent == resumed.id
+        reenact.fork(attempt, 0, entry=agent, allow_writes=["pay"], store=store)
+        assert paid.read_text() == written
+
+
 def test_one_of_two_processes_makes_a_write(tmp_path: Path) -> None:
     claims = [Claim("x", f"run{n}", n) for n in range(8)]
     won: list[Claim] = []

@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.facts.keys import canonical
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.plumbing import is_plumbing
-
-if TYPE_CHECKING:
-    from reenact.facts.run import Run
-
+from reenact.facts.run import ATTEMPT, Run
 
 UNMADE: Final = "unmade"
 """Under which it is noted that a write could not be begun: a fork had claimed it, and nothing was done to the world."""
@@ -46,8 +43,9 @@ def acts(call: Call) -> bool:
 
 
 def root_of(run: Run) -> str:
-    """Id of the run that a lineage of forks and resumptions began with."""
-    return str(run.environment.get("root") or run.id)
+    """Id of the run that a lineage of forks and resumptions began with; an attempt was the run that was resumed."""
+    own = run.parent if run.relation == ATTEMPT and run.parent else run.id
+    return str(run.environment.get("root") or own)
 
 
 def _lasting(call: Call) -> Mapping[str, Json]:
