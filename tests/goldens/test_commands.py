@@ -10,6 +10,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,13 @@ import pytest
 from reenact import open_store
 from reenact.facts.typed import typed
 from reenact.testing.expectations.verdict import Verdict
-from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.drifting import drift_of
+from reenact.testing.goldens.golden import Golden, Scripted
+from reenact.testing.goldens.golden_dir import open_golden_dir
 from reenact.testing.goldens.golden_launch import ProcessResult
+from reenact.testing.goldens.golden_writer import with_golden
+from reenact.testing.goldens.modes import record_missing
+from reenact.testing.goldens.opened import open_golden
 from reenact.testing.goldens.running import concluded
 from reenact.timetravel.forks.fork_report import ForkReport
 
@@ -95,6 +101,23 @@ def test_what_is_missing_is_recorded_once_and_kept_beside_the_incident(incident:
         assert [each["what"] for each in golden["history"]] == ["added", "recorded"]
         incident.write(AGENT)
         assert incident.outcome("refunds", status=1)["status"] == "failed", "the incident is what it was"
+    finally:
+        path.write_bytes(before)
+
+
+def test_code_that_asks_more_than_was_recorded_later_has_drifted_from_the_incident(incident: Project) -> None:
+    """What was recorded later explains all that today's code asks, or nothing of it."""
+    incident.mend(ASKS_ON)
+    golden_dir = open_golden_dir(incident.folder)
+    path = golden_dir.path("refunds")
+    before = path.read_bytes()
+    try:
+        assert record_missing(golden_dir, "refunds").kept == 1
+        with_golden(path, replace(open_golden(path).golden, answers=(Scripted("search", {"docs": [], "count": 0}),)))
+        incident.mend(f'{ASKS_ON}; search("fees")')
+        found = drift_of(golden_dir, "refunds")
+        assert found.standing == "drifted"
+        assert [each.text.split()[:2] for each in found.why] == [["tool", "search"], ["model", "think"]]
     finally:
         path.write_bytes(before)
 
