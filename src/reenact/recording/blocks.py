@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import inspect
 import os
@@ -135,7 +134,7 @@ class Block:
         _unwritten.add(written)
         background.start(write)
         with lanes.inside(None):
-            loop = asyncio._get_running_loop()
+            loop = lanes.running_loop()
             bound = loop.call_later(PATIENCE_S, waited.settle, True) if loop is not None else None
             await waited
         if bound is not None:

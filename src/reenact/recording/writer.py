@@ -8,7 +8,6 @@ interpreter lock. A fault here costs the recording, never the run.
 from __future__ import annotations
 
 import _thread
-import asyncio
 import collections
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +23,7 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import CallIssued, CallSettled, Printed, Record, RunClosed, SegmentArrived
 from reenact.recording.limiting import Limits
 from reenact.seams import background, lanes
+from reenact.seams.async_backends import cancelled
 from reenact.seams.posting import post
 from reenact.seams.turns import rejoin_cancelled
 
@@ -111,7 +111,7 @@ class Receipt:
         if backend is not None:
             yield from backend.rest(self._listen)
             return
-        loop = asyncio.get_running_loop()
+        loop = lanes.running_loop()
         future = loop.create_future()
 
         def arrived() -> None:
@@ -120,7 +120,7 @@ class Receipt:
         if self._listen(arrived):
             try:
                 yield from future
-            except asyncio.CancelledError as error:
+            except cancelled() as error:
                 yield from rejoin_cancelled(error).__await__()
                 raise
 

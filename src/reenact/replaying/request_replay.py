@@ -6,7 +6,6 @@ as they had come when the request arrived. The request's own run answers everyth
 
 from __future__ import annotations
 
-import asyncio
 import io
 import itertools
 import os
@@ -15,7 +14,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.sources import CLOCK
@@ -25,6 +24,7 @@ from reenact.facts.call import EndKind, Fidelity, Kind, Stream
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.keys import Rules
+from reenact.facts.late import late
 from reenact.facts.order import Delivery
 from reenact.facts.run import Run
 from reenact.facts.serving import LIFESPAN, REQUEST, environ_of, scope_of, with_credentials
@@ -32,11 +32,17 @@ from reenact.replaying.options import Options
 from reenact.replaying.recorded_schedule import RecordedSchedule
 from reenact.replaying.replay_session import ReplaySession
 from reenact.seams import lanes
+from reenact.seams.async_backends import cancelled
 from reenact.seams.lanes import Lane
-from reenact.seams.servers import wsgi
-from reenact.seams.servers.exchange import Exchange
 from reenact.seams.servers.hosting import Application
 from reenact.seams.waits import Waiter
+
+if TYPE_CHECKING:
+    from reenact.seams.servers import wsgi
+    from reenact.seams.servers.exchange import Exchange
+else:
+    wsgi = late("reenact.seams.servers.wsgi")
+    Exchange = late("reenact.seams.servers.exchange", "Exchange")
 
 _WARM_S = 10.0
 """How long what the server does by itself may take until it is where it was when the request came."""
@@ -222,7 +228,9 @@ class Player(Stage):
         try:
             with self._session.begin(), self._process.entered():
                 await self._exchange(application, state)
-        except (Halt, asyncio.CancelledError):
+        except Halt:
+            status = 1
+        except cancelled():
             status = 1
         except Exception as error:  # as the application raised it then; whether it did is compared
             self.error = error
@@ -269,10 +277,12 @@ class Player(Stage):
 
     async def _warmed(self) -> None:
         """Wait until the server's own tasks have done what they had done."""
-        loop = asyncio.get_running_loop()
+        loop = lanes.running_loop()
         end = loop.time() + _WARM_S
         while not self._before.warm and loop.time() < end:
-            await asyncio.sleep(_LOOK_S)
+            looks = loop.create_future()
+            loop.call_later(_LOOK_S, looks.set_result, None)
+            await looks
         self._unready()
 
     def _unready(self) -> None:

@@ -6,7 +6,6 @@ runs the calling strand (``lanes.Cell.backend``); then turns are awaited, and wa
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
@@ -48,7 +47,7 @@ class AsyncBackend(ABC, Generic[G]):
         """The session of ``gate`` has ended."""
 
 
-_cancelled: tuple[type[BaseException], ...] = (asyncio.CancelledError,)
+_cancelled: tuple[type[BaseException], ...] = ()
 
 
 def cancelled() -> tuple[type[BaseException], ...]:

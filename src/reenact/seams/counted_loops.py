@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Sized
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from reenact.seams import lanes
 from reenact.seams.posting import post
-
-_get_running_loop = asyncio._get_running_loop
 
 
 class Counting(Protocol):
@@ -82,7 +80,7 @@ class CountedLoops:
             self.posted += 1
             # A handler of a signal runs in the loop's own thread while that waits: the loop has to be woken as from
             # another one, or it waits on.
-            post(loop, go, here=not waits and _get_running_loop() is loop)
+            post(loop, go, here=not waits and lanes.running_loop() is loop)
 
         return wake
 

@@ -12,7 +12,6 @@ notices that nothing runs, or that a bound has passed, and lets one delivery go 
 from __future__ import annotations
 
 import _thread
-import asyncio
 import functools
 from collections.abc import Callable, Generator, Sized
 from contextvars import ContextVar
@@ -29,9 +28,6 @@ from reenact.seams.process_signals import NO_SIGNALS, Alarms
 from reenact.seams.reckoning import UNSEEN, HoldClock
 from reenact.seams.schedules import Schedule
 from reenact.seams.waits import RECALLED, Rest, Waiter, never_tag, rest
-
-_get_running_loop = asyncio._get_running_loop
-
 
 near: ContextVar[Gate | None] = ContextVar("reenact_gate", default=None)
 """The gate of the run that a context stems from, set where several runs share a loop."""
@@ -323,8 +319,8 @@ class Gate:
 
     def take_async(self, tag: Tag) -> Generator[Any, Any, int]:
         """``take`` for a coroutine: ``yield from`` it inside ``__await__``."""
-        loop = _get_running_loop()
-        if loop is None or asyncio.current_task(loop) is None:
+        loop = lanes.running_loop()
+        if loop is None or lanes.current_task(loop) is None:
             backend = lanes.backend() if loop is None else None
             return self.take(tag) if backend is None else (yield from backend.take(self, tag))
         ready = getattr(loop, "_ready", None)

@@ -8,13 +8,13 @@ first call of ``fetch``. Paths are the same in a recording and its replay.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import os
 import threading
 import weakref
 from collections.abc import Callable, Collection
 from contextvars import ContextVar
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from reenact.facts import weaving
@@ -26,8 +26,21 @@ if TYPE_CHECKING:
     from reenact.seams.async_backends import AsyncBackend
 
 UNOWNED = "~unowned"
-_get_running_loop = asyncio._get_running_loop
-_current_task = asyncio.current_task
+
+
+def _nothing(*_asked: object) -> None:
+    return None
+
+
+running_loop: Callable[[], Any] = _nothing
+current_task: Callable[[Any], Any] = _nothing
+"""The loop and the task that are executing; neither exists before the program has imported asyncio (``follow``)."""
+
+
+def follow(asyncio: ModuleType) -> None:
+    """Ask asyncio for the running loop and task from now on."""
+    global running_loop, current_task
+    running_loop, current_task = asyncio._get_running_loop, asyncio.current_task
 
 
 class Lane:
@@ -235,9 +248,9 @@ def current() -> Lane | None:
     """The lane of the unit that is executing now; None when nobody listens to it. About 0.1 µs when idle."""
     if not _sessions:
         return None
-    loop = _get_running_loop()
+    loop = running_loop()
     if loop is not None:
-        task = _current_task(loop)
+        task = current_task(loop)
         if task is None:
             return _context.get()
         cell = getattr(task, "_reenact_cell", None)
@@ -253,7 +266,7 @@ def listening() -> Lane | None:
     if not _sessions:
         return None
     lane: Lane | None
-    if _get_running_loop() is None:  # what ``current`` does, without the call: it is asked at every read of a clock
+    if running_loop() is None:  # what ``current`` does, without the call: it is asked at every read of a clock
         cell = _thread.cell
         lane = cell.lane if cell is not None else _fallback
     else:
@@ -328,7 +341,7 @@ def backend() -> AsyncBackend[Any] | None:
 
 def is_carried() -> bool:
     """Whether the unit that is executing is a coroutine, or is called by one: others go on where it waits."""
-    return _get_running_loop() is not None or backend() is not None
+    return running_loop() is not None or backend() is not None
 
 
 class Inside:
@@ -347,7 +360,7 @@ class Inside:
 
     def __enter__(self) -> None:
         cell: Cell | None
-        loop = _get_running_loop()
+        loop = running_loop()
         if loop is None:
             cell = _thread.cell
             self._unseen_thread = cell is None
@@ -355,10 +368,10 @@ class Inside:
                 cell = _thread.cell = Cell(None)
         else:
             self._unseen_thread = False
-            task = _current_task(loop)
+            task = current_task(loop)
             cell = None if task is None else getattr(task, "_reenact_cell", None)
             if cell is None and task is not None:
-                cell = task._reenact_cell = Cell(None)  # type: ignore[attr-defined]
+                cell = task._reenact_cell = Cell(None)
         self._cell = cell
         self._before: Lane | None = None
         if cell is not None:

@@ -5,22 +5,29 @@ A callback that a hook saw would take a turn at the gate; these come from the ga
 
 from __future__ import annotations
 
-import asyncio
-import asyncio.base_events
 from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
 from typing import Any, Protocol
 
 from reenact.errors import Halt
 from reenact.seams.async_backends import AsyncBackend
 
-_base_call_at = asyncio.base_events.BaseEventLoop.call_at
-_base_time = asyncio.base_events.BaseEventLoop.time
-_base_call_soon = asyncio.base_events.BaseEventLoop.call_soon
-_base_call_soon_threadsafe = asyncio.base_events.BaseEventLoop.call_soon_threadsafe
-
 STOP_AGAIN_S = 0.05
 CLOSING_S = 10.0
 """How long a halt waits for connections that are being closed: a server that does not end has been killed by then."""
+
+_asyncio: Any = None
+_Base: Any = ()
+"""The base class of asyncio's loops. Nothing is an instance of it before the program has imported asyncio."""
+_unhooked: Any = None
+
+
+def keep_originals(asyncio: ModuleType) -> None:
+    """Keep the methods of asyncio's loops as they are before any hook."""
+    global _asyncio, _Base, _unhooked
+    _asyncio, _Base = asyncio, asyncio.base_events.BaseEventLoop
+    names = ("call_at", "call_soon", "call_soon_threadsafe", "time")
+    _unhooked = SimpleNamespace(**{name: getattr(_Base, name) for name in names})
 
 
 class Stopped(Protocol):
@@ -47,19 +54,19 @@ def stop_tasks(loop: Any, gate: Stopped, since: float | None = None) -> None:
         gate: The gate.
         since: When this was first done, by the loop's clock; None: now.
     """
-    if isinstance(loop, asyncio.AbstractEventLoop):
+    if isinstance(loop, _asyncio.AbstractEventLoop):
         loop.set_exception_handler(lambda _loop, _context: None)
-    since = _base_time(loop) if since is None and isinstance(loop, asyncio.base_events.BaseEventLoop) else since
-    closes = gate.parting > 0 and since is not None and _base_time(loop) < since + CLOSING_S
-    for task in () if closes else asyncio.all_tasks(loop):
+    since = _unhooked.time(loop) if since is None and isinstance(loop, _Base) else since
+    closes = gate.parting > 0 and since is not None and _unhooked.time(loop) < since + CLOSING_S
+    for task in () if closes else _asyncio.all_tasks(loop):
         cell = getattr(task, "_reenact_cell", None)
         waits_for = getattr(task, "_fut_waiter", None)
         if cell is None or cell.lane is None or cell.lane.gate is not gate or waits_for is None:
             continue
-        if not isinstance(waits_for, asyncio.Task) and not waits_for.done():
+        if not isinstance(waits_for, _asyncio.Task) and not waits_for.done():
             waits_for.set_exception(gate.halted)
-    if isinstance(loop, asyncio.base_events.BaseEventLoop) and not loop.is_closed():
-        _base_call_at(loop, _base_time(loop) + STOP_AGAIN_S, stop_tasks, loop, gate, since)
+    if isinstance(loop, _Base) and not loop.is_closed():
+        _unhooked.call_at(loop, _unhooked.time(loop) + STOP_AGAIN_S, stop_tasks, loop, gate, since)
 
 
 def post(loop: Any, callback: Callable[[], Any], *, here: bool) -> None:
@@ -67,8 +74,8 @@ def post(loop: Any, callback: Callable[[], Any], *, here: bool) -> None:
     try:
         if isinstance(loop, AsyncBackend):
             loop.post(callback)
-        elif isinstance(loop, asyncio.base_events.BaseEventLoop):
-            (_base_call_soon if here else _base_call_soon_threadsafe)(loop, callback)
+        elif isinstance(loop, _Base):
+            (_unhooked.call_soon if here else _unhooked.call_soon_threadsafe)(loop, callback)
         else:  # a loop written in C: its hooked subclass keeps the originals in its base
             foreign: Any = type(loop).__mro__[1]
             (foreign.call_soon if here else foreign.call_soon_threadsafe)(loop, callback)

@@ -8,9 +8,17 @@ started: the agent's own ``Popen`` object works on what was recorded.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from reenact.facts.late import late
 from reenact.seams import descriptors
 from reenact.seams.patching import when_imported
-from reenact.seams.processes import channels, child_runs, coroutines, popen, system
+from reenact.seams.processes import channels, child_runs, popen, system
+
+if TYPE_CHECKING:
+    from reenact.seams.processes.coroutines import patch as patch_asyncio
+else:
+    patch_asyncio = late("reenact.seams.processes.coroutines", "patch")
 
 
 def install() -> None:
@@ -19,6 +27,6 @@ def install() -> None:
     channels.install()
     descriptors.install()
     when_imported("subprocess", popen.patch)
-    when_imported("asyncio.subprocess", coroutines.patch)
+    when_imported("asyncio", patch_asyncio)
     when_imported("multiprocessing.process", child_runs.patch_processes, answers=False)
     when_imported("multiprocessing.util", child_runs.patch_spawning, answers=False)

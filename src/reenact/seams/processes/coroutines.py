@@ -21,7 +21,7 @@ from reenact.seams.http.exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.processes import child_runs, process_calls
-from reenact.seams.processes.later import Later, later_coroutine
+from reenact.seams.processes.later_coroutines import Later, later_coroutine
 from reenact.seams.processes.pipes import READ_AT_ONCE
 from reenact.seams.processes.process_calls import ask, further, revealed, sealed
 from reenact.seams.processes.tracking import track
@@ -33,10 +33,10 @@ _STREAMS: Final = ("stdin", "stdout", "stderr")
 
 def patch(module: ModuleType) -> None:
     """Hook the two functions, in both places where they are found."""
-    replace(module, "create_subprocess_exec", lambda original: _creating(original, shell=False))
-    replace(module, "create_subprocess_shell", lambda original: _creating(original, shell=True))
+    replace(module.subprocess, "create_subprocess_exec", lambda original: _creating(original, shell=False))
+    replace(module.subprocess, "create_subprocess_shell", lambda original: _creating(original, shell=True))
     for name in ("create_subprocess_exec", "create_subprocess_shell"):
-        setattr(asyncio, name, getattr(module, name))
+        setattr(module, name, getattr(module.subprocess, name))
 
 
 def _creating(original: Any, *, shell: bool) -> Any:

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from reenact.facts.order import Tag
+from reenact.facts.order import Tag, name_of
 from reenact.seams import lanes
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
-from reenact.seams.strands.loops import name_of
 
 
 class _Handover:

@@ -10,31 +10,36 @@ from __future__ import annotations
 import asyncio
 import asyncio.base_events
 import contextvars
-import functools
 import math
 import sys
-import time
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
-from reenact.facts.order import Tag
+from reenact.facts.order import Tag, identity, name_of
 from reenact.seams import lanes
+from reenact.seams.async_backends import cancels_by
+from reenact.seams.clock import REAL
 from reenact.seams.gate import Gate
 from reenact.seams.patching import replace
-from reenact.seams.posting import post
+from reenact.seams.posting import keep_originals, post
+from reenact.seams.strands import deadlines, dropped, futures
 from reenact.seams.strands.dropped import closer_of
-from reenact.seams.strands.identity import identity, make_task
+from reenact.seams.strands.futures import make_task
 
 _Base = asyncio.base_events.BaseEventLoop
-_base_call_at = _Base.call_at
-_base_time = _Base.time
-_mono_ns = time.monotonic_ns
-_get_running_loop = asyncio._get_running_loop
+_mono_ns = REAL.monotonic_ns  # this module is loaded while the functions of ``time`` are replaced
 _set_result = asyncio.futures._set_result_unless_cancelled  # type: ignore[attr-defined]
 
 
-def install() -> None:
-    """Hook the base class of all loops written in Python."""
+def patch(module: ModuleType) -> None:
+    """Follow the tasks of asyncio, and hook the base class of all loops written in Python."""
+    lanes.follow(module)
+    keep_originals(module)
+    cancels_by(module.CancelledError)
+    futures.install()
+    deadlines.install()
+    dropped.install()
     replace(_Base, "create_task", creating)
     replace(_Base, "run_forever", running)
     replace(_Base, "call_at", _timing)
@@ -49,17 +54,6 @@ def install() -> None:
 
 
 # --- tasks ---------------------------------------------------------------------------------------------------------
-
-
-def name_of(work: Any) -> str:
-    """The qualified name siblings are numbered by."""
-    while isinstance(work, functools.partial):
-        work = work.func
-    name = str(getattr(work, "__qualname__", None) or getattr(work, "__name__", None) or type(work).__name__)
-    last = name.rpartition(".")[2]
-    if last in ("_do_shutdown", "shutdown_default_executor", "shutdown_asyncgens"):
-        return last  # a loop tidying up: the same strand, whichever loop it is
-    return name.replace("<locals>.", "")
 
 
 def creating(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -126,7 +120,7 @@ def _completing(original: Callable[..., Any]) -> Callable[..., Any]:
     in the order they were given instead, one of the orders it could have taken."""
 
     def as_completed(fs: Any, **options: Any) -> Any:
-        if lanes.counted() is not None and _get_running_loop() is not None and not asyncio.isfuture(fs):
+        if lanes.counted() is not None and lanes.running_loop() is not None and not asyncio.isfuture(fs):
             fs = [asyncio.ensure_future(f) for f in dict.fromkeys(fs)] if not asyncio.iscoroutine(fs) else fs
         return original(fs, **options)
 
@@ -226,7 +220,7 @@ def watch(loop: Any, gate: Gate) -> None:
         return
     if gate not in selector.gates:
         selector.gates.append(gate)
-    if _get_running_loop() is loop:
+    if lanes.running_loop() is loop:
         gate.loops.join(loop)
     else:  # it runs elsewhere and is counted until it next comes to its selector
         with gate.lock:
@@ -241,7 +235,7 @@ def unwatch(loop: Any, gate: Gate) -> None:
     if isinstance(selector, SelectorHook):
         if gate in selector.gates:
             selector.gates.remove(gate)
-        if not selector.gates and (_get_running_loop() is loop or not loop.is_running()):
+        if not selector.gates and (lanes.running_loop() is loop or not loop.is_running()):
             loop._selector = selector.selector  # from another thread it would race with a session that begins there
     gate.loops.forget(loop)
 
@@ -356,7 +350,7 @@ def posting(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def call_soon_threadsafe(self: Any, callback: Any, *args: Any, context: Any = None) -> Any:
         lane = lanes.counted()
-        if lane is None or _get_running_loop() is self:
+        if lane is None or lanes.running_loop() is self:
             selector = getattr(self, "_selector", None)
             if isinstance(selector, SelectorHook):
                 for each in selector.gates:

@@ -27,19 +27,19 @@ _lock = _thread.allocate_lock()
 def watch(left: Callable[[], bool]) -> None:
     """Learn when the main thread has run to its end.
 
-    What is registered last is called first: before ``concurrent.futures`` joins its threads in a call of its own. An
-    interpreter without such calls leaves the main thread counted.
+    What is registered last is called first: before ``concurrent.futures``, which may have been imported just now, joins
+    its threads in a call of its own. An interpreter without such calls leaves the main thread counted.
 
     Args:
         left: Whether something is left that the interpreter waits for; asked in any thread.
     """
-    if not _lefts:
-        register = getattr(threading, "_register_atexit", None)
-        with suppress(RuntimeError):  # the interpreter ends already
-            if register is not None:
-                register(_has_run)
-    if left not in _lefts:
-        _lefts.append(left)
+    if left in _lefts:
+        return
+    _lefts.append(left)
+    register = getattr(threading, "_register_atexit", None)
+    with suppress(RuntimeError):  # the interpreter ends already
+        if register is not None:
+            register(_has_run)
 
 
 def one_has_ended() -> None:
@@ -53,7 +53,7 @@ def _has_run() -> None:
         return
     gate: Gate = lane.gate
     with _lock:
-        if not _is_left():
+        if _waiting or not _is_left():
             return
         _waiting.append(gate)
     atexit.register(_goes_on)  # an interrupt ends the wait before the threads

@@ -7,24 +7,22 @@ runnable from the moment a worker is free for it; counting all of twelve jobs on
 from __future__ import annotations
 
 import _thread
-import concurrent.futures
-import concurrent.futures.thread
 import weakref
 from collections.abc import Callable
+from concurrent.futures import Future, thread
+from types import ModuleType
 from typing import Any
 
 from reenact.errors import Halt
-from reenact.facts.order import Tag
+from reenact.facts.order import Tag, identity, name_of
 from reenact.seams import lanes
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
 from reenact.seams.strands import main_thread_end
-from reenact.seams.strands.identity import identity
-from reenact.seams.strands.loops import name_of
 
-_Pool = concurrent.futures.thread.ThreadPoolExecutor
-_Item = concurrent.futures.thread._WorkItem
+_Pool = thread.ThreadPoolExecutor
+_Item = thread._WorkItem
 
 
 class Desk:
@@ -64,12 +62,13 @@ class Desk:
 _desks: weakref.WeakKeyDictionary[Any, weakref.WeakKeyDictionary[Gate, Desk]] = weakref.WeakKeyDictionary()
 
 
-def install() -> None:
-    """Hook submission, the running of a job, and callbacks on its future."""
+def patch(module: ModuleType) -> None:
+    """Hook submission, the running of a job, and callbacks on its future, which gets an identity."""
     replace(_Pool, "submit", _submitting)
     replace(_Pool, "shutdown", _shutting_down)
     replace(_Item, "run", _running)
-    replace(concurrent.futures.Future, "add_done_callback", _calling_back)
+    replace(Future, "add_done_callback", _calling_back)
+    replace(Future, "__hash__", _hashing)
     main_thread_end.watch(_jobs_left)
 
 
@@ -274,3 +273,11 @@ def _calling_back(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(self, callback)
 
     return add_done_callback
+
+
+def _hashing(original: Callable[..., Any]) -> Callable[..., Any]:
+    def __hash__(self: Any) -> int:  # noqa: N807 - the method it replaces
+        known: int | None = self.__dict__.get("_reenact_identity")
+        return known if known is not None else int(original(self))
+
+    return __hash__

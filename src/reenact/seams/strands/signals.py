@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # typeshed knows only what wraps it
 import _thread
-import asyncio
 import functools
 import math
 import operator
@@ -43,7 +42,6 @@ from reenact.seams.strands.handler_scope import HandlerOwners, interrupted, run_
 from reenact.seams.waits import outside, rest
 
 _gate: Gate | None = None
-_get_running_loop = asyncio._get_running_loop
 _is_set: Callable[[int], Any] = signal.getsignal
 _kill = os.kill
 _set_timer: Callable[..., Any] = getattr(signal, "setitimer", timeless)
@@ -122,7 +120,7 @@ def _chosen(heard: Heard, gate: Gate, frame: Any) -> Callable[[int, Any], Any]:
     turn = gate.signal_at(heard.number, path, within, place_in(around))
     if below and worldly:
         return _beneath(heard.handler, gate, turn, around, counts=not lanes.is_carried())
-    loop = _get_running_loop()
+    loop = lanes.running_loop()
     idle = loop is not None and gate.loops.is_idle(loop)
     parked = frame.f_code is rest.__code__
     runs = parked and not below and not raises

@@ -14,13 +14,12 @@ from collections.abc import Callable
 from typing import Any
 
 from reenact.errors import Halt
-from reenact.facts.order import Tag
+from reenact.facts.order import Tag, name_of
 from reenact.seams import lanes
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
 from reenact.seams.strands import main_thread_end
-from reenact.seams.strands.loops import name_of
 from reenact.seams.strands.waiters import StrandWaiter, wait_in_turn
 from reenact.seams.waits import Rest, rest
 

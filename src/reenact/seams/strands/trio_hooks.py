@@ -15,13 +15,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from reenact.facts.order import identity, name_of
 from reenact.seams import lanes
 from reenact.seams.async_backends import cancels_by
 from reenact.seams.lanes import Cell
 from reenact.seams.patching import replace
 from reenact.seams.strands import trio_threads, trio_timers
-from reenact.seams.strands.identity import identity
-from reenact.seams.strands.loops import name_of
 from reenact.seams.strands.trio_runs import Run, entries, here
 from reenact.seams.unfollowed import refuse
 

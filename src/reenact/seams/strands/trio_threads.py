@@ -13,12 +13,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from reenact.facts.order import Tag
+from reenact.facts.order import Tag, name_of
 from reenact.seams import lanes
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
-from reenact.seams.strands.loops import name_of
 
 _WRAPPED = ("sync_fn", "func")
 """What the functions that trio and anyio give a thread call the agent's own, in their closures."""

@@ -10,25 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import zlib
 from collections.abc import Callable
 from typing import Any
 
+from reenact.facts.order import identity
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
 
 
 def install() -> None:
-    """Let futures of thread pools, and what wraps them in a loop, carry identities."""
-    replace(concurrent.futures.Future, "__hash__", _hashing)
+    """Let what wraps the future of a thread pool in a loop carry its identity."""
     replace(asyncio.futures, "wrap_future", _wrapping)
     asyncio.wrap_future = asyncio.futures.wrap_future
-
-
-def identity(path: str) -> int:
-    """A number that is the same in a recording and its replay, whatever the hash seed. About 0.2 µs."""
-    return zlib.crc32(path.encode())
 
 
 class Task(asyncio.Task[Any]):
@@ -70,14 +64,6 @@ def make_task(original: Callable[..., Any], loop: Any, coro: Any, lane: Lane, op
         return original(loop, coro, **options)
     finally:
         gate.nested -= 1
-
-
-def _hashing(original: Callable[..., Any]) -> Callable[..., Any]:
-    def __hash__(self: Any) -> int:  # noqa: N807 - the method it replaces
-        known: int | None = self.__dict__.get("_reenact_identity")
-        return known if known is not None else int(original(self))
-
-    return __hash__
 
 
 def _wrapping(original: Callable[..., Any]) -> Callable[..., Any]:
