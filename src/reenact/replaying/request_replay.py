@@ -34,14 +34,13 @@ from reenact.replaying.replay_session import ReplaySession
 from reenact.seams import lanes
 from reenact.seams.async_backends import cancelled
 from reenact.seams.lanes import Lane
+from reenact.seams.servers import wsgi
 from reenact.seams.servers.hosting import Application
 from reenact.seams.waits import Waiter
 
 if TYPE_CHECKING:
-    from reenact.seams.servers import wsgi
     from reenact.seams.servers.exchange import Exchange
 else:
-    wsgi = late("reenact.seams.servers.wsgi")
     Exchange = late("reenact.seams.servers.exchange", "Exchange")
 
 _WARM_S = 10.0

@@ -26,14 +26,8 @@ if TYPE_CHECKING:
     from reenact.seams.async_backends import AsyncBackend
 
 UNOWNED = "~unowned"
-
-
-def _nothing(*_asked: object) -> None:
-    return None
-
-
-running_loop: Callable[[], Any] = _nothing
-current_task: Callable[[Any], Any] = _nothing
+running_loop: Callable[[], Any] = type(None)
+current_task: Callable[[Any], Any]
 """The loop and the task that are executing; neither exists before the program has imported asyncio (``follow``)."""
 
 

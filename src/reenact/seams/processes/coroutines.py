@@ -21,7 +21,7 @@ from reenact.seams.http.exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.processes import child_runs, process_calls
-from reenact.seams.processes.later_coroutines import Later, later_coroutine
+from reenact.seams.processes.later import Later, later_coroutine
 from reenact.seams.processes.pipes import READ_AT_ONCE
 from reenact.seams.processes.process_calls import ask, further, revealed, sealed
 from reenact.seams.processes.tracking import track
@@ -54,7 +54,7 @@ def _creating(original: Any, *, shell: bool) -> Any:
             process = await _pretend(call.name, crossing, options, limit)
             start = later_coroutine(lane, original, args, options, shell)
             if start is not None:
-                process._reenact_later = Later(lane, process, start)
+                process._reenact_later = Later(lane, process, start, asyncio.Lock())
                 crossing.can_begin()
             return process
         heir = None

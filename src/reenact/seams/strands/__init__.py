@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING
 from reenact.facts.late import late
 from reenact.seams.gate import Gate
 from reenact.seams.patching import when_imported
-from reenact.seams.strands import (
-    awaited_signals,
-    locks,
-    signals,
-    threads,
-)
+from reenact.seams.strands import awaited_signals, locks, signals, threads
 
 if TYPE_CHECKING:
     from reenact.seams.strands.anyio_hooks import patch as patch_anyio

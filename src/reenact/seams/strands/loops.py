@@ -24,8 +24,6 @@ from reenact.seams.gate import Gate
 from reenact.seams.patching import replace
 from reenact.seams.posting import keep_originals, post
 from reenact.seams.strands import deadlines, dropped, futures
-from reenact.seams.strands.dropped import closer_of
-from reenact.seams.strands.futures import make_task
 
 _Base = asyncio.base_events.BaseEventLoop
 _mono_ns = REAL.monotonic_ns  # this module is loaded while the functions of ``time`` are replaced
@@ -63,10 +61,10 @@ def creating(original: Callable[..., Any]) -> Callable[..., Any]:
         near = lanes._context.get()
         if near is not None and near.expected:  # somebody nearer to the agent has numbered it already
             near.expected = False
-            task = make_task(original, self, coro, near, options)
+            task = futures.make_task(original, self, coro, near, options)
             lanes.adopt_task(task, near)
             return task
-        closer = closer_of(self, coro)
+        closer = dropped.closer_of(self, coro)
         lane = closer or lanes.current()
         if lane is None:
             return original(self, coro, **options)
@@ -79,13 +77,13 @@ def creating(original: Callable[..., Any]) -> Callable[..., Any]:
         watch(self, lane.gate)
         child = closer or lane.child(name_of(coro))
         if options.get("context") is not None:
-            task = make_task(original, self, coro, child, options)
+            task = futures.make_task(original, self, coro, child, options)
             lanes.adopt_task(task, child)
             return task
         child.expected = True  # an eager task runs its first step before we hold the task
         token = lanes._context.set(child)
         try:
-            task = make_task(original, self, coro, child, options)
+            task = futures.make_task(original, self, coro, child, options)
         finally:
             child.expected = False
             lanes._context.reset(token)

@@ -277,7 +277,6 @@ def _calling_back(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _hashing(original: Callable[..., Any]) -> Callable[..., Any]:
     def __hash__(self: Any) -> int:  # noqa: N807 - the method it replaces
-        known: int | None = self.__dict__.get("_reenact_identity")
-        return known if known is not None else int(original(self))
+        return int(self.__dict__.get("_reenact_identity", original(self)))
 
     return __hash__
