@@ -24,6 +24,7 @@ from reenact.testing.expectations.judging import alike, names_in
 from reenact.testing.expectations.naming import Unnamed, unnamed
 from reenact.testing.expectations.printing import beside
 from reenact.testing.expectations.strength import strength
+from reenact.testing.goldens.blind_spots import mended_in
 from reenact.testing.goldens.files import drafts_of
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.golden_dir import GoldenDir
@@ -33,7 +34,6 @@ from reenact.testing.goldens.imports import require_answer, require_own
 from reenact.testing.goldens.judges import GoldenCourt
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.proving import Say, prove
-from reenact.testing.goldens.raising import mended_in
 from reenact.testing.goldens.refusing import adding
 from reenact.timetravel.bundling.packing import Packed, pack
 from reenact.timetravel.forks.allowing import known_names

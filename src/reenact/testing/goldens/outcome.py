@@ -54,7 +54,7 @@ class Outcome:
         enforcement: What kept it from the world.
         duration_us: How long it took.
         stale_at: The call that has no recorded answer; ``stale_writes``: whether it may change the world.
-        raised_at: The tool whose recorded error decided; empty where none did.
+        blind_spot: What a fix may be that it cannot judge, in words; empty where it can judge any.
         answers: How each call was answered, and why.
         recorded: Id of the run that it keeps.
         samples: How often it has passed, and how often it was run, where it was run more than once.
@@ -75,7 +75,7 @@ class Outcome:
     duration_us: int = 0
     stale_at: str = ""
     stale_writes: bool = False
-    raised_at: str = ""
+    blind_spot: str = ""
     answers: tuple[Mapping[str, Json], ...] = ()
     recorded: str = ""
     samples: tuple[int, ...] = ()

@@ -12,10 +12,10 @@ from reenact.facts.run import Run, Status
 from reenact.facts.typed import typed
 from reenact.testing.expectations.spelling import called
 from reenact.testing.expectations.strength import proposals
+from reenact.testing.goldens.blind_spots import mended_in, through
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.opened import OpenGolden
 from reenact.testing.goldens.outcome import Judged, Outcome
-from reenact.testing.goldens.raising import mended_in, through
 from reenact.timetravel.conduct import acts
 from reenact.timetravel.forks.plan import Plan
 

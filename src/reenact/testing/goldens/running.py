@@ -16,12 +16,14 @@ from reenact.facts.run import Run
 from reenact.facts.typed import typed
 from reenact.replaying.entries import ProgramGone
 from reenact.replaying.options import Options
-from reenact.replaying.replay_launch import replay_run
+from reenact.replaying.relocating import relocated
+from reenact.replaying.replay_launch import changed_code, replay_run
 from reenact.replaying.replay_report import Report
 from reenact.replaying.starting import Starter, Starting, Unreported
 from reenact.seams.boot.folders import Folder, fleeting
 from reenact.seams.boot.parent import run_program
 from reenact.testing.expectations.verdict import Verdict
+from reenact.testing.goldens.blind_spots import blind_spot
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_launch import PLACE, REFUSED, STALE, Asked, ProcessResult, launch
 from reenact.testing.goldens.golden_session import Misses
@@ -30,7 +32,6 @@ from reenact.testing.goldens.imports import answered_by, require_recorded
 from reenact.testing.goldens.judges import Asks, GoldenCourt, judgement
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome, Status, judged_of
-from reenact.testing.goldens.raising import raised_at, through, unseen
 from reenact.testing.goldens.result_file import SCHEME, recording_of
 from reenact.timetravel.forks.fork_report import ForkReport
 from reenact.timetravel.forks.plan import Opening, Plan
@@ -314,10 +315,14 @@ def outcome_of(
     found = judgement(opened.expectations, today, court, golden_dir.project)
     status, message = concluded(told, found.verdicts, found.stale)
     if status == "failed" and today.run.error and not told.report.raised:
-        message = _lines(message, f"it ended as the recorded run did: {today.run.error}")
-    tool = raised_at(today, {each.event for each in found.verdicts if not each.holds}) if status == "failed" else ""
-    if tool:
-        message = _lines(message, unseen(tool), f"  next: {through(tool, f'@golden/{opened.golden.name}')}")
+        since = changed_code(str(opened.path), *relocated(opened.recorded, str(golden_dir.root))).partition(";")[0]
+        though = f", though {since}" if since else ""
+        message = _lines(message, f"it ended as the recorded run did{though}: {today.run.error}")
+    blamed = {each.event for each in found.verdicts if not each.holds}
+    recorded, named = opened.store.open(opened.recorded), f"@golden/{opened.golden.name}"
+    words, command = blind_spot(today, recorded, blamed, named) if status == "failed" else ("", "")
+    if words:
+        message = _lines(message, words, f"  next: {command}")
     return Outcome(
         opened.golden.name,
         golden_dir.shown(opened.path),
@@ -329,7 +334,7 @@ def outcome_of(
         used=told.used,
         enforcement=told.enforcement,
         stale_at=told.stale_at,
-        raised_at=tool,
+        blind_spot=words,
         stale_writes=told.stale_call.get("effect") == Effect.WRITE.value,
         answers=told.report.answers,
         cut=bool(told.cut),

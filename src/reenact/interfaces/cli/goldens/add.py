@@ -24,7 +24,6 @@ from reenact.testing.goldens.adding import Added, add_golden
 from reenact.testing.goldens.golden import ON_MISS, Golden, OnMiss, Scripted
 from reenact.testing.goldens.golden_dir import GoldenDir, open_golden_dir
 from reenact.testing.goldens.imports import JUDGED
-from reenact.testing.goldens.raising import unseen
 from reenact.testing.goldens.refusing import adding, forking
 from reenact.testing.goldens.testfile import add_test
 from reenact.timetravel.preview import safe
@@ -216,7 +215,7 @@ def _tell(shell: Shell, golden_dir: GoldenDir, added: Added, test: str | None) -
         shell.talk("reenact: what it does depends on the hash seed: it always runs in an interpreter of its own")
     if now.status in ("passed", "failed"):
         name = shlex.quote(added.golden.name)
-        shell.next(now.next_command if now.raised_at else f"reenact golden run {name}")
+        shell.next(now.next_command if now.blind_spot else f"reenact golden run {name}")
         return
     _tell_ways(shell, added)
 
@@ -256,5 +255,5 @@ def _tell_proof(shell: Shell, added: Added) -> None:
     how = f"it is {now.status} now" if now.status != "failed" else f"fails on today's code{as_it_should}"
     first = first.removeprefix(f"golden {golden.name} is {now.status}: ")
     shell.talk(f"reenact: {how}: {safe(first)}  ({now.crossed})")
-    if now.raised_at:
-        shell.talk(f"reenact: {safe(unseen(now.raised_at))}")
+    if now.blind_spot:
+        shell.talk(f"reenact: {safe(now.blind_spot)}")

@@ -257,6 +257,6 @@ def _tell(shell: Shell, outcomes: list[Outcome]) -> None:
 
 def _next_command(bad: Outcome) -> str:
     """What leads on from a golden that did not pass: what its message names, else its incident."""
-    if bad.next_command and (bad.status in ("stale", "broken") or bad.raised_at):
+    if bad.next_command and (bad.status in ("stale", "broken") or bad.blind_spot):
         return bad.next_command
     return f"reenact show {shlex.quote(bad.file)}"

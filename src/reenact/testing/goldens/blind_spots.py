@@ -1,27 +1,57 @@
-"""Tools that raised: a golden answers with the recorded error, so a fix in the body of a tool never runs in it."""
+"""What a golden cannot judge: a fix inside a tool that raised, whose body does not run, and a longer time-out."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
 from reenact.abc.store import Recording
-from reenact.facts.call import Effect, Failure, Kind, Value
+from reenact.facts.call import Effect, EndKind, Failure, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.run import Status
 from reenact.facts.typed import typed
+from reenact.timetravel.conduct import outermost
 
 _CANCELLED = "CancelledError"
 """A call that was given up has raised nothing of its own."""
+_TIMEOUT = "Timeout"
+"""In the name of an exception: it came because nothing else did."""
 
 
-def raised_at(run: Recording, blamed: Collection[int | None]) -> str:
-    """The tool whose error decided a run; empty where none did.
+def blind_spot(today: Recording, recorded: Recording, blamed: Collection[int | None], golden: str) -> tuple[str, str]:
+    """A fix that a golden cannot judge, in words, and the command that shows it; empty where it can judge any.
 
     Args:
-        run: It.
-        blamed: Numbers of the events with which expectations over it were lost.
+        today: What today's code came to.
+        recorded: The run that the golden keeps.
+        blamed: Numbers of the events with which expectations over today's run were lost.
+        golden: The golden, as a reference.
     """
+    if today.run.status is Status.TIMEOUT or _TIMEOUT in today.run.error.partition(":")[0]:
+        late = [event.number for event in outermost(recorded) if _has_no_answer(event)]
+        return (
+            "no answer came in time, so none was recorded: a longer time-out proves nothing here; a fork waits for it",
+            typed(["reenact", "fork", f"{golden}:{late[-1] if late else 0}", "--live", "all"]),
+        )
+    tool = _raised_at(today, blamed)
+    if not tool:
+        return "", ""
+    return (
+        f"{tool} raised when it was recorded, and its body does not run in a golden: a fix inside it is not seen here,"
+        " one around it is",
+        through(tool, golden),
+    )
+
+
+def _has_no_answer(event: Event) -> bool:
+    outcome = event.outcome
+    if isinstance(outcome, Stream):
+        return outcome.end is None or outcome.end.kind in (EndKind.ERROR, EndKind.CANCELLED)
+    return not isinstance(outcome, Value)
+
+
+def _raised_at(run: Recording, blamed: Collection[int | None]) -> str:
+    """The tool whose error decided a run; empty where none did."""
     raised = list(_raised(run))
     if run.run.status is Status.OK:  # it came over the error: what it then said may be what is not expected
         tools = {event.number for event in run.events(kinds=(Kind.TOOL,))} if raised else set()
@@ -42,14 +72,6 @@ def mended_in(fork: Recording, run: Recording) -> tuple[str, str]:
         " answer mends any code. Without --fixed the golden tests the code around it"
     )
     return tool, said * bool(tool)
-
-
-def unseen(tool: str) -> str:
-    """What a golden cannot judge, in words; ``through`` can."""
-    return (
-        f"{tool} raised when it was recorded, and its body does not run in a golden: a fix inside it is not seen here,"
-        " one around it is"
-    )
 
 
 def through(tool: str, ref: str) -> str:

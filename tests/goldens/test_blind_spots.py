@@ -1,4 +1,4 @@
-"""A tool that raised in its own body: a golden says that the body does not run, and names the command that runs it."""
+"""What a golden cannot judge, a fix inside a tool or a longer time-out, it says, with the command that can."""
 
 from __future__ import annotations
 
@@ -89,3 +89,37 @@ def test_a_call_too_many_is_not_blamed_on_a_tool_that_raised(shop: Project) -> N
     shop.write(SHOP.replace('"7,50"', '"7.50"'))
     shop.run("record", "--", "python", "agent.py", "tea", "cup")
     assert "does not run in a golden" not in shop.add("calls", "--expect", "calls(price_of) <= 1").stderr
+
+
+LATE = """
+import time
+import reenact
+
+LIMIT = 1
+
+@reenact.tool(effect="read")
+def ask(question):
+    return "an answer"
+
+@reenact.tool(effect="read")
+def wait(limit):
+    if limit < 9:
+        raise TimeoutError(f"nothing came within {limit} s")
+    return "it came"
+
+ask("first")
+print(wait(LIMIT))
+"""
+
+
+def test_a_longer_time_out_is_for_a_fork_to_show(shop: Project) -> None:
+    shop.write(LATE)
+    shop.run("record", "--", "python", "agent.py", status=1)
+    late = "no answer came in time, so none was recorded: a longer time-out proves nothing here; a fork waits for it"
+    added = shop.add("late", *EXPECT).stderr
+    assert late in added and added.rstrip().endswith("next: reenact fork @golden/late:1 --live all")
+    shop.write(LATE + "# longer, and in vain\n")
+    failed = shop.run("golden", "run", "late", status=1).stdout
+    assert late in failed and "did, though the code has changed since the recording (agent.py): Timeout" in failed
+    shop.write(LATE.replace('return "it came"', "return 'it came'").replace("limit < 9", "False"))
+    assert "it came" in shop.run("fork", "@golden/late:1", "--live", "all").stdout
