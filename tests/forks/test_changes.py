@@ -92,6 +92,12 @@ def test_an_immutable_state_that_nobody_takes(forks: Forks) -> None:
         (("plan#1", "--error", "look#1=not a type: x"), "names no exception"),
         (("plan#1", "--error", "look#1=TimeotError:x"), "no exception of Python's own; did you mean TimeoutError?"),
         (("plan#1", "--error", "look#1=print:x"), "print is no exception of Python's own"),
+        (("plan#1", "--error", "look#1=no_such_package.Error:x"), "there is no module no_such_package"),
+        (
+            ("plan#1", "--error", "look#1=json.NoSuchError:x"),
+            "json.NoSuchError cannot be raised: json has no NoSuchError",
+        ),
+        (("plan#1", "--error", "look#1=__main__.NoSuchOrder:x"), "agent.py has no NoSuchOrder"),
         (("plan#1", "--result", "look#1"), "is not of the form"),
         (("plan#1", "--result", 'look#1={"docs": ['), "is no JSON: Expecting value: line 1 column 11 (char 10)"),
         (("plan#1", "--result", 'look#1="sic'), "is no JSON: Unterminated string"),

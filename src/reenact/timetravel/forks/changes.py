@@ -16,6 +16,7 @@ from reenact.facts.plumbing import is_plumbing
 from reenact.facts.serving import arrives
 from reenact.facts.values import encode, jsonable
 from reenact.seams.restating import restated
+from reenact.timetravel.forks.code_names import why_not
 from reenact.timetravel.forks.flags import check_flags
 from reenact.timetravel.forks.fork_points import inside
 from reenact.timetravel.forks.input import check_input
@@ -88,7 +89,9 @@ def check(recording: Recording, plan: Plan, entry: str = "") -> None:
                 next_command=f"reenact fork {tail(recording.run.id)}:{number} --input '{{}}'",
             )
         _check_reached(recording, event, plan)
-        changed_outcome(recording, event, plan)
+        outcome = changed_outcome(recording, event, plan).outcome
+        if isinstance(outcome, Failure) and not plan.rev and (why := why_not(recording.run, outcome.error.type)):
+            raise _no_exception(f"{outcome.error.type} cannot be raised: {why}")
 
 
 def _check_reached(recording: Recording, event: Event, plan: Plan) -> None:
@@ -156,11 +159,12 @@ def _built_in(kind: str) -> str:
         return f"builtins.{kind}"
     near = get_close_matches(kind, [name for name in dir(builtins) if name.endswith(("Error", "Exception"))], 1)
     meant = f"; did you mean {near[0]}?" if near else ""
-    raise ForkError(
-        f"{kind} is no exception of Python's own{meant}",
-        cause="another one is named with its module: httpx.ReadTimeout, or __main__.NoSuchOrder of the program itself",
-        next_command="reenact fork --help",
-    )
+    raise _no_exception(f"{kind} is no exception of Python's own{meant}")
+
+
+def _no_exception(words: str) -> ForkError:
+    cause = "another one is named with its module: httpx.ReadTimeout, or __main__.NoSuchOrder of the program itself"
+    return ForkError(words, cause=cause, next_command="reenact fork --help")
 
 
 def _response(event: Event, value: Json, status: int) -> Changed:

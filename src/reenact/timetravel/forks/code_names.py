@@ -1,4 +1,4 @@
-"""Whether the code that runs, or a settings file beside it, names a host: what is loaded is searched as text."""
+"""Whether the code that runs, or a settings file beside it, names a host, or a module an exception: the text tells."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from typing import Final
 
 from reenact.facts.lazy_regex import lazy_regex
+from reenact.facts.run import Run
 from reenact.seams import lanes
 from reenact.seams.setting import folder_now
 
 _SETTINGS: Final = lazy_regex(r"\.env(\..+)?|.+\.(toml|ini|cfg)")
+_MAKES_NAMES: Final = lazy_regex(r"\bimport \*|\b__getattr__\b|\bglobals\(\)")
+"""What gives a module names that do not stand in its text."""
 _MOST: Final = 1 << 20
 _PART: Final = rb"[A-Za-z0-9_.-]"
 
@@ -58,3 +63,22 @@ def _read(path: str) -> bytes:
             return file.read(_MOST)
     except OSError:
         return b""
+
+
+def why_not(run: Run, name: str) -> str:
+    """Why the program of a run cannot raise ``module.Name``; empty where it can, or where that is not known, as of a
+    program of another interpreter, which has other modules."""
+    entry, (module, _, own) = run.entry, name.rpartition(".")
+    if module == "__main__":
+        file = os.path.join(entry.cwd, entry.argv[1]) if entry.kind == "command" and len(entry.argv) > 1 else ""
+    elif os.path.dirname(entry.python) != os.path.dirname(sys.executable):
+        return ""
+    else:
+        top = module.partition(".")[0]
+        spec = PathFinder.find_spec(top, [entry.file, os.path.dirname(entry.file), entry.cwd]) or find_spec(top)
+        if spec is None:
+            return f"there is no module {top}"
+        file = spec.origin or "" if top == module else ""
+    text = _read(file).decode("utf-8", "replace") if file.endswith(".py") else ""
+    known = not text or _MAKES_NAMES.search(text) or re.search(rf"\b{re.escape(own)}\b", text)
+    return "" if known else f"{os.path.basename(file) if module == '__main__' else module} has no {own}"

@@ -17,7 +17,7 @@ from reenact.facts.run import Run, Status
 from reenact.timetravel.forks.fork_points import inside
 from reenact.timetravel.forks.ledger import taken_back_at_the_end
 
-FAILED_FROM = 400
+_ERROR = 400
 """HTTP statuses from here on say that a request failed."""
 
 
@@ -161,4 +161,4 @@ def _has_failed(event: Event) -> bool:
         return False
     status = outcome.head.get("status")
     error = outcome.end is not None and outcome.end.kind is EndKind.ERROR
-    return error or (isinstance(status, int) and status >= FAILED_FROM)
+    return error or (isinstance(status, int) and status >= _ERROR)

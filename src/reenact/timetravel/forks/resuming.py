@@ -23,13 +23,7 @@ from reenact.timetravel import preview
 from reenact.timetravel.contents import error_of, error_text, status_of
 from reenact.timetravel.forks.fork_report import ForkReport, last_line
 from reenact.timetravel.forks.plan import Plan, Settling, by_number, is_number
-from reenact.timetravel.forks.resume_points import (
-    FAILED_FROM,
-    ResumePoint,
-    require_broken,
-    resume_point_of,
-    stopped_in_doubt,
-)
+from reenact.timetravel.forks.resume_points import ResumePoint, require_broken, resume_point_of, stopped_in_doubt
 
 _LONGEST = 160
 """Characters of an error that a question about a write tells."""
@@ -148,7 +142,7 @@ def how_left(event: Event) -> tuple[str, str]:
             f"raised {preview.clip(error_text(error), _LONGEST)}",
             "the error does not tell whether it had acted before",
         )
-    if status is not None and status >= FAILED_FROM:
+    if status is not None:  # of a failure: what was answered well is in no doubt
         return f"was answered with status {status}", "the status does not tell whether it had acted before"
     return (
         "was not committed when the run broke off",
