@@ -19,6 +19,8 @@ _MOST = 400
 _PREVIEW_LIMIT = 256 << 10
 _ARROW = " -> "
 _OPEN = "(open)"
+_LEAST_OF_AN_ERROR = 8
+"""Characters of an error that stand beside a call in any case."""
 
 
 def event_text(recording: Recording, event: Event, width: int = _MOST) -> str:
@@ -37,6 +39,9 @@ def event_text(recording: Recording, event: Event, width: int = _MOST) -> str:
         return _pair(_statement(request), outcome, width)
     if event.kind in (Kind.TOOL, Kind.RETRIEVAL, Kind.MCP):
         room = max(width - len(_ARROW), 0)
+        if isinstance(event.outcome, Failure):  # it is marked, and told at the end; what was asked stands here alone
+            whole = "" if request is None else _asked_text(_given(event, request), room)
+            outcome = preview.clip(outcome, max(room - len(whole), _LEAST_OF_AN_ERROR))
         ours = max(_share(room), room - len(outcome)) if outcome else width
         left = "" if request is None else _asked_text(_given(event, request), ours)
         return _pair(left, outcome, width)
