@@ -8,7 +8,7 @@ from typing import Any
 
 from reenact.facts.run import Run
 from reenact.seams import ambient, clock, entropy, lanes
-from reenact.seams.ambient import Packer
+from reenact.seams.ambient import pack
 from reenact.testing.frozen_time import OpenSchedule
 
 Address = tuple[str, int, str]
@@ -20,14 +20,14 @@ class Recorder:
     run = Run("fake")
 
     def __init__(self) -> None:
-        self.packers: dict[Address, Packer] = {}
+        self.kept: dict[Address, list[Any]] = {}
         self.read: list[tuple[str, str, Any]] = []
         self.virtual_reads: list[str] = []
         self.faults: list[Exception] = []
 
     def ambient(self, lane: lanes.Lane, source: str, fresh: Any) -> Any:
         """Keep and pass on."""
-        self.packers.setdefault((lane.path, lane.position, source), Packer(source)).append(fresh)
+        self.kept.setdefault((lane.path, lane.position, source), []).append(fresh)
         self.read.append((lane.path, source, fresh))
         return fresh
 
@@ -46,7 +46,7 @@ class Recorder:
 
     def tape(self) -> dict[Address, bytes]:
         """The packs."""
-        return {address: packer.take() for address, packer in self.packers.items()}
+        return {address: pack(address[2], values) for address, values in self.kept.items()}
 
 
 class Player(Recorder):

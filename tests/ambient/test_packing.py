@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.facts import texts
-from reenact.seams.ambient import Packer, extrapolate, pack, unpack
+from reenact.seams.ambient import extrapolate, pack, unpack
 
 _NS = st.integers(min_value=-(2**62), max_value=2**62)
 
@@ -46,15 +46,8 @@ def test_a_pack_gives_back_what_was_packed(reads: tuple[str, list[Any]]) -> None
 @given(_reads(), st.integers(min_value=0, max_value=30))
 def test_packs_taken_in_the_middle_stand_alone(reads: tuple[str, list[Any]], cut: int) -> None:
     source, values = reads
-    packer = Packer(source)
-    packs = []
-    for n, value in enumerate(values):
-        if n == cut:
-            packs.append(packer.take())
-        packer.append(value)
-    packs.append(packer.take())
-    assert len(packer) == 0
-    assert packer.take() == b""
+    packs = [pack(source, values[:cut]), pack(source, values[cut:])]
+    assert pack(source, []) == b""
     assert [value for data in packs for value in unpack(source, data)] == values
 
 

@@ -84,31 +84,6 @@ def virtual(lane: Lane, source: str, fresh: Any) -> Any:
         return fresh
 
 
-class Packer:
-    """Collects the reads of one source by one strand; appending is a list's append.
-
-    Not safe across threads: ``take`` is called by the strand that appends, or under the session's lock.
-    """
-
-    __slots__ = ("_values", "append", "source")
-
-    append: Callable[[Any], None]
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-        self._values: list[Any] = []
-        self.append = self._values.append
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def take(self) -> bytes:
-        """The pack of everything appended since the last ``take``; empty bytes when that is nothing."""
-        values = self._values[:]
-        self._values.clear()
-        return pack(self.source, values)
-
-
 def pack(source: str, values: Sequence[Any]) -> bytes:
     """Pack values of one source; pure. About 0.3 µs for each clock read, less for the others."""
     form, width = _form(source)

@@ -215,11 +215,6 @@ def said_of(plan: Plan, write: str, recorded: Event | None) -> Settling:
     return plan.settled.get(write) or plan.settled.get(named) or plan.settle
 
 
-def is_own_code(call: Call) -> bool:
-    """Whether the body of a call is the agent's own code, which always runs."""
-    return call.observed or call.kind in (Kind.STEP, Kind.OUTPUT)
-
-
 def _named(clean: Redactor, path: str, value: Json) -> Json:
     """A value without credentials, by the last name of its path."""
     found = clean.data({path.rpartition(".")[2]: value})
