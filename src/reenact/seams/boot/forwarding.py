@@ -32,17 +32,13 @@ class Forwarding:
 
     def __enter__(self) -> Forwarding:
         for names, handler in ((_FORWARDED, self._pass_on), (_OF_THE_TERMINAL, self._pass_on_if_sent)):
-            for name in names:
-                self._handle(name, handler)
+            for number in (getattr(signal, name) for name in names if hasattr(signal, name)):
+                before = signal.getsignal(number)
+                if before is signal.SIG_IGN:
+                    self._later.append((number, handler))
+                elif before in (signal.SIG_DFL, signal.default_int_handler):
+                    self._take(number, handler)  # else it is our caller's: a time limit of theirs is not the program's
         return self
-
-    def _handle(self, name: str, handler: Callable[[int, FrameType | None], None]) -> None:
-        number = getattr(signal, name, None)
-        before = None if number is None else signal.getsignal(number)
-        if number is not None and before is signal.SIG_IGN:
-            self._later.append((number, handler))
-        elif number is not None and before in (signal.SIG_DFL, signal.default_int_handler):
-            self._take(number, handler)  # else it is our caller's: a time limit of theirs is not the program's
 
     def _take(self, number: int, handler: Callable[[int, FrameType | None], None]) -> None:
         try:
