@@ -49,7 +49,7 @@ def test_a_fork_goes_live_where_today_says(forks: Forks) -> None:
         assert report["printed"] == "then\nnow\nnow\n", "the prefix is as it was, the rest is asked today"
         assert report["live"] == 2
         assert [each["why"].partition("; sent to ")[2] for each in report["answers"]] == ["", *[today.url[7:]] * 2]
-    assert "change: the result of event" in report["last_line"] and "set to 'sun'" in report["last_line"]
+    assert "change: the result of event" in report["last_line"] and 'set to "sun"' in report["last_line"]
     number = next(event.number for event in forks.events(forks.parent) if event.name == "look")
     assert report["last_line"].endswith(f"parts at event {number} (look)")
     forks.replays_exactly(report["run"])

@@ -44,7 +44,7 @@ def test_it_evaluates_to_the_value_from_there_on(forks: Forks) -> None:
     report = forks.fork("look#1", *options, "--live", "none")
     assert report["printed"] == BEFORE + "True 7 1.0 {'gold': 2}\nSTATIC dark\nnew True\n"
     assert (report["live"], report["status"]) == (0, "ok")
-    assert "flag new-ui is True" in report["first_line"]
+    assert "flag new-ui is true" in report["first_line"]
     forks.replays_exactly(report["run"])
 
 

@@ -441,4 +441,4 @@ def test_a_model_in_the_process_says_a_text_too(forks: Forks, world: ScriptedPro
     assert recorded(forks, world, OWN) == [["It is foggy.", []]]
     report = forks.fork("think#1", "--say", "think#1=It rains.", "--live", "none")
     assert printed(report) == [["It rains.", []]]
-    assert re.search(r"event \d+ says 'It rains.'", report["first_line"])
+    assert re.search(r"event \d+ says \"It rains.\"", report["first_line"])

@@ -11,6 +11,7 @@ from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.privacy import make_redactor
+from reenact.timetravel import preview
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.permits import commits, meant, only_kept
 
@@ -222,5 +223,4 @@ def _named(clean: Redactor, path: str, value: Json) -> Json:
 
 
 def _short(value: Json) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"
+    return preview.brief(value, 60)
