@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
+
+import pytest
 
 from reenact.facts.abridging import abridged
-from reenact.facts.call import Call, Effect, Kind
+from reenact.facts.call import Call, Effect, Kind, Value
 from reenact.facts.difference import first_difference
 from reenact.facts.event import Event
-from reenact.replaying.divergence import added, asked, changed, missing
+from reenact.facts.values import encode
+from reenact.replaying.divergence import added, asked, changed, missing, result_differs
 
 
 def test_stand_ins_of_one_class_are_no_difference() -> None:
@@ -41,6 +45,35 @@ def test_two_long_texts_are_shown_where_they_part() -> None:
 def test_each_side_stays_on_one_line() -> None:
     recorded, now = _parted("one\ntwo", "one\nthree")
     assert recorded == '  recorded  "one\\ntwo"' and now == '  now       "one\\nthree"'
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "recorded", "now"),
+    [
+        (Decimal("19.90"), 19.9, 'decimal "19.90"', "19.9"),
+        (Decimal("19.90"), "19.90", 'decimal "19.90"', '"19.90"'),
+        ("7", 7, '"7"', "7"),
+        ("a b", "a c", "a b", "a c"),
+        (None, "a b", "null", "a b"),
+        ((1, 2), [1, 2], "tuple [1, 2]", "[1, 2]"),
+    ],
+)
+def test_two_values_that_differ_by_their_type_are_shown_with_it(
+    before: object, after: object, recorded: str, now: str
+) -> None:
+    def call(value: object) -> Call:
+        return Call(Kind.TOOL, "pay", Effect.WRITE, "tool/1", {"tool": "pay"}, encode({"amount.due": value}).body)
+
+    event = Event("run", 3, "root", 3, None, call(before))
+    told = changed(event, event.call.body, call(after), "reenact show @:3")
+    assert str(told).splitlines()[:3] == [
+        "diverged at event 3: tool pay differs at arguments.amount~1due",
+        f"  recorded  {recorded}",
+        f"  now       {now}",
+    ]
+    was, body = encode(before), encode(after)
+    ended = result_differs(event, Value(was.body), was.body, Value(body.body), "reenact show @:3")
+    assert str(ended).splitlines()[1:3] == [f"  recorded  {recorded}", f"  now       {now}"]
 
 
 def test_of_large_values_a_divergence_keeps_what_lies_along_the_difference() -> None:

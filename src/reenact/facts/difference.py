@@ -7,7 +7,7 @@ reads for people (``render``), and exports as an RFC 6902 patch that turns the l
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Literal
 
@@ -236,3 +236,42 @@ def _change(left: Json, right: Json, width: int) -> str:
     line = "".join(pieces)
     at = max(0, min((line.find(mark) for mark in ("[-", "{+") if mark in line), default=0) - 40)
     return ("…" if at else "") + line[at : at + 2 * width] + ("…" if len(line) > at + 2 * width else "")
+
+
+def parted(sides: tuple[Json, Json], tagged: Callable[[], tuple[Json, Json]]) -> tuple[str, Json, Json]:
+    """Where two values first part, and both as they are there: with their types where these are what differs.
+
+    Args:
+        sides: The values.
+        tagged: Gives the same, in which each value that JSON does not have bears the tag of its type.
+    """
+    path = first_difference(*sides)
+    left, right = (value_at(each, path) for each in sides)
+    if path and (type(left) is type(right) or None in (left, right)):
+        return path, left, right
+    sides = tagged()
+    path = path or first_difference(*sides)
+    left, right = (_with_type(value_at(each, path)) for each in sides)
+    return path, left, right
+
+
+def value_at(value: Json, path: str) -> Json:
+    """The value at a pointer with dots; the whole value for an empty one, None where it leads nowhere."""
+    node = value
+    for part in [part for part in path.split(".") if part]:
+        try:
+            name = part.replace("~1", ".").replace("~0", "~")
+            node = node[int(part)] if isinstance(node, list) else node[name]
+        except (KeyError, IndexError, ValueError, TypeError):
+            return None
+    return node
+
+
+def _with_type(value: Json) -> Json:
+    """A value as it cannot be taken for one of another type."""
+    match value:
+        case str():
+            return json.dumps(value, ensure_ascii=False)
+        case dict() if len(value) == 1 and (tag := next(iter(value))).startswith("~"):
+            return f"{tag[1:]} {json.dumps(value[tag], ensure_ascii=False)}"
+    return value

@@ -10,7 +10,7 @@ from typing import Any
 from reenact.errors import Divergence
 from reenact.facts.abridging import LARGE, abridged
 from reenact.facts.call import Call, Failure, Json, Kind, Value
-from reenact.facts.difference import first_difference
+from reenact.facts.difference import first_difference, parted, value_at
 from reenact.facts.event import Event
 from reenact.facts.spotting import normalise
 from reenact.facts.values import jsonable
@@ -23,14 +23,15 @@ _LEAD = 60
 """Characters shown before the place where two long texts part."""
 
 
-def asked(head: Any, body: bytes, kind: Kind) -> Json:
-    """What a call asks, as JSON-able data for people and for the diff."""
+def asked(head: Any, body: bytes, kind: Kind, *, tagged: bool = False) -> Json:
+    """What a call asks, as JSON-able data for people and for the diff; ``tagged``: with the types of its values."""
     shown: dict[str, Json] = {}
     for name in ("method", "url", "tool", "step", "model", "prompt"):
         if name in head:
             shown[name] = _plain(head[name])
     if body:
-        shown["body" if kind is Kind.HTTP else "arguments"] = readable(normalise(body), encoded=kind is not Kind.HTTP)
+        plain = tagged or kind is Kind.HTTP
+        shown["body" if kind is Kind.HTTP else "arguments"] = readable(normalise(body), encoded=not plain)
     return shown
 
 
@@ -63,10 +64,16 @@ def changed(nearest: Event, recorded_body: bytes, call: Call, next_command: str)
     if nearest.call.name != call.name:
         before = {"call": nearest.call.name, **before}
         now = {"call": call.name, **now}
-    path = first_difference(before, now)
+    path, left, right = parted(
+        (before, now),
+        lambda: (
+            asked(nearest.call.head, recorded_body, nearest.call.kind, tagged=True),
+            asked(call.head, call.body, call.kind, tagged=True),
+        ),
+    )
     return _parted(
         nearest,
-        f"{call.kind.value} {call.name} differs at {path or 'its kind'}",
+        f"{call.kind.value} {call.name} differs at {path or 'its kind'}{_sides(left, right)}",
         (before, now),
         path,
         call,
@@ -84,7 +91,7 @@ def _parted(
 
     Args:
         event: It.
-        told: What differs, in words.
+        told: What differs, in words, with both sides of it.
         sides: What was recorded, and what there is now.
         path: Where they part; empty where all of it differs.
         call: What stands in its place now; None where its own body ran again.
@@ -92,9 +99,8 @@ def _parted(
         **said: What else a ``Divergence`` says.
     """
     was, now = sides
-    shown = _sides(_at(was, path), _at(now, path))
     return Divergence(
-        f"diverged at event {event.number}: {told}{shown}" + (_place(call) if call is not None else ""),
+        f"diverged at event {event.number}: {told}" + (_place(call) if call is not None else ""),
         event=event.number,
         source=(call or event.call).source,
         recorded=abridged(was, path) if large else was,
@@ -186,14 +192,17 @@ def result_differs(
     event: Event, before: Value | Failure | None, body: bytes, after: Value | Failure, next_command: str
 ) -> Divergence:
     """A body that ran again returned something else."""
-    was = _result(before, body)
-    now = _result(after, after.body if isinstance(after, Value) else b"")
+    body_now = after.body if isinstance(after, Value) else b""
+    was, now = _result(before, body), _result(after, body_now)
     # Where one of them raised, the difference is all of it: a path into it says nothing.
-    both = isinstance(before, Value) and isinstance(after, Value)
-    path = first_difference(was, now) if both else ""
+    path, left, right = "", was, now
+    if isinstance(before, Value) and isinstance(after, Value):
+        path, left, right = parted(
+            (was, now), lambda: (_result(before, body, tagged=True), _result(after, body_now, tagged=True))
+        )
     return _parted(
         event,
-        f"{event.kind} {event.name} ended otherwise, first at {path or 'the value'}",
+        f"{event.kind} {event.name} ended otherwise, first at {path or 'the value'}{_sides(left, right)}",
         (was, now),
         path,
         None,
@@ -216,7 +225,7 @@ def output_differs(nearest: Event, recorded_body: bytes, call: Call, next_comman
     path = "" if isinstance(nearest.outcome, Failure) else first_difference(was, now)
     return _parted(
         nearest,
-        f"the {call.name} differs{f' at {path}' if path else ''}",
+        f"the {call.name} differs{f' at {path}' if path else ''}{_sides(value_at(was, path), value_at(now, path))}",
         (was, now),
         path,
         call,
@@ -255,9 +264,9 @@ def end_of_recording(event: int | None, next_command: str) -> Divergence:
     )
 
 
-def _result(outcome: Value | Failure | None, body: bytes) -> Json:
+def _result(outcome: Value | Failure | None, body: bytes, *, tagged: bool = False) -> Json:
     if isinstance(outcome, Value):
-        return {"value": readable(body, encoded=True)}
+        return {"value": readable(body, encoded=not tagged)}
     if isinstance(outcome, Failure):
         return {"raised": outcome.error.type, "text": outcome.error.text}
     return None
@@ -269,17 +278,6 @@ def _cause(nearest: Event, call: Call, path: str) -> str:
     if path.startswith(("body.messages", "body.input", "body.system")):
         return "a prompt or an earlier result that goes into it is different now"
     return "your code now builds a different request"
-
-
-def _at(value: Json, path: str) -> Json:
-    """The value at a pointer with dots; the whole value where the path leads nowhere."""
-    node = value
-    for part in [part for part in path.split(".") if part]:
-        try:
-            node = node[int(part)] if isinstance(node, list) else node[part]
-        except (KeyError, IndexError, ValueError, TypeError):
-            return None
-    return node
 
 
 def _place(call: Call) -> str:
