@@ -80,10 +80,14 @@ def test_a_refusal_also_names_the_key_that_is_missing(forks: Forks) -> None:
 
 
 def test_a_setting_says_once_that_they_may_go(agent: Forks) -> None:
+    asked = agent.fork(0, "--live", "model")
+    stored = [each for each in asked["remarks"] if "is answered as recorded, because its provider stores it" in each]
+    assert (asked["live"], len(stored)) == (0, 1), "it is said once that no model was asked, and which setting asks"
     (agent.desk.folder / "reenact.toml").write_text("models_may_store = true\n")
     report = agent.fork(*SUNNY)
     assert (report["printed"].strip(), report["live"]) == ("It is sunny.", 1)
-    assert agent.fork(0, "--live", "model")["live"] == 2, "what is only stored is sampled again as a read is"
+    asked = agent.fork(0, "--live", "model")
+    assert (asked["live"], asked["remarks"]) == (2, []), "what is only stored is sampled again as a read is"
     agent.replays_exactly()
 
 

@@ -57,7 +57,7 @@ from reenact.timetravel.forks.ledger import WriteStanding
 from reenact.timetravel.forks.model_calls import is_model
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.permits import meant, only_kept
-from reenact.timetravel.forks.plan import Plan, opens, refusal, said_of
+from reenact.timetravel.forks.plan import NOT_AGAIN, Plan, opens, refusal, said_of
 from reenact.timetravel.forks.refusals import unwritten
 from reenact.timetravel.forks.resources import Resources, began_by, gone
 from reenact.timetravel.forks.stops import StoppingSession
@@ -290,6 +290,8 @@ class ForkSession(StoppingSession):
         if event is not None and not anew:
             anew = event.number in self.plan.anew or self.schedule.alarms.rings_otherwise(event)
         if event is not None and not anew and not self._breaks_off(event):
+            if model and self.plan.live in ("all", "model") and only_kept(call):
+                self.course.remarks.extend({f"{call.name} {NOT_AGAIN}"}.difference(self.course.remarks))
             self.say(event.number, call, "frozen", found.why)
             return self._answered(lane, call, event)
         return self._asked(lane, call, found, model)

@@ -21,6 +21,9 @@ _NUMBERED = ("results", "errors", "says")
 """Fields of a plan that name events by their numbers."""
 STORED = "is not sent: it does not say store=false, so its provider would store it"
 """Why a model request is a write that changes nothing else."""
+NOT_AGAIN = (
+    "is answered as recorded, because its provider stores it: models_may_store = true in [tool.reenact] asks again"
+)
 OPENINGS: tuple[Opening, ...] = ("reads", "all", "model", "none")
 
 
