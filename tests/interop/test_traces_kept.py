@@ -132,7 +132,7 @@ def test_an_experiment_over_imported_runs(desk: Tried) -> None:
     run = imported(desk, otel())
     words = ("experiment", "--where", "models > 0", "--expect", "answer == 'It is lost.'", "--candidate", "now:")
     refused = desk.reenact(*words)
-    assert refused.code == 2 and b"has to be named: --cmd or --entry" in refused.err
+    assert refused.code == 2 and b"name the program that it answers: --cmd takes a command line" in refused.err
     done = desk.reenact("--json", *words, "--candidate", "m:model=other", *ENTRY)
     assert done.code == 4, done.err.decode()
     cells = {line["candidate"]: line for line in map(json.loads, done.out.splitlines()) if line["type"] == "cell"}

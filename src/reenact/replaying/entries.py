@@ -93,7 +93,7 @@ def start_of(run: Run, options: Options, project: str, instead: str = "") -> Sta
     if is_imported(run):
         raise UnreplayableRun(
             f"run {tail(run.id)} was imported ({entry.target}), and its file knows no program",
-            cause="what is to be replayed against it has to be named, with --cmd or --entry",
+            cause="name what is replayed against it: --cmd takes a command line, --entry a function (module:function)",
             next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
             missing=("entry",),
         )

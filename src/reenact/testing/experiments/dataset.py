@@ -123,7 +123,7 @@ def _require_program(golden: Golden, run: Run) -> None:
     if not golden.starts:
         raise UsageError(
             f"run {tail(run.id)} was imported ({run.entry.target}), and its file knows no program",
-            cause="the program that it is to answer has to be named: --cmd or --entry",
+            cause="name the program that it answers: --cmd takes a command line, --entry a function (module:function)",
             next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
         )
 

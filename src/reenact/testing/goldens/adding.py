@@ -216,7 +216,7 @@ def _require_program(run: Run, golden: Golden, fixed: Run | None, golden_dir: Go
         again = adding(golden, tail(run.id))
         raise UsageError(
             f"run {tail(run.id)} was imported ({run.entry.target}), and its file knows no program",
-            cause="today's code is tried against it, and has to be named: --cmd or --entry",
+            cause="name today's code, which is tried: --cmd takes a command line, --entry a function (module:function)",
             next_command=f"{again} --cmd 'python agent.py'",
         )
     if fixed is not None or golden.answers or golden.on_miss != "fail":
