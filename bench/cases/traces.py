@@ -15,7 +15,7 @@ from reenact.facts import spotting
 from reenact.facts.policy import Policy
 from reenact.interop.formats import read
 from reenact.interop.importing import import_runs
-from reenact.interop.readers import Asked
+from reenact.interop.readers import ReaderOptions
 from reenact.interop.traces import Trace
 from reenact.recording.recording_opening import Who
 from reenact.store import open_store
@@ -70,7 +70,7 @@ def _imported(size: int, *, content: bool) -> tuple[float, float]:
         _write(file, size, content=content)
         begin = time.process_time_ns()
         with open_store(str(Path(folder, ".reenact"))) as store:
-            found, origin = read("otlp", file, Asked())
+            found, origin = read("otlp", file, ReaderOptions())
             import_runs(store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY)
         took = time.process_time_ns() - begin
         return took / size / 1e3, took / 1e6 / (file.stat().st_size / (1 << 20))
@@ -82,7 +82,7 @@ def _read(size: int) -> float:
         file = Path(folder, "traces.jsonl")
         _write(file, size, content=True)
         begin = time.process_time_ns()
-        found, _ = read("otlp", file, Asked())
+        found, _ = read("otlp", file, ReaderOptions())
         for each in found:
             if isinstance(each, Trace):
                 sum(1 for _ in each.items)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reenact.errors import RedactionLeak
 from reenact.facts import texts
 from reenact.facts.call import Fidelity, Kind
-from reenact.facts.known import Known
+from reenact.facts.known import KnownCredentials
 from reenact.facts.record import (
     AmbientRead,
     CallIssued,
@@ -35,7 +35,7 @@ from tests.store.records import closing, issued, new_run, opening, settled, stre
 from tests.store.test_machine import Writer, batch_of
 
 SECRET = "shop-9f8e7d6c5b4a39281706"
-KNOWN = Known({"SHOP_API_KEY": SECRET}, ["SHOP_API_KEY"])
+KNOWN = KnownCredentials({"SHOP_API_KEY": SECRET}, ["SHOP_API_KEY"])
 
 
 def everywhere(run: Run) -> list[Record]:

@@ -320,7 +320,7 @@ def test_where_something_is_not_cut_it_is_refused() -> None:
 
 def test_where_the_system_cuts_nothing_nothing_is_run(other: Place) -> None:
     forged(other.folder / "x.reenact", {"agent.py": "print('ran')"})
-    denied = filtering.program(os.uname().machine, 0, rules=[filtering.Rule("unshare", 272, 97)])
+    denied = filtering.program(os.uname().machine, 0, rules=[filtering.Ban("unshare", 272, 97)])
     if not denied:
         pytest.skip("no filter for this machine")
     wrapper = f"""

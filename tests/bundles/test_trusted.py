@@ -18,7 +18,7 @@ from reenact.facts.run import Entry, Run
 from reenact.replaying.caller import find
 from reenact.replaying.entries import start_of
 from reenact.replaying.options import Options
-from reenact.replaying.relocating import Renaming, relocated
+from reenact.replaying.relocating import ProjectRenaming, relocated
 from reenact.replaying.revision import Tree
 from reenact.replaying.starting import environment_of
 from reenact.seams import trust
@@ -191,7 +191,7 @@ def test_a_call_that_names_a_file_of_the_project_asks_the_same_in_a_clone() -> N
         def call(self, call: Any) -> Any:
             return call
 
-    renaming = Renaming(Plain(), Tree("/a/proj", "/b/proj", ""))  # type: ignore[arg-type]
+    renaming = ProjectRenaming(Plain(), Tree("/a/proj", "/b/proj", ""))  # type: ignore[arg-type]
     call = issued(0, b'{"p":"/b/proj/x","q":"/b/proj-2","r":"/b/proj"}', head={"cwd": ["/b/proj"], "n": 1}).call
     found = renaming.call(call)
     assert found.body == b'{"p":"/a/proj/x","q":"/b/proj-2","r":"/a/proj"}'

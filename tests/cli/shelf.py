@@ -10,7 +10,7 @@ from typing import Any
 
 from reenact.errors import EventNotFound, RunNotFound
 from reenact.facts.call import End, Stream, Value
-from reenact.facts.checkpoint import Snapshot, Version
+from reenact.facts.checkpoint import SlotVersion, Snapshot
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.ids import tail
 from reenact.facts.marks import Mark
@@ -185,7 +185,7 @@ class ShelfLog:
 
     def versions(
         self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
-    ) -> Iterator[Version]:
+    ) -> Iterator[SlotVersion]:
         places = [
             each
             for each in self.snapshots(lanes=lanes, before=before, backwards=True)
@@ -194,7 +194,7 @@ class ShelfLog:
         for digest, alike in groupby(places, key=lambda each: each.slots.get(slot)):
             newest = next(alike)
             body = self.slots[newest.event, newest.phase].get(slot, b"")
-            yield Version(newest.event, newest.phase, newest.lane, digest, body)
+            yield SlotVersion(newest.event, newest.phase, newest.lane, digest, body)
 
     def notes(self, event: int | None) -> Mapping[str, Any]:
         return self.noted.get(event, {})

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from reenact.interfaces.cli import progress
-from reenact.interfaces.cli.progress import Progress, Reading, Working, remaining
+from reenact.interfaces.cli.progress import Progress, ReadingProgress, Working, remaining
 
 
 class Terminal(io.StringIO):
@@ -80,7 +80,7 @@ def test_a_long_reading_says_how_much_is_left_and_leaves_no_trace(monkeypatch: p
     terminal = _terminal(monkeypatch)
     now = iter((0.0, 0.25, 1.0, 1.0, 1.0, 11.0, 11.0))
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
-    shown = Reading()
+    shown = ReadingProgress()
     for done in (10, 20, 60):
         shown.at("reenact: importing spans", done, 100)
     shown.end()

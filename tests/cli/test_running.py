@@ -13,7 +13,7 @@ from reenact.facts.policy import Policy
 from reenact.interfaces.cli.commands import record, replay
 from reenact.recording.command import Ended
 from reenact.replaying.options import Options
-from reenact.replaying.replay_report import Difference, Report
+from reenact.replaying.replay_report import EndDifference, Report
 from tests.cli import scenes
 
 Cli = Callable[..., Any]
@@ -85,7 +85,7 @@ def replayed(filled: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     def replay_run(url: str, run: str, options: Options, *, announce: Callable[[str], None]) -> Report:
         calls.append((url, run, options))
         announce("mode=code frozen=all live calls allowed=0")
-        difference = Difference("divergence", "DIVERGED at #2\x1b[31m\n  now: 1", 2, {"event": 2})
+        difference = EndDifference("divergence", "DIVERGED at #2\x1b[31m\n  now: 1", 2, {"event": 2})
         return Report(
             "different", "mode=code", "live calls made=0 verdict: different", differences=(difference,), exit_code=1
         )
@@ -107,7 +107,7 @@ def test_replay_says_first_what_is_frozen_and_last_the_verdict(replayed: list[An
 def test_a_divergence_that_says_what_to_do_next_says_it_once(
     filled: Any, reenact: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    difference = Difference("divergence", "diverged at event 2\n  next: reenact show 7f3c:2", 2, {"event": 2})
+    difference = EndDifference("divergence", "diverged at event 2\n  next: reenact show 7f3c:2", 2, {"event": 2})
     report = Report("different", "mode: code", "verdict: different", differences=(difference,), exit_code=1)
     monkeypatch.setattr(replay, "replay_run", lambda *_, **__: report)
     answer = reenact("replay", "@")
@@ -127,7 +127,7 @@ def test_a_divergence_that_says_what_to_do_next_says_it_once(
 def test_the_command_after_a_replay_leads_on_or_there_is_none(
     filled: Any, reenact: Cli, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any], following: str
 ) -> None:
-    told: dict[str, Any] = {"differences": (Difference("output", "stdout differs at byte 2"),), "exit_code": 1}
+    told: dict[str, Any] = {"differences": (EndDifference("output", "stdout differs at byte 2"),), "exit_code": 1}
     report = Report("different", "mode: code", "verdict: different", **(told | how))
     monkeypatch.setattr(replay, "replay_run", lambda *_, **__: report)
     assert reenact("replay", "@").err.partition("next: reenact ")[2].split()[:1] == following.split()

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.errors import UsageError
-from reenact.testing.experiments.cell import Cell, Status
+from reenact.testing.experiments.cell import CellResult, Status
 from reenact.testing.experiments.result_table import total_lines
-from reenact.testing.experiments.statistics import Z95, Share, difference, wilson
-from reenact.testing.experiments.tally import Tally
+from reenact.testing.experiments.statistics import Z95, TrialShare, difference, wilson
+from reenact.testing.experiments.tally import CellTally
 from reenact.testing.experiments.threshold import ThresholdScope, explained, threshold
 
 
@@ -47,11 +47,11 @@ def test_of_nothing_everything_may_be() -> None:
     assert wilson(0, 0) == (0.0, 1.0)
 
 
-def cell(row: str, repeat: int, status: Status, output: str = "", tokens: int | None = 10) -> Cell:
-    return Cell(row, "a", repeat, status, output=output, tokens=tokens, cost=0.5, duration_us=2_000_000)
+def cell(row: str, repeat: int, status: Status, output: str = "", tokens: int | None = 10) -> CellResult:
+    return CellResult(row, "a", repeat, status, output=output, tokens=tokens, cost=0.5, duration_us=2_000_000)
 
 
-MIXED = Tally(
+MIXED = CellTally(
     "a",
     (
         cell("one", 1, "passed"),
@@ -71,13 +71,13 @@ def test_what_could_not_be_run_has_not_passed() -> None:
 
 def test_a_row_is_flaky_when_its_repeats_disagree() -> None:
     assert (MIXED.flaky.hits, MIXED.flaky.of) == (1, 3), "row one alone: what is said does not count where it is judged"
-    said = Tally("a", (cell("one", 1, "ran", "x"), cell("one", 2, "ran", "y"), cell("two", 1, "ran", "x")))
+    said = CellTally("a", (cell("one", 1, "ran", "x"), cell("one", 2, "ran", "y"), cell("two", 1, "ran", "x")))
     assert (said.flaky.hits, said.flaky.of, said.passed.of, said.judged) == (1, 2, 0, False)
 
 
 def test_one_unknown_number_makes_the_sum_unknown() -> None:
     assert (MIXED.tokens, MIXED.cost, MIXED.duration_us) == (60, 3.0, 2_000_000)
-    assert Tally("a", (cell("one", 1, "ran"), cell("two", 1, "ran", tokens=None))).tokens is None
+    assert CellTally("a", (cell("one", 1, "ran"), cell("two", 1, "ran", tokens=None))).tokens is None
     assert "60" in list(total_lines([MIXED]))[1] and "$3" in list(total_lines([MIXED]))[1]
 
 
@@ -96,7 +96,7 @@ def test_a_threshold_is_judged(text: str, holds: bool) -> None:
 
 
 def test_a_threshold_over_what_is_unknown_is_unknown() -> None:
-    unjudged = Tally("a", (cell("one", 1, "ran", tokens=None),))
+    unjudged = CellTally("a", (cell("one", 1, "ran", tokens=None),))
     assert threshold("passed(a) > 0", ["a"]).holds(ThresholdScope([unjudged])) is None
     assert (
         explained(threshold("passed(a) > tokens(a)", ["a"]), [unjudged]) == "passed(a) = unknown, tokens(a) = unknown"
@@ -121,9 +121,11 @@ def test_what_is_no_threshold_is_refused(text: str) -> None:
 def test_the_interval_of_a_difference_is_the_published_one(
     first: tuple[int, int], second: tuple[int, int], low: float, high: float
 ) -> None:
-    assert difference(Share(*first), Share(*second)) == pytest.approx((low, high), abs=1e-4)
-    assert difference(Share(*second), Share(*first)) == pytest.approx((-high, -low), abs=1e-4)
+    assert difference(TrialShare(*first), TrialShare(*second)) == pytest.approx((low, high), abs=1e-4)
+    assert difference(TrialShare(*second), TrialShare(*first)) == pytest.approx((-high, -low), abs=1e-4)
 
 
 def test_of_nothing_a_difference_may_be_anything() -> None:
-    assert difference(Share(0, 0), Share(1, 1)) == difference(Share(1, 1), Share(0, 0)) == (-1.0, 1.0)
+    assert (
+        difference(TrialShare(0, 0), TrialShare(1, 1)) == difference(TrialShare(1, 1), TrialShare(0, 0)) == (-1.0, 1.0)
+    )

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from reenact.errors import UsageError
 from reenact.facts import expressions
-from reenact.facts.expressions import FUNCTIONS, Form, Word, compile_expression
+from reenact.facts.expressions import FUNCTIONS, Word, WordForm, compile_expression
 
 WORDS = (
-    Word("status", Form.VALUE, "how it stands", "text"),
-    Word("tokens", Form.VALUE, "how many tokens", "number"),
-    Word("cost", Form.VALUE, "money; unknown here"),
-    Word("args", Form.EITHER, "arguments"),
-    Word("result", Form.VALUE, "what came back"),
-    Word("calls", Form.CALL, "how many calls of a name"),
-    Word("before", Form.NAMES, "what came before what"),
-    Word("asks", Form.TEXTS, "asks somebody"),
+    Word("status", WordForm.VALUE, "how it stands", "text"),
+    Word("tokens", WordForm.VALUE, "how many tokens", "number"),
+    Word("cost", WordForm.VALUE, "money; unknown here"),
+    Word("args", WordForm.EITHER, "arguments"),
+    Word("result", WordForm.VALUE, "what came back"),
+    Word("calls", WordForm.CALL, "how many calls of a name"),
+    Word("before", WordForm.NAMES, "what came before what"),
+    Word("asks", WordForm.TEXTS, "asks somebody"),
 )
 
 

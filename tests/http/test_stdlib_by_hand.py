@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import reenact
 from reenact.errors import Halt
 from reenact.facts.call import EndKind
-from reenact.seams.http.stdlib_by_hand import Held, unframed
+from reenact.seams.http.stdlib_by_hand import RequestPieces, unframed
 
 from .fakes import Replaying, listened, proven, told
 from .server import RESET, Server, Wait, answer
@@ -231,7 +231,7 @@ def test_xmlrpc_through_the_public_functions(server: Server, tmp_path: Any) -> N
 def test_chunks_are_told_from_their_framing(chunks: list[bytes], size: int) -> None:
     framed = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
     assert unframed(framed) == (b"".join(chunks), True)
-    held = Held(lambda conn, data: None, [b"POST / HTTP/1.1", b"Transfer-Encoding: chunked"])
+    held = RequestPieces(lambda conn, data: None, [b"POST / HTTP/1.1", b"Transfer-Encoding: chunked"])
     held.take(b"the head")
     for at in range(0, len(framed), size):
         assert not held.complete

@@ -14,7 +14,7 @@ from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.interop.formats import read
 from reenact.interop.importing import import_runs
-from reenact.interop.readers import Asked
+from reenact.interop.readers import ReaderOptions
 from reenact.recording.recording_opening import Who
 from reenact.store import open_store
 from tests.fresh.desk import Desk, Ended
@@ -42,12 +42,12 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def bring(store: Store, tmp_path: Path) -> Bring:
     """Imports a file (or a text, which becomes one) into the store, as the command does."""
 
-    def brought(form: str, file: Path | str, asked: Asked | None = None) -> list[Run]:
+    def brought(form: str, file: Path | str, asked: ReaderOptions | None = None) -> list[Run]:
         if isinstance(file, str):
             path = tmp_path / "recorded"
             path.write_text(file, encoding="utf-8")
             file = path
-        found, origin = read(form, file, asked or Asked())
+        found, origin = read(form, file, asked or ReaderOptions())
         arrived = import_runs(store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY)
         return [each.run for each in arrived]
 

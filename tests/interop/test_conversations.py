@@ -16,7 +16,7 @@ from reenact.abc.store import Store
 from reenact.errors import Divergence, InteropError
 from reenact.interop import conversations, importing
 from reenact.interop.formats import write
-from reenact.interop.readers import Asked
+from reenact.interop.readers import ReaderOptions
 from reenact.replaying.told_tools import told_tools
 from tests.interop.conftest import Bring
 
@@ -99,7 +99,7 @@ def told(content: str) -> dict[str, Any]:
 
 
 def test_a_tool_is_answered_from_the_conversation(bring: Bring, store: Store) -> None:
-    (run,) = bring("messages", text_of(told("on its way")), Asked(params={"model": "gpt-4o"}))
+    (run,) = bring("messages", text_of(told("on its way")), ReaderOptions(params={"model": "gpt-4o"}))
     replayed = reenact.replay(run, entry=with_tool(look_up), store=store)
     assert (replayed.output, replayed.unused, replayed.report.exit_code) == ("It is on its way.", 0, 0)
     assert "calls of tools that were answered from the conversation (1)" in replayed.report.remarks
@@ -137,7 +137,7 @@ def test_a_result_is_the_very_text_or_its_data(bring: Bring, store: Store, conte
 
 
 def test_a_tool_runs_where_the_file_holds_what_it_fetches(bring: Bring, store: Store) -> None:
-    (run,) = bring("messages", text_of(told("on its way")), Asked(params={"model": "gpt-4o"}))
+    (run,) = bring("messages", text_of(told("on its way")), ReaderOptions(params={"model": "gpt-4o"}))
     document = json.loads(write("json", store.open(run)).data)
     (other,) = json.loads(json.dumps(document["exchanges"][:1]))
     other["request"] |= {"method": "GET", "url": "http://127.0.0.1:9/orders", "text": "", "headers": []}
@@ -245,7 +245,9 @@ def test_the_same_again_is_the_run_that_is_there_also_out_of_a_longer_file(bring
         first.id,
     ]
     assert len(list(store.runs())) == 3
-    (said,) = bring("messages", text_of(CONVERSATION), Asked(params={"model": "gpt-4o"}))  # it counts when compared
+    (said,) = bring(
+        "messages", text_of(CONVERSATION), ReaderOptions(params={"model": "gpt-4o"})
+    )  # it counts when compared
     assert said.id != first.id
 
 

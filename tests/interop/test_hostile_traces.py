@@ -17,7 +17,7 @@ from reenact.interop.formats import read
 from reenact.interop.originals import LARGEST_HELD
 from reenact.interop.otlp import otlp_documents, reader
 from reenact.interop.otlp.columns import ORPHANS
-from reenact.interop.readers import Asked
+from reenact.interop.readers import ReaderOptions
 from tests.interop.conftest import Bring, Tried
 from tests.interop.spans import chat, lines, span, text, tool
 
@@ -38,7 +38,7 @@ def test_half_a_document_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "half"
     path.write_text(text(chat(1), tool(2))[:-30])
     with pytest.raises(InteropError, match="holds no span that can be read") as raised:
-        read("otlp", path, Asked())
+        read("otlp", path, ReaderOptions())
     assert "this is no JSON" in str(raised.value.cause)
 
 
@@ -159,7 +159,7 @@ def test_a_bomb_of_gzip_is_refused(tmp_path: Path) -> None:
         for _ in range((LARGEST_HELD >> 20) + 2):
             file.write(b" " * (1 << 20))
     with pytest.raises(InteropError, match=r"bomb\.gz cannot be unpacked"):
-        read("otlp", path, Asked())
+        read("otlp", path, ReaderOptions())
 
 
 def test_a_file_in_gzip_is_read(bring: Bring, tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "none"
     path.write_bytes(data)
     with pytest.raises(InteropError):
-        read("otlp", path, Asked())
+        read("otlp", path, ReaderOptions())
 
 
 def test_options_that_are_about_exchanges_are_refused(desk: Tried) -> None:
@@ -202,7 +202,7 @@ def test_options_that_are_about_exchanges_are_refused(desk: Tried) -> None:
 def test_a_file_that_is_written_meanwhile_is_refused(bring: Bring, tmp_path: Path, store: Store) -> None:
     path = tmp_path / "growing.jsonl"
     path.write_text(lines(chat(1)))
-    (found,), _ = read("otlp", path, Asked())
+    (found,), _ = read("otlp", path, ReaderOptions())
     path.write_text(lines(chat(1), tool(2)))
     with pytest.raises(InteropError, match="changes while it is read"):
         list(found.items)  # type: ignore[union-attr]

@@ -15,7 +15,7 @@ from reenact.errors import InteropError
 from reenact.facts.call import Failure
 from reenact.facts.trace_runs import Grade, graded
 from reenact.interop.formats import read
-from reenact.interop.readers import Asked, reader
+from reenact.interop.readers import ReaderOptions, reader
 from reenact.interop.rows.row_reader import REPEATED
 from reenact.timetravel.gist import answer_of, question_of
 from tests.interop.conftest import Bring, Tried
@@ -118,7 +118,7 @@ def test_the_same_session_again_is_the_run_that_is_there(bring: Bring, store: St
     (first,) = bring("claude-code", lines(*ROWS))
     (again,) = bring("claude-code", lines(*ROWS, ROWS[2]))
     assert again.id == first.id
-    (found,), _ = read("claude-code", tmp_path / "recorded", Asked())
+    (found,), _ = read("claude-code", tmp_path / "recorded", ReaderOptions())
     assert dict(found.remarks) == {REPEATED: 1}  # type: ignore[arg-type]
     kept = [store.open(first).body(each.answer) for each in store.open(first).events() if each.name == "original"]
     assert b"".join(kept).count(b"\n") == len(ROWS) - 1
@@ -173,7 +173,7 @@ def test_a_file_of_another_format_is_refused_and_named(tmp_path: Path) -> None:
     path = tmp_path / "other"
     path.write_text('{"resourceSpans": [{}]}\n')
     with pytest.raises(InteropError) as raised:
-        read("claude-code", path, Asked())
+        read("claude-code", path, ReaderOptions())
     assert "looks like otlp" in str(raised.value.cause)
     assert reader("claude-code").fits(lines(*ROWS).encode())
 

@@ -18,7 +18,7 @@ from reenact.facts.call import Failure
 from reenact.facts.reading import Reading
 from reenact.facts.trace_runs import Grade, graded, reading_in
 from reenact.interop.formats import read
-from reenact.interop.readers import Asked, reader
+from reenact.interop.readers import ReaderOptions, reader
 from tests.interop.conftest import Bring
 
 DEEP = 100_000
@@ -393,9 +393,9 @@ def test_half_a_document_and_another_format_are_refused(tmp_path: Path, form: st
     path = tmp_path / "half"
     path.write_text(json.dumps({"data": [GOOD[form]]}, indent=1)[:-4])
     with pytest.raises(InteropError, match="holds no row"):
-        read(form, path, Asked())
+        read(form, path, ReaderOptions())
     path.write_text('{"interactions": [], "request": 1}')
     with pytest.raises(InteropError) as raised:
-        read(form, path, Asked())
+        read(form, path, ReaderOptions())
     assert "looks like vcr" in str(raised.value.cause)
     assert reader(form).fits(lines(GOOD[form]).encode())

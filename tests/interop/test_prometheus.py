@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from reenact.facts.call import ErrorFact, Failure, Value
 from reenact.facts.features import OTHER
-from reenact.facts.frequent import Key, Tally
+from reenact.facts.frequent import FingerprintTally, Key
 from reenact.facts.record import CallSettled
 from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.commands.triage import all_seen
@@ -147,7 +147,7 @@ KEYS = st.builds(Key, st.sampled_from("xyz"), st.sampled_from("abcdefg"))
 
 @given(st.lists(st.lists(KEYS, max_size=20), max_size=8), st.integers(1, 5))
 def test_sums_never_shrink_and_hold_each_run_once(batches: list[list[Key]], most: int) -> None:
-    tally, before, true = Tally(most), Counter[Key](), Counter[str]()
+    tally, before, true = FingerprintTally(most), Counter[Key](), Counter[str]()
     for batch in batches:
         tally.add(batch)
         true.update(key.fingerprint for key in batch)

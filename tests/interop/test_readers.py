@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from reenact.errors import InteropError, UsageError
 from reenact.interfaces.cli.commands.import_ import command
 from reenact.interop import readers
-from reenact.interop.exchanges import Exchange, Found
+from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
 from reenact.interop.formats import read
-from reenact.interop.readers import BUILT_IN, Asked
+from reenact.interop.readers import BUILT_IN, ReaderOptions
 from tests.interop import spans
 from tests.interop.conftest import Bring
 
@@ -39,18 +39,18 @@ class Lines:
         return head.startswith(b"http")
 
     @staticmethod
-    def read(data: bytes, asked: Asked) -> list[Found]:
+    def read(data: bytes, asked: ReaderOptions) -> list[ExchangesOfRun]:
         """One run of all of them."""
         if data.startswith(b"http://broken"):
             raise KeyError("broken")
-        return [Found("lines 1", tuple(Exchange("GET", line) for line in data.decode().split()))]
+        return [ExchangesOfRun("lines 1", tuple(ImportedExchange("GET", line) for line in data.decode().split()))]
 
 
 class Wrong(Lines):
     """A reader that gives what is no run."""
 
     @staticmethod
-    def read(data: bytes, asked: Asked) -> list[Found]:
+    def read(data: bytes, asked: ReaderOptions) -> list[ExchangesOfRun]:
         """Nothing of the kind."""
         return ["nothing"]  # type: ignore[list-item]
 
@@ -78,7 +78,7 @@ def test_a_file_of_another_format_is_refused_with_a_guess(form: str, tmp_path: P
     path.write_text(SAMPLES[form])
     asked = next(each.name for each in BUILT_IN if each.name != form)
     with pytest.raises(InteropError) as raised:
-        read(asked, path, Asked())
+        read(asked, path, ReaderOptions())
     assert f"it looks like {form}: " in str(raised.value.cause)
 
 
@@ -86,13 +86,13 @@ def test_a_damaged_file_of_the_right_format_gets_no_guess(tmp_path: Path) -> Non
     path = tmp_path / "file"
     path.write_text(SAMPLES["har"][:-20])
     with pytest.raises(InteropError) as raised:
-        read("har", path, Asked())
+        read("har", path, ReaderOptions())
     assert "looks like" not in str(raised.value.cause)
 
 
 def test_a_misspelled_format_is_refused_with_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
-        read("mesages", tmp_path / "file", Asked())
+        read("mesages", tmp_path / "file", ReaderOptions())
     assert "did you mean messages? these are read: vcr, har, json, inspect" in str(raised.value.cause)
 
 
@@ -115,7 +115,7 @@ def test_a_faulty_reader_is_a_refusal_that_names_it(
     path = tmp_path / "file"
     path.write_text(text)
     with pytest.raises(InteropError, match=reason):
-        read(form, path, Asked())
+        read(form, path, ReaderOptions())
 
 
 def test_no_package_replaces_a_built_in_format(added: None, bring: Bring) -> None:

@@ -16,19 +16,19 @@ from reenact.abc.store import Store
 from reenact.errors import InteropError
 from reenact.facts.run import Run
 from reenact.interop import archives, cassettes
-from reenact.interop.exchanges import Exchange
+from reenact.interop.exchanges import ImportedExchange
 from reenact.interop.formats import read
-from reenact.interop.readers import Asked
+from reenact.interop.readers import ReaderOptions
 from tests.interop.conftest import Bring
 
 
-def imported(bring: Bring, form: str, path: Path) -> tuple[Run, tuple[Exchange, ...]]:
+def imported(bring: Bring, form: str, path: Path) -> tuple[Run, tuple[ImportedExchange, ...]]:
     (run,) = bring(form, path)
-    ((found,), _) = read(form, path, Asked())
+    ((found,), _) = read(form, path, ReaderOptions())
     return run, found.exchanges
 
 
-def answers(exchanges: tuple[Exchange, ...]) -> list[bytes]:
+def answers(exchanges: tuple[ImportedExchange, ...]) -> list[bytes]:
     """What a real client is given for each of these questions."""
     with httpx.Client() as client:
         given = []

@@ -25,10 +25,10 @@ from reenact.facts.run import Run
 from reenact.facts.trace_runs import reading_in
 from reenact.interop import archive_writing, archives, cassette_writing, cassettes, plain_json, yamltext
 from reenact.interop.assembling import DECODED, ENCODED, LENGTH, exchange
-from reenact.interop.exchanges import Exchange, decoded, header
+from reenact.interop.exchanges import ImportedExchange, decoded, header
 from reenact.interop.formats import read, write
 from reenact.interop.importing import import_runs
-from reenact.interop.readers import Asked
+from reenact.interop.readers import ReaderOptions
 from reenact.recording.recording_opening import Who
 from reenact.store import open_store
 from tests.interop.trees import at
@@ -45,7 +45,7 @@ BODIES = st.one_of(
     st.text("\r\n\t :#-'\"\\{}[]&*!|>%@`\u2028\u0085\ufeff\x00\x7f yYnN01~<", max_size=30).map(str.encode),
 )
 EXCHANGES = st.builds(
-    Exchange,
+    ImportedExchange,
     method=st.sampled_from(["GET", "POST", "PATCH"]),
     url=st.builds(lambda path: f"https://h.example:8443/{path}", st.text("abc/%20?=&;~", max_size=12)),
     asked=st.lists(st.tuples(NAMES, VALUES), max_size=4).map(tuple),
@@ -69,14 +69,14 @@ def grouped(headers: tuple[tuple[str, str], ...]) -> dict[str, list[str]]:
     return found
 
 
-def content(one: Exchange) -> tuple[Any, ...]:
+def content(one: ImportedExchange) -> tuple[Any, ...]:
     """What every format holds."""
     headers = grouped(one.asked), grouped(one.headers)
     return one.method, one.url, one.body, one.status, one.reason, one.answer, *headers
 
 
 @given(st.lists(EXCHANGES, min_size=1, max_size=4))
-def test_a_cassette_comes_back(exchanges: list[Exchange]) -> None:
+def test_a_cassette_comes_back(exchanges: list[ImportedExchange]) -> None:
     data = cassette_writing.write(exchanges)
     assert [content(each) for each in cassettes.read(data).exchanges] == [content(each) for each in exchanges]
     theirs = yamlserializer.deserialize(data.decode())["interactions"]
@@ -86,7 +86,7 @@ def test_a_cassette_comes_back(exchanges: list[Exchange]) -> None:
 
 
 @given(st.lists(EXCHANGES, min_size=1, max_size=4))
-def test_a_cassette_in_json_comes_back_or_is_refused(exchanges: list[Exchange]) -> None:
+def test_a_cassette_in_json_comes_back_or_is_refused(exchanges: list[ImportedExchange]) -> None:
     try:
         data = cassette_writing.write(exchanges, as_json=True)
     except InteropError:
@@ -96,7 +96,7 @@ def test_a_cassette_in_json_comes_back_or_is_refused(exchanges: list[Exchange]) 
 
 
 @given(st.lists(EXCHANGES, min_size=1, max_size=4), st.booleans())
-def test_an_archive_comes_back_in_order_with_its_times(exchanges: list[Exchange], packed: bool) -> None:
+def test_an_archive_comes_back_in_order_with_its_times(exchanges: list[ImportedExchange], packed: bool) -> None:
     if packed:
         exchanges = [_packed(each) for each in exchanges]
     found = archives.read(archive_writing.write(exchanges, "0", ""))
@@ -111,7 +111,7 @@ def test_an_archive_comes_back_in_order_with_its_times(exchanges: list[Exchange]
 
 
 @given(st.lists(EXCHANGES, min_size=1, max_size=4))
-def test_plain_json_comes_back_whole(exchanges: list[Exchange]) -> None:
+def test_plain_json_comes_back_whole(exchanges: list[ImportedExchange]) -> None:
     assert list(plain_json.read(plain_json.write(exchanges, {})).exchanges) == exchanges
 
 
@@ -131,7 +131,7 @@ def test_a_cassette_keeps_an_encoded_body_as_vcr_does_for_its_client(
 ) -> None:
     packed = gzip.compress(b"text", 6, mtime=0)
     headers = (("content-encoding", "gzip"), ("content-length", str(len(packed))))
-    data = cassette_writing.write([Exchange("GET", "http://h/", headers=headers, answer=packed, client=client)])
+    data = cassette_writing.write([ImportedExchange("GET", "http://h/", headers=headers, answer=packed, client=client)])
     (kept,) = yaml.safe_load(data)["interactions"]
     assert kept["response"]["body"]["string"] == answer
     assert kept["response"]["headers"].get("content-encoding") == encodings
@@ -179,18 +179,20 @@ def test_headers_and_body_of_an_answer_are_brought_to_agree(
 ) -> None:
     length = str(len(gzip.compress(b"text", 6, mtime=0))) if not remark else "999"
     headers = (("Content-Encoding", encoding), ("Content-Length", length))
-    made = exchange("here", Exchange("GET", "http://h/", headers=headers, answer=answer))
+    made = exchange("here", ImportedExchange("GET", "http://h/", headers=headers, answer=answer))
     assert (made.answer, made.remarks) == (kept, remark)
     assert header(made.headers, "content-length") == str(len(kept))
     assert header(made.headers, "content-encoding") == ("" if DECODED in remark else encoding)
 
 
-def _packed(one: Exchange) -> Exchange:
+def _packed(one: ImportedExchange) -> ImportedExchange:
     headers = (*one.headers, ("Content-Encoding", "gzip"))
     answer = gzip.compress(one.answer, 6, mtime=0) if one.answer else b""
     return exchange(
         "here",
-        Exchange(**{name: getattr(one, name) for name in one.__slots__} | {"headers": headers, "answer": answer}),
+        ImportedExchange(
+            **{name: getattr(one, name) for name in one.__slots__} | {"headers": headers, "answer": answer}
+        ),
     )
 
 
@@ -242,7 +244,7 @@ def test_model_calls_come_back_as_one_run(said: list[tuple[str, Any]], warm: flo
 def _arrived(store: Store, folder: Path, form: str, data: bytes) -> Run:
     path = folder / form
     path.write_bytes(data)
-    found, origin = read(form, path, Asked())
+    found, origin = read(form, path, ReaderOptions())
     (made,) = import_runs(store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY)
     return made.run
 

@@ -19,10 +19,10 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 
 from reenact.facts.features import OTHER, Case, Features, fingerprint
-from reenact.facts.frequent import Key, Tally
+from reenact.facts.frequent import FingerprintTally, Key
 from reenact.facts.run import Run, Status
 from reenact.interop.otlp.measures import Instrument, Measurement, cold_case, of_run
-from reenact.interop.otlp.summing import MOST, Sums, as_protobuf
+from reenact.interop.otlp.summing import MOST, SenderSums, as_protobuf
 from tests.http.server import Server
 from tests.interop.conftest import Tried
 from tests.interop.spans_out import AGENT, Receiver, said, serve
@@ -285,7 +285,7 @@ def test_a_cold_run_is_counted_by_the_name_of_its_group(desk: Tried, receiver: R
 
 
 def test_the_hundred_most_frequent_fingerprints_are_named_and_no_sum_shrinks() -> None:
-    sums = Sums(1)
+    sums = SenderSums(1)
 
     def sent() -> dict[tuple[object, ...], int]:
         found = metrics(ExportMetricsServiceRequest.FromString(as_protobuf([({}, sums)], 2, "0")))
@@ -303,7 +303,7 @@ def test_the_hundred_most_frequent_fingerprints_are_named_and_no_sum_shrinks() -
 
 
 def test_a_name_that_comes_once_costs_no_sorting_and_no_memory_for_good() -> None:
-    tally = Tally(most=2)
+    tally = FingerprintTally(most=2)
     tally.add(Key("desk", name) for name in ("a", "a", "b", "b"))
     for number in range(1000):
         tally.add([Key("desk", f"once{number}")])
@@ -312,10 +312,10 @@ def test_a_name_that_comes_once_costs_no_sorting_and_no_memory_for_good() -> Non
 
 
 def test_sets_of_attributes_are_bounded() -> None:
-    sums = Sums(1)
+    sums = SenderSums(1)
     counter = Instrument("c", "1", "Counts.")
     sums.add(Measurement(counter, 1, (("n", number),)) for number in range(MOST + 10))
-    groups: list[tuple[Mapping[str, Any], Sums]] = [({"service.name": "a"}, sums)]
+    groups: list[tuple[Mapping[str, Any], SenderSums]] = [({"service.name": "a"}, sums)]
     found = metrics(ExportMetricsServiceRequest.FromString(as_protobuf(groups, 2, "0")))
     held = points(found["c"], "otel.metric.overflow")
     assert len(found["c"].sum.data_points) == MOST + 1 and held[True,].as_int == 10

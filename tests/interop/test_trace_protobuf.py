@@ -13,7 +13,7 @@ from reenact.abc.store import Store
 from reenact.errors import InteropError
 from reenact.interop.formats import read
 from reenact.interop.otlp import otlp_documents
-from reenact.interop.readers import Asked
+from reenact.interop.readers import ReaderOptions
 from tests.interop.conftest import Bring
 from tests.interop.spans import chat, document, span, text, tool
 
@@ -114,5 +114,5 @@ def test_without_the_package_the_refusal_names_the_extra(tmp_path: Path, monkeyp
     path = tmp_path / "traces.pb"
     path.write_bytes(message(*SPANS))
     with pytest.raises(InteropError) as raised:
-        read("otlp", path, Asked())
+        read("otlp", path, ReaderOptions())
     assert raised.value.next_command == "pip install 'reenact[otel]'"

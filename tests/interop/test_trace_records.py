@@ -11,7 +11,7 @@ from google.protobuf.json_format import MessageToDict
 
 from reenact.facts.ids import tail
 from reenact.interop.otlp import records
-from reenact.interop.otlp.exporters import Sent
+from reenact.interop.otlp.exporters import SpanSender
 from reenact.interop.otlp.exporting import exported
 from reenact.interop.otlp.programs import through_provider
 from reenact.interop.otlp.sending import target
@@ -98,7 +98,7 @@ def test_other_dialects_have_no_such_records(batch: Batch, tmp_path_factory: pyt
 
 
 def test_what_is_wrong_with_records_costs_no_span(batch: Batch, receiver: Receiver) -> None:
-    sent = Sent(target(receiver.server.url))
+    sent = SpanSender(target(receiver.server.url))
     receiver.logs_status = "500 Broken"
     sent([batch])
     assert (sent.lost, "answered 500" in sent.why, len(receiver.spans)) == (5, True, len(batch.spans))

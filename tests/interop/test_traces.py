@@ -26,7 +26,7 @@ from reenact.interop.formats import read
 from reenact.interop.importing import import_runs
 from reenact.interop.landing import EARLIER
 from reenact.interop.otlp.columns import CLOCKS, DIFFERING, MERGED, ORPHANS, REPEATED, ROOTS
-from reenact.interop.readers import Asked
+from reenact.interop.readers import ReaderOptions
 from reenact.recording.recording_opening import Who
 from reenact.timetravel.forks.fork_launch import require_ended
 from reenact.timetravel.gist import answer_of, question_of
@@ -325,7 +325,7 @@ class Still:
 def test_traces_that_are_written_within_a_millisecond_keep_their_order(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "traces.jsonl"
     path.write_text(lines(*(span(n, f"turn {n}", trace=f"{n:032x}") for n in range(1, 9))))
-    found, origin = read("otlp", path, Asked())
+    found, origin = read("otlp", path, ReaderOptions())
     arrived = import_runs(store, found, origin, who=Who(), policy=Policy(), clock=Still(), entropy=ENTROPY)
     ids = [each.run.id for each in arrived]
     assert ids == sorted(ids)
@@ -337,7 +337,7 @@ def test_how_far_an_import_is_is_told_in_spans(store: Store, tmp_path: Path) -> 
     path.write_text(lines(*(span(n, f"turn {n}", trace=f"{1 + n // 300:032x}") for n in range(1, 400))))
     for _ in ("once", "again"):
         said: list[tuple[int, int]] = []
-        found, origin = read("otlp", path, Asked())
+        found, origin = read("otlp", path, ReaderOptions())
         import_runs(
             store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY,
             progress=lambda done, total, said=said: said.append((done, total)),

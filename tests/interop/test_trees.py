@@ -20,7 +20,7 @@ from reenact.facts.trace_runs import Grade, graded, is_original, reading_in
 from reenact.interop.formats import read, write
 from reenact.interop.originals import LARGEST_HELD
 from reenact.interop.otlp.otlp_documents import LARGEST
-from reenact.interop.readers import HEAD, Asked, readers
+from reenact.interop.readers import HEAD, ReaderOptions, readers
 from reenact.interop.trees import conversation_turns
 from tests.interop.conftest import Bring
 from tests.interop.trees import (
@@ -120,7 +120,7 @@ def test_what_came_in_stays_cleaned_and_is_read_again(bring: Bring, store: Store
     assert secret.encode() not in kept
     again = tmp_path / "again"
     again.write_bytes(kept)
-    traces, _ = read(form, again, Asked())
+    traces, _ = read(form, again, ReaderOptions())
     assert [each.spans for each in traces] == [found.capture["import"]["trace"]["spans"]]  # type: ignore[union-attr]
 
 
@@ -351,7 +351,7 @@ def test_archives_that_inspect_writes_today_are_read(bring: Bring, store: Store)
 def test_an_archive_without_zstandard_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "zstandard", None)
     with pytest.raises(InteropError) as raised:
-        read("inspect", WRITTEN / "inspect-0.3.285.eval", Asked())
+        read("inspect", WRITTEN / "inspect-0.3.285.eval", ReaderOptions())
     assert raised.value.next_command == "pip install zstandard"
 
 
@@ -454,10 +454,10 @@ def test_half_a_document_and_another_format_are_refused(tmp_path: Path, name: st
     path = tmp_path / "half"
     path.write_text(json.dumps(made, indent=1)[:-20])
     with pytest.raises(InteropError, match="that can be read"):
-        read(form, path, Asked())
+        read(form, path, ReaderOptions())
     path.write_text('{"interactions": [], "request": 1}')
     with pytest.raises(InteropError) as raised:
-        read(form, path, Asked())
+        read(form, path, ReaderOptions())
     assert "looks like vcr" in str(raised.value.cause)
 
 
@@ -522,7 +522,7 @@ def test_bombs_and_broken_archives_are_refused_by_name(tmp_path: Path, monkeypat
     path = tmp_path / "bomb.eval"
     zeros = "[" + " " * LARGEST + "]"
     archive(path, zipfile.ZIP_DEFLATED, zeros, SAMPLE)
-    (trace,), _ = read("inspect", path, Asked())
+    (trace,), _ = read("inspect", path, ReaderOptions())
     assert trace.left == (f"samples/0_epoch_1.json: it is larger than {LARGEST >> 20} MiB",)  # type: ignore[union-attr]
     data = bytearray(path.read_bytes())
     at_size = data.find(b"PK\x01\x02", data.find(b"samples/0_epoch_1.json", 200)) + 24
@@ -531,12 +531,12 @@ def test_bombs_and_broken_archives_are_refused_by_name(tmp_path: Path, monkeypat
             data[place + 24 : place + 28] = (100).to_bytes(4, "little")
     assert at_size
     path.write_bytes(data)
-    (trace,), _ = read("inspect", path, Asked())
+    (trace,), _ = read("inspect", path, ReaderOptions())
     assert "larger than" in trace.left[0]  # type: ignore[union-attr]
     for broken in (bytes(data[:-30]), bytes(data[:50]), b"PK\x03\x04" + b"\0" * 100):
         path.write_bytes(broken)
         with pytest.raises(InteropError, match="archive"):
-            read("inspect", path, Asked())
+            read("inspect", path, ReaderOptions())
 
 
 def test_a_bomb_of_zstandard_is_left_by_name(tmp_path: Path) -> None:
@@ -550,7 +550,7 @@ def test_a_bomb_of_zstandard_is_left_by_name(tmp_path: Path) -> None:
     start = data.find(b"samples/a_epoch_1.json") - 30
     data[start + 8 : start + 10] = (93).to_bytes(2, "little")
     path.write_bytes(data)
-    (trace,), _ = read("inspect", path, Asked())
+    (trace,), _ = read("inspect", path, ReaderOptions())
     assert trace.left == (f"samples/a_epoch_1.json: it is larger than {LARGEST >> 20} MiB",)  # type: ignore[union-attr]
 
 
@@ -558,7 +558,7 @@ def test_options_that_are_about_exchanges_are_refused_for_trajectories(tmp_path:
     path = tmp_path / "tau.json"
     path.write_text(json.dumps(TAU))
     with pytest.raises(reenact.ReenactError, match="say nothing to messages"):
-        read("messages", path, Asked(params={"model": "m"}))
+        read("messages", path, ReaderOptions(params={"model": "m"}))
 
 
 def test_a_wide_and_a_deep_tree_are_read(bring: Bring, store: Store) -> None:

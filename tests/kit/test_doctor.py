@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reenact.facts.clients import CLIENTS, client_of, too_old, way_in
-from reenact.triage.doctor import Finding, Premises, State, examine
+from reenact.triage.doctor import DoctorFinding, FindingState, Premises, examine
 from reenact.triage.imports import imports_of
 from tests.kit.recorded import Desk
 
@@ -113,19 +113,20 @@ def test_only_what_the_program_itself_imports_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "state"), [((3, 10, 9), State.GAP), ((3, 11, 0), State.FINE), ((3, 15, 0), State.NOTE)]
+    ("version", "state"),
+    [((3, 10, 9), FindingState.GAP), ((3, 11, 0), FindingState.FINE), ((3, 15, 0), FindingState.NOTE)],
 )
-def test_the_interpreter_must_be_one_that_is_supported(version: tuple[int, int, int], state: State) -> None:
+def test_the_interpreter_must_be_one_that_is_supported(version: tuple[int, int, int], state: FindingState) -> None:
     assert _named(examine(Premises(version, "s")), "python").state is state
 
 
 def test_a_run_without_git_will_name_no_commit() -> None:
-    assert _named(examine(Premises((3, 12, 0), "s")), "git").state is State.NOTE
-    assert _named(examine(Premises((3, 12, 0), "s", commit="c" * 40)), "git").state is State.FINE
-    assert _named(examine(Premises((3, 12, 0), "s", commit="c" * 40, git=False)), "git").state is State.NOTE
+    assert _named(examine(Premises((3, 12, 0), "s")), "git").state is FindingState.NOTE
+    assert _named(examine(Premises((3, 12, 0), "s", commit="c" * 40)), "git").state is FindingState.FINE
+    assert _named(examine(Premises((3, 12, 0), "s", commit="c" * 40, git=False)), "git").state is FindingState.NOTE
 
 
-def _named(found: tuple[Finding, ...], name: str) -> Finding:
+def _named(found: tuple[DoctorFinding, ...], name: str) -> DoctorFinding:
     return next(each for each in found if each.name == name)
 
 

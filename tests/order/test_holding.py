@@ -25,17 +25,17 @@ from reenact.recording.holding import (
     budget_us,
 )
 from reenact.seams import watch
-from reenact.seams.reckoning import LOOK_US, HoldClock, Look
+from reenact.seams.reckoning import LOOK_US, HoldClock, WatchLook
 from reenact.seams.watch import delayed
 
 from .driver import Program, Recorded, World, record, replay
 
 micros = st.integers(0, 200_000)
-looks = st.builds(Look, micros, micros, st.integers(0, 2_000), micros, st.booleans(), st.booleans())
+looks = st.builds(WatchLook, micros, micros, st.integers(0, 2_000), micros, st.booleans(), st.booleans())
 
 
 @given(looks)
-def test_a_look_counts_no_time_twice(look: Look) -> None:
+def test_a_look_counts_no_time_twice(look: WatchLook) -> None:
     worked_us, spared_us = look.reckoned()
     assert worked_us >= 0 and spared_us >= 0
     assert worked_us + spared_us <= look.past_us
@@ -46,7 +46,7 @@ def test_a_look_counts_no_time_twice(look: Look) -> None:
 @given(micros, micros)
 def test_a_look_that_comes_late_counts_for_one_in_time(past_us: int, looking_us: int) -> None:
     """The watch waits for a core and for the interpreter's lock as the strands do: where it is late, they may be."""
-    _, spared_us = Look(past_us, used_us=0, looking_us=looking_us).reckoned()
+    _, spared_us = WatchLook(past_us, used_us=0, looking_us=looking_us).reckoned()
     assert past_us - spared_us == min(past_us, LOOK_US + looking_us)
 
 
@@ -54,11 +54,11 @@ def test_threads_that_wait_for_a_core_side_by_side_stop_the_clock_once() -> None
     before = {"1": (b"5", b"1000000", b"9"), "2": (b"5", b"7000000", b"9"), "gone": (b"1", b"1", b"1")}
     now = {"1": (b"5", b"1700000", b"9"), "2": (b"5", b"7600000", b"9"), "new": (b"1", b"900000000", b"1")}
     assert delayed(before, now) == 700
-    assert Look(1_000, used_us=0, delayed_us=700).reckoned() == (0, 700)
+    assert WatchLook(1_000, used_us=0, delayed_us=700).reckoned() == (0, 700)
 
 
 @given(st.lists(looks, max_size=60), st.integers(0, 2_000_000))
-def test_the_clock_stands_still_no_longer_than_its_ceiling(seen: list[Look], ceiling_us: int) -> None:
+def test_the_clock_stands_still_no_longer_than_its_ceiling(seen: list[WatchLook], ceiling_us: int) -> None:
     clock, now_us = HoldClock(passes=3, since_us=17), 17
     for look in seen:
         now_us += look.past_us
@@ -70,7 +70,7 @@ def test_the_clock_stands_still_no_longer_than_its_ceiling(seen: list[Look], cei
 
 
 @given(st.lists(looks, min_size=1), st.sampled_from([0, 1_000, 8_000, 20_000]))
-def test_every_hold_ends(seen: list[Look], hold_us: int) -> None:
+def test_every_hold_ends(seen: list[WatchLook], hold_us: int) -> None:
     """Whatever the looks see: at the latest after the ceiling, and the hold at the rate of work."""
     clock, now_us, holds = HoldClock(passes=1), 0, Holds(hold_us, hold_us)
     while now_us < CEILING_US + hold_us * WORK_RATE:

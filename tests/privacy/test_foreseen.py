@@ -11,7 +11,7 @@ import pytest
 
 from reenact.facts import spotting
 from reenact.facts.call import Call, Effect, Kind, Value
-from reenact.facts.known import Known
+from reenact.facts.known import KnownCredentials
 from reenact.facts.record import CallIssued, CallSettled, Noted, Record
 from reenact.privacy import foreseeing, make_redactor, memory
 from tests.privacy.canaries import FIELDS, LONG, LOOK_ALIKES, SHAPES
@@ -59,7 +59,7 @@ def entries() -> list[Any]:
     ]
 
 
-def cleaned(records: list[Record], known: Known | None, at_once: int) -> list[Record]:
+def cleaned(records: list[Record], known: KnownCredentials | None, at_once: int) -> list[Record]:
     redactor = make_redactor(secret=SECRET, **({"known": known} if known else {}))
     out: list[Record] = []
     for start in range(0, len(records), at_once or 1):
@@ -71,8 +71,8 @@ def cleaned(records: list[Record], known: Known | None, at_once: int) -> list[Re
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("known", [None, Known({"MY_TOKEN": LONG}, ["MY_TOKEN"])])
-def test_records_are_cleaned_as_one_by_one(seed: int, known: Known | None) -> None:
+@pytest.mark.parametrize("known", [None, KnownCredentials({"MY_TOKEN": LONG}, ["MY_TOKEN"])])
+def test_records_are_cleaned_as_one_by_one(seed: int, known: KnownCredentials | None) -> None:
     chance = random.Random(seed)
     drawn = chance.choices(entries(), k=300)
     records = [

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Fidelity, Kind, Value
 from reenact.facts.keys import canonical
-from reenact.facts.known import Known
+from reenact.facts.known import KnownCredentials
 from reenact.facts.record import (
     CallSettled,
     CheckpointTaken,
@@ -460,11 +460,11 @@ def test_a_head_that_held_nothing_is_looked_at_again_by_whoever_knows_more() -> 
     own = "brand-new-9f3k2m8q"
     asked = issued(url=f"https://h.example/v1/{own}", headers=[("x-tenant", own)])
     assert [gate().call(asked.call), gate().call(asked.call)] == [asked.call] * 2, "nobody knows what it is"
-    knows = Known({"TENANT_TOKEN": own}, ["TENANT_TOKEN"])
+    knows = KnownCredentials({"TENANT_TOKEN": own}, ["TENANT_TOKEN"])
     for redactor in (make_redactor("r", known=knows), make_redactor("s", known=knows)):
         (record,) = redactor.clean(asked)
         assert own not in repr(record) + repr(redactor.call(asked.call))
-    names = make_redactor("t", known=Known({}, (), fields=["x-tenant"]))
+    names = make_redactor("t", known=KnownCredentials({}, (), fields=["x-tenant"]))
     assert own not in repr(names.call(asked.call).head["headers"])
     assert gate().call(asked.call) == asked.call
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reenact.facts import needles, spotting, views
 from reenact.facts.needles import Needles
-from reenact.facts.spans import Budget, Span
+from reenact.facts.spans import Budget, CredentialSpan
 from tests.privacy.corpus import cases
 
 WORDS = spotting._NEEDLES.words
@@ -88,7 +88,7 @@ def test_a_scanner_that_fails_is_done_without(monkeypatch: pytest.MonkeyPatch) -
     assert words.within(text := b" word" * 200)(b"word", 2) == text.find(b"word", 2)
 
 
-def looked(data: bytes) -> tuple[list[Span], Budget]:
+def looked(data: bytes) -> tuple[list[CredentialSpan], Budget]:
     """What is found in a text, and what was left of its budget."""
     budget = Budget(1 << 30, 1 << 30)
     return spotting._spot(data, None, budget, 0), budget

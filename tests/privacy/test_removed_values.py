@@ -15,7 +15,7 @@ from reenact.facts.call import Call, Effect, Kind, Value
 from reenact.facts.credentials import STANDIN
 from reenact.facts.guessing import LISTED_BITS, SOUGHT_BITS, bits, is_sought, may_be_listed
 from reenact.facts.keys import Rules
-from reenact.facts.known import Known
+from reenact.facts.known import KnownCredentials
 from reenact.facts.record import CallIssued, CallSettled, HeadArrived, Noted, Printed, Record, RunClosed, SegmentArrived
 from reenact.facts.removed import NOTHING, REMOVED, Listed, entry, listed, noted
 from reenact.facts.run import Run
@@ -165,7 +165,9 @@ def test_a_run_that_removes_nothing_keeps_no_list() -> None:
 def test_a_later_process_finds_what_an_earlier_one_has_removed() -> None:
     first = Removed(kept=True)
     first.add(TOKEN.encode(), "c")
-    gate = make_redactor("s", known=Known({}, ()).with_listed(first.listed), removed=Removed(first.listed, kept=True))
+    gate = make_redactor(
+        "s", known=KnownCredentials({}, ()).with_listed(first.listed), removed=Removed(first.listed, kept=True)
+    )
     out = [*gate.clean(asked(f'"say {TOKEN}"')), *gate.clean(RunClosed(Run("s")))]
     assert TOKEN not in repr(out)
     (closed,) = [each for each in out if isinstance(each, RunClosed)]
@@ -182,7 +184,7 @@ def test_both_sides_of_a_comparison_are_without_what_was_removed() -> None:
         "http/1", head, f'{{"a":"{TOKEN}"}}'.encode(), {**head, "url": "http://x/~rxbabc~"}, b'{"a":"~rxb~"}'
     )
     assert not rules.same("http/1", head, f'{{"a":"{TOKEN}"}}'.encode(), head, b'{"a":"other"}')
-    gate = make_redactor("r", known=Known({}, ()).with_listed(removed.listed))
+    gate = make_redactor("r", known=KnownCredentials({}, ()).with_listed(removed.listed))
     assert gate.printed([f"it is {TOKEN}".encode()]) == [b"it is ~rxn~"]
     gate.call(
         Call(
@@ -218,7 +220,7 @@ def test_a_value_that_a_model_spells_out_over_the_events_of_a_stream_is_found() 
 
 
 def test_the_value_of_a_variable_is_found_anyway_and_never_listed() -> None:
-    known = Known({"SHOP_API_KEY": TOKEN}, ["SHOP_API_KEY"])
+    known = KnownCredentials({"SHOP_API_KEY": TOKEN}, ["SHOP_API_KEY"])
     removed = Removed(kept=True)
     gate = make_redactor("r", known=known, removed=removed)
     gate.clean(login(TOKEN))

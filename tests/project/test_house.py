@@ -119,6 +119,16 @@ def test_modules_are_told_apart_by_their_names() -> None:
     assert {name for name, count in names.items() if count > 1} == SHARED_NAMES
 
 
+SHARED_CLASSES = frozenset(("Change", "Course", "Playing", "Rule", "Said", "Step", "Turn", "Verdict"))
+"""Names of classes that more than one module defines. A name leaves the list with its second class; none is added."""
+
+
+def test_classes_are_told_apart_by_their_names() -> None:
+    classes = (node for path in MODULES for node in tree_of(path).body if isinstance(node, ast.ClassDef))
+    names = Counter(node.name for node in classes if not node.name.startswith("_"))
+    assert {name for name, count in names.items() if count > 1} == SHARED_CLASSES
+
+
 def test_a_small_module_has_more_than_one_importer() -> None:
     dotted = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in MODULES}
     importers: dict[str, set[str]] = {name: set() for name in dotted}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reenact.facts.answers.drawing import pieces
 from reenact.testing import SeededEntropy
 from reenact.testing.provider import Reply, Route, Rule, Script, ScriptedProvider, Visit, When
-from reenact.testing.provider.deciding import Request, decide
+from reenact.testing.provider.deciding import HttpRequest, decide
 
 TEXT = st.text(max_size=40)
 PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
@@ -30,7 +30,7 @@ def body_of(path: str, system: str, user: str, **more: Any) -> dict[str, Any]:
 
 def ask(script: Script, path: str, body: dict[str, Any], chance: int, call: int = 1, day: int = 1) -> Any:
     headers = {"authorization": "Bearer k"}
-    request = Request("POST", path, headers, json.dumps(body).encode(), call, day)
+    request = HttpRequest("POST", path, headers, json.dumps(body).encode(), call, day)
     reply = decide(script, request, {}.get, SeededEntropy(chance).bytes(64), 1_760_000_000).reply
     assert reply.status == 200, reply.body
     return json.loads(reply.body)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reenact
-from reenact.facts.known import Known
+from reenact.facts.known import KnownCredentials
 from reenact.facts.policy import Policy
 from reenact.privacy.erasing import Eraser
 from tests.withstand.test_secrets import _unpacked
@@ -171,7 +171,7 @@ def test_a_named_field_is_erased_at_every_depth_and_twice_changes_nothing(name: 
     body: Any = {"a": 1, name: value, "z": "end"}
     for _ in range(depth):
         body = {"in": json.dumps(body)}
-    eraser = Eraser(b"s", Known({}, (), fields=[name]))
+    eraser = Eraser(b"s", KnownCredentials({}, (), fields=[name]))
     data = json.dumps(body).encode()
     erased = eraser.text(data)
     found = json.loads(erased)

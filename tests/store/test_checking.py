@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reenact.errors import FormatTooNew, StoreError
-from reenact.store.checking import Checked, check_store
+from reenact.store.checking import CheckResult, check_store
 from reenact.store.sqlite import SqliteStore
 from reenact.store.versions import WRITTEN
 from tests.store.damaging import Damaged, change, fill
@@ -37,7 +37,7 @@ def store(made: Damaged, tmp_path: Path) -> Damaged:
     return Damaged(tmp_path / "store.db", made.first, made.other, made.fork)
 
 
-def touched(found: Checked) -> dict[str, set[int]]:
+def touched(found: CheckResult) -> dict[str, set[int]]:
     """The runs that any break touches, each with its events."""
     runs: dict[str, set[int]] = {}
     for broken in found.breaks:

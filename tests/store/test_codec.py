@@ -24,7 +24,7 @@ from reenact.store.codec import (
 )
 from reenact.store.hashes import KeyedHash
 from reenact.store.payloads import compress, decompress
-from reenact.store.stream_pieces import FIRST_LINK, OpenStream, Part, parts_of
+from reenact.store.stream_pieces import FIRST_LINK, OpenStream, StreamPart, parts_of
 
 text = st.text(st.characters(), max_size=8)  # lone surrogates among them
 json = st.recursive(
@@ -114,7 +114,7 @@ segments = st.lists(
 def test_a_stream_in_rows(sent: list[tuple[int, bytes, int | None]], size: int) -> None:
     hasher = KeyedHash(b"k" * 32)
     stream = OpenStream(7, hasher.begin())
-    found: list[Part] = []
+    found: list[StreamPart] = []
     link = FIRST_LINK
     for at in range(0, len(sent), size):
         for at_us, data, delivery in sent[at : at + size]:

@@ -19,7 +19,7 @@ from reenact.store import log_migration
 from reenact.store.checking import check_store
 from reenact.store.folding import FOLDED
 from reenact.store.log_migration import MARK
-from reenact.store.migrating import Migrated, Plan
+from reenact.store.migrating import Migrated, MigrationPlan
 from reenact.store.splice_rows import SPLICED
 from reenact.store.sqlite import SqliteStore
 from reenact.store.versions import OLDEST_READER, WRITTEN
@@ -78,7 +78,7 @@ def said(path: Path) -> list[Any]:
         return found + [[run.id for run in store.runs(text=text)] for text in ("user", "USER turn 39", "only the fork")]
 
 
-def plan(path: Path, **options: Any) -> Plan:
+def plan(path: Path, **options: Any) -> MigrationPlan:
     with SqliteStore(path) as store:
         return store.migration().plan(**options)
 

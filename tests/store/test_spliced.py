@@ -27,7 +27,7 @@ from reenact.store.checking import check_store
 from reenact.store.contents import Contents
 from reenact.store.hashes import KeyedHash
 from reenact.store.splice_rows import SPLICED, Splice, unpack_splice
-from reenact.store.splices import Change, Piece
+from reenact.store.splices import SplicePiece, VersionChange
 from reenact.store.sqlite import SqliteStore
 from reenact.store.versions import OLDEST_READER, WRITTEN, Format, read_format, write_format
 from tests.store.records import closing, issued, new_run, opening, settled
@@ -415,9 +415,13 @@ def test_whatever_is_damaged_is_corrupt_by_name(path: Path, sql: str) -> None:
 
 def test_a_change_says_in_its_row_what_it_is() -> None:
     for each in (
-        Splice(1, 0, Change(0, 0, (Piece(0, 5),))),
-        Splice(300, 1 << 40, Change(1 << 20, 7, (Piece(1 << 30, 1), Piece(2, 3), Piece(0, 1 << 20)))),
-        Splice(7, 8, Change(9, 10, ())),
+        Splice(1, 0, VersionChange(0, 0, (SplicePiece(0, 5),))),
+        Splice(
+            300,
+            1 << 40,
+            VersionChange(1 << 20, 7, (SplicePiece(1 << 30, 1), SplicePiece(2, 3), SplicePiece(0, 1 << 20))),
+        ),
+        Splice(7, 8, VersionChange(9, 10, ())),
     ):
         assert unpack_splice(each.pack()) == each
 

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from reenact.facts.alike import nearest
 from reenact.store import splices
-from reenact.store.splices import EMPTY, Recent, Shape, Version, applied, common_head, common_tail, split
+from reenact.store.splices import EMPTY, Recent, SpliceVersion, VersionShape, applied, common_head, common_tail, split
 
 
 class Keeper:
@@ -23,11 +23,11 @@ class Keeper:
     def __init__(self) -> None:
         self.recent = Recent()
         self.text = bytearray()
-        self.version: Version = EMPTY
-        self.shape: Shape = EMPTY.shape
+        self.version: SpliceVersion = EMPTY
+        self.shape: VersionShape = EMPTY.shape
 
     def keep(self, body: bytes) -> None:
-        def append(new: bytes) -> splices.Piece:
+        def append(new: bytes) -> splices.SplicePiece:
             self.text.extend(new)
             return self.recent.append(new)
 

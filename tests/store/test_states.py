@@ -21,7 +21,7 @@ from reenact.facts.run import Run
 from reenact.store.checking import check_store
 from reenact.store.hashes import KeyedHash
 from reenact.store.schema import SHIFT
-from reenact.store.slot_rows import PACKED, SHAPES, SHORT, Kept, States, pack_state
+from reenact.store.slot_rows import PACKED, SHAPES, SHORT, SlotRow, StateReader, pack_state
 from reenact.store.sqlite import SqliteStore
 from reenact.store.versions import OLDEST_READER, WRITTEN, Format, read_format, write_format
 from reenact.timetravel.authorship import last_set
@@ -32,18 +32,18 @@ HASH = KeyedHash(b"k" * 32)
 ADDRESS = 7 << SHIFT | 9
 
 
-def states(shapes: dict[int, str] | None = None) -> States:
-    return States(lambda _, values: [(shapes[values[0]],)] if shapes and values[0] in shapes else [], HASH)
+def states(shapes: dict[int, str] | None = None) -> StateReader:
+    return StateReader(lambda _, values: [(shapes[values[0]],)] if shapes and values[0] in shapes else [], HASH)
 
 
 values = st.one_of(
-    st.binary(max_size=SHORT).map(lambda data: Kept(True, data)),
-    st.binary(min_size=16, max_size=16).map(lambda data: Kept(False, data)),
+    st.binary(max_size=SHORT).map(lambda data: SlotRow(True, data)),
+    st.binary(min_size=16, max_size=16).map(lambda data: SlotRow(False, data)),
 )
 
 
 @given(st.dictionaries(st.text(), values, max_size=9), st.sampled_from(["in", "out", "file"]), st.text("ab \n"))
-def test_a_row_says_what_it_was_made_of(slots: dict[str, Kept], phase: str, remark: str) -> None:
+def test_a_row_says_what_it_was_made_of(slots: dict[str, SlotRow], phase: str, remark: str) -> None:
     row = pack_state(ADDRESS, phase, tuple(slots), "", slots.values(), "", remark)
     found = states().unpack(row)
     assert (found.names, found.kept) == (tuple(slots), list(slots.values()))
@@ -56,7 +56,7 @@ def test_a_row_says_what_it_was_made_of(slots: dict[str, Kept], phase: str, rema
 
 
 @given(st.dictionaries(st.text(), values, max_size=5), st.data())
-def test_a_row_that_was_changed_is_told(slots: dict[str, Kept], data: st.DataObject) -> None:
+def test_a_row_that_was_changed_is_told(slots: dict[str, SlotRow], data: st.DataObject) -> None:
     row = pack_state(ADDRESS, "in", tuple(slots), "", slots.values(), "", "")
     at = data.draw(st.integers(0, len(row.digest) * 8 - 1))
     flipped = bytearray(row.digest)
@@ -164,7 +164,7 @@ def test_a_log_may_have_rows_of_both_sorts(store: SqliteStore) -> None:
     now = answers(store, run)
     with closed(sqlite3.connect(store.path)) as connection, connection:
         (key,) = connection.execute("SELECT value FROM meta WHERE name = 'key'").fetchone()
-        reader = States(lambda sql, given: connection.execute(sql, given).fetchall(), KeyedHash(key))
+        reader = StateReader(lambda sql, given: connection.execute(sql, given).fetchall(), KeyedHash(key))
         found = connection.execute("SELECT event, phase, n, name, digest, fidelity, remark FROM slot").fetchall()
         odd = [(row, reader.unpack(row).kept, reader.as_slots(row)) for row in found if row[0] & 1]
         for row, values, slots in odd:

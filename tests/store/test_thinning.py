@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reenact.errors import BlobMissing
 from reenact.facts.call import Stream
-from reenact.facts.day_limit import Kept, over_limit
+from reenact.facts.day_limit import RunSize, over_limit
 from reenact.facts.record import Noted
 from reenact.facts.run import Run, Status
 from reenact.facts.thinned import NOTE, why_thinned
@@ -110,7 +110,7 @@ def test_a_day_is_brought_within_its_limit_by_its_oldest_good_runs(
     found: list[tuple[int, int, Status, bool]], limit: int
 ) -> None:
     runs = [
-        Kept(Run(f"{n:03}", started_us=at, status=status, capture={NOTE: "x"} if thin else {}), size)
+        RunSize(Run(f"{n:03}", started_us=at, status=status, capture={NOTE: "x"} if thin else {}), size)
         for n, (at, size, status, thin) in enumerate(found)
     ]
     named = over_limit(runs, limit)

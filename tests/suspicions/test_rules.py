@@ -9,7 +9,7 @@ import pytest
 from reenact.facts.rule_names import RULE_NAMES, chosen_rules
 from reenact.facts.suspicions import RULES, Act, Course, Said, Sort, suspicions
 from reenact.facts.suspicions.failures import is_cut, is_same_model
-from reenact.facts.suspicions.suspicion_evidence import Evidence, first_unseen
+from reenact.facts.suspicions.suspicion_evidence import SuspicionEvidence, first_unseen
 
 HOUR = 1_760_000_400_000_000
 """A full hour, microseconds since 1970."""
@@ -173,7 +173,7 @@ def test_an_answer_that_nothing_supports_is_a_hint() -> None:
 
 
 def test_evidence_knows_the_last_digits_of_an_id_and_sums() -> None:
-    evidence = Evidence()
+    evidence = SuspicionEvidence()
     evidence.add({"card": "credit_card_4421486", "prices": [142, 170, 255]})
     for text in ("card 4421486", "ending in 1486", "312 for two", "567 in all", "HALF: 127.5"):
         assert first_unseen(text, evidence) == "", text

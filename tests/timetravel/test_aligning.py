@@ -12,7 +12,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.timetravel.aligning import STREAMED, Face, Match, Sort, align, matched
+from reenact.timetravel.aligning import STREAMED, CallPair, Face, PairSort, align, matched
 
 # --- tokens -----------------------------------------------------------------------------------------------------------
 
@@ -101,7 +101,7 @@ def everything(run: list[Node]) -> list[tuple[list[Node], int]]:
     return found
 
 
-def changes(matches: list[Match]) -> Counter[Sort | None]:
+def changes(matches: list[CallPair]) -> Counter[PairSort | None]:
     return Counter(match.change for match in matches)
 
 
@@ -113,17 +113,17 @@ def test_every_call_is_told_of_once_and_every_pair_is_what_it_says(left: list[No
     assert sorted(match.right for match in found if match.right is not None) == [face.number for face in theirs]
     for match in found:
         if match.left is None or match.right is None:
-            assert match.change is (Sort.ADDED if match.left is None else Sort.REMOVED)
+            assert match.change is (PairSort.ADDED if match.left is None else PairSort.REMOVED)
             continue
         one, other = ours[match.left], theirs[match.right]
         assert one.call == other.call
-        assert (match.change is Sort.ARGUMENTS) == (one.asks != other.asks)
+        assert (match.change is PairSort.ARGUMENTS) == (one.asks != other.asks)
 
 
 @given(runs)
 def test_a_run_is_itself(run: list[Node]) -> None:
     faces, _ = faces_of(run)
-    assert align(faces, faces) == [Match(face.number, face.number) for face in faces]
+    assert align(faces, faces) == [CallPair(face.number, face.number) for face in faces]
 
 
 @given(runs, nodes, st.data())
@@ -136,10 +136,10 @@ def test_an_inserted_call_shifts_nothing(run: list[Node], new: Node, data: st.Da
     where.insert(data.draw(st.integers(at, len(where))), new)
     after, numbers = faces_of(changed)
     found = align(before, after)
-    assert changes(found) == Counter({None: len(before), Sort.ADDED: 1})
+    assert changes(found) == Counter({None: len(before), PairSort.ADDED: 1})
     assert [match.right for match in found if match.change] == [numbers[id(new)]]
     turned = align(after, before)
-    assert changes(turned) == Counter({None: len(before), Sort.REMOVED: 1})
+    assert changes(turned) == Counter({None: len(before), PairSort.REMOVED: 1})
 
 
 @given(runs, st.data())
@@ -151,26 +151,26 @@ def test_a_call_that_asks_something_else_is_one_difference(run: list[Node], data
     after, numbers = faces_of(changed)
     found = align(before, after)
     number = numbers[id(where[at])]
-    assert [match for match in found if match.change is not None] == [Match(number, number, Sort.ARGUMENTS)]
+    assert [match for match in found if match.change is not None] == [CallPair(number, number, PairSort.ARGUMENTS)]
 
 
 def test_two_calls_that_change_places_are_reordered() -> None:
     left, _ = faces_of([Node("tool f", "x"), Node("tool f", "y"), Node("tool g", "z")])
     right, _ = faces_of([Node("tool f", "y"), Node("tool f", "x"), Node("tool g", "z")])
-    assert changes(align(left, right)) == Counter({None: 2, Sort.REORDERED: 1})
+    assert changes(align(left, right)) == Counter({None: 2, PairSort.REORDERED: 1})
 
 
 def test_a_call_that_moved_into_a_task_takes_along_what_happens_in_it() -> None:
     left, _ = faces_of([Node("tool f", "x", [Node("tool g", "y"), Node("tool g", "z")])])
     right, _ = faces_of([Node("tool f", "x", [Node("tool g", "y"), Node("tool g", "z")], task=True)])
-    assert align(left, right) == [Match(0, 0, Sort.REORDERED), Match(1, 1), Match(2, 2)]
+    assert align(left, right) == [CallPair(0, 0, PairSort.REORDERED), CallPair(1, 1), CallPair(2, 2)]
 
 
 def test_an_added_task_of_the_same_name_shifts_no_other_task() -> None:
     tasks = [Node("tool f", asks, [Node("tool g", asks)], task=True) for asks in "abc"]
     left, _ = faces_of(tasks)
     right, _ = faces_of([Node("tool f", "new", task=True), *tasks])
-    assert changes(align(left, right)) == Counter({None: 6, Sort.ADDED: 1})
+    assert changes(align(left, right)) == Counter({None: 6, PairSort.ADDED: 1})
 
 
 def strands(*paths: str) -> list[Face]:
@@ -182,23 +182,23 @@ def strands(*paths: str) -> list[Face]:
 def test_strands_of_renamed_functions_are_the_same_strands() -> None:
     left = strands("root/main#1/one#1:a", "root/main#1/one#2:b", "root/main#1/two#1:c", "root/work#1:d")
     right = strands("root/main#1/ask#1:a", "root/main#1/ask#2:b", "root/main#1/two#1:c", "root/think#1:d")
-    assert align(left, right) == [Match(n, n) for n in range(8)]
+    assert align(left, right) == [CallPair(n, n) for n in range(8)]
     above = [replace(face, lane=face.lane.replace("/main#1", "/start#1")) for face in right]
-    assert align(left, above) == [Match(n, n) for n in range(8)]
+    assert align(left, above) == [CallPair(n, n) for n in range(8)]
 
 
 def test_a_strand_of_a_new_name_that_asks_something_else_is_another_one() -> None:
     left, right = strands("root/one#1:a", "root/two#1:b"), strands("root/one#1:a", "root/ask#1:c")
-    assert changes(align(left, right)) == Counter({None: 2, Sort.REMOVED: 2, Sort.ADDED: 2})
+    assert changes(align(left, right)) == Counter({None: 2, PairSort.REMOVED: 2, PairSort.ADDED: 2})
     swapped = strands("root/two#1:a", "root/one#1:b")  # both names are known: calls changed places
-    assert changes(align(left, swapped))[Sort.REORDERED] == 4
+    assert changes(align(left, swapped))[PairSort.REORDERED] == 4
 
 
 def test_a_loop_that_ends_sooner_lost_its_last_rounds() -> None:
     left, _ = faces_of([Node("tool f", "same") for _ in range(20)])
     right, _ = faces_of([Node("tool f", "same") for _ in range(3)])
     found = align(left, right)
-    assert changes(found) == Counter({None: 3, Sort.REMOVED: 17})
+    assert changes(found) == Counter({None: 3, PairSort.REMOVED: 17})
 
 
 def frozen(faces: list[Face], whole: set[int]) -> list[Face]:
@@ -242,7 +242,7 @@ def parents(faces: list[Face], face: Face) -> Iterator[int]:
 @given(runs, runs)
 def test_what_was_added_is_told_in_order(left: list[Node], right: list[Node]) -> None:
     found = align(faces_of(left)[0], faces_of(right)[0])
-    added = [match.right for match in found if match.change is Sort.ADDED and match.right is not None]
+    added = [match.right for match in found if match.change is PairSort.ADDED and match.right is not None]
     assert added == sorted(added)
 
 
@@ -266,16 +266,16 @@ def test_a_question_is_aligned_with_the_one_that_it_is_like() -> None:
 
     asked, retried = questions("first", "later"), questions("first", "again", "later now")
     assert align(asked, retried, (words, words)) == [
-        Match(0, 0),
-        Match(None, 1, Sort.ADDED),
-        Match(1, 2, Sort.ARGUMENTS),
+        CallPair(0, 0),
+        CallPair(None, 1, PairSort.ADDED),
+        CallPair(1, 2, PairSort.ARGUMENTS),
     ]
     assert align(retried, asked, (words, words)) == [
-        Match(0, 0),
-        Match(1, None, Sort.REMOVED),
-        Match(2, 1, Sort.ARGUMENTS),
+        CallPair(0, 0),
+        CallPair(1, None, PairSort.REMOVED),
+        CallPair(2, 1, PairSort.ARGUMENTS),
     ]
     stopped = questions("first", "again")
-    assert changes(align(asked, stopped, (words, words))) == Counter({None: 1, Sort.REMOVED: 1, Sort.ADDED: 1})
+    assert changes(align(asked, stopped, (words, words))) == Counter({None: 1, PairSort.REMOVED: 1, PairSort.ADDED: 1})
     many = [questions(*(["first", name] * 70)) for name in ("later", "again")]
-    assert Sort.ARGUMENTS not in changes(align(*many, (words, words)))
+    assert PairSort.ARGUMENTS not in changes(align(*many, (words, words)))

@@ -18,7 +18,7 @@ import pytest
 import reenact
 from reenact.store.memory import MemoryStore
 from reenact.testing.provider import Rule, Script, ScriptedProvider, When
-from reenact.timetravel.aligning import Sort
+from reenact.timetravel.aligning import PairSort
 from reenact.timetravel.event_documents import document
 from reenact.timetravel.run_comparison import Comparison
 from tests.store.records import closing, issued, new_run, opening, settled
@@ -181,7 +181,7 @@ def test_answers_of_a_model_are_compared_by_what_they_say(tmp_path: Path) -> Non
     with reenact.open_store(store) as opened:
         assert reenact.compare(first, again, store=opened).differences == ()
         found = reenact.compare(first, other, store=opened)
-        assert [pair.changes for pair in found.differences] == [(Sort.ANSWER,), (Sort.ARGUMENTS,)]
+        assert [pair.changes for pair in found.differences] == [(PairSort.ANSWER,), (PairSort.ARGUMENTS,)]
         paths = [each.path for pair in found.differences for each in pair.differences()]
         assert paths == ["answer.text", "asks.body.messages.1.content"]
         assert found.summary["left"]["answer"] == found.summary["right"]["answer"] == "really"

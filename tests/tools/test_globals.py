@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reenact.seams.surroundings import Surroundings, _global_names
+from reenact.seams.surroundings import FunctionVariables, _global_names
 
 NAMING = {"LOAD_GLOBAL", "STORE_GLOBAL", "LOAD_NAME", "DELETE_GLOBAL"}
 FILES = sorted(Path(os.__file__).parent.glob("[a-p]*.py"))
@@ -41,4 +41,4 @@ def test_a_function_with_more_names_than_a_byte_counts() -> None:
     space: dict[str, object] = {name: [name] for name in names}
     exec(f"def every():\n    global name_3\n    name_3 = ({', '.join(names)},)\n    del name_3", space)
     every: types.FunctionType = space["every"]  # type: ignore[assignment]
-    assert [name for name, _ in Surroundings(every).variables()] == [f"global.{name}" for name in names]
+    assert [name for name, _ in FunctionVariables(every).variables()] == [f"global.{name}" for name in names]

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from reenact.errors import Divergence, UnreplayableRun
 from reenact.facts.values import encode
-from reenact.seams.mutation import Look, compare, digest
+from reenact.seams.mutation import Sight, compare, digest
 from reenact.seams.reapplying import reapply
 from reenact.seams.tools import tool
 from reenact.testing.frozen_time import OpenSchedule
@@ -332,7 +332,7 @@ def test_calls_that_overlap_leave_what_both_left() -> None:
     before = [json.loads(kept.outcome.changes)["before"] for kept in tape.kept]  # type: ignore[union-attr]
     assert before[0] == before[1], "both were issued before either had changed anything"
     state: dict[str, Any] = {}
-    looks = [Look().take([("args.state", state)]) for _ in tape.kept]
+    looks = [Sight().take([("args.state", state)]) for _ in tape.kept]
     for place in (1, 0):
         outcome = tape.kept[place].outcome
         assert outcome is not None
@@ -418,8 +418,8 @@ def test_looking_calls_nothing_of_the_agent(name: str) -> None:
     roots = [("args.x", hostile.objects()[name]), ("args.y", [{"k": hostile.objects()[name]}])]
     if name == "bad error":
         return  # an exception has its own text, and this one's is a bomb
-    before = Look().take(roots)
-    changes = compare(before, Look(before).take(roots))
+    before = Sight().take(roots)
+    changes = compare(before, Sight(before).take(roots))
     assert changes.body == b""
     digest(before, before.roots)
 
@@ -448,10 +448,10 @@ def test_any_change_of_data_is_made_again(before: dict[str, Any], after: dict[st
         state["alias"] = [state, *kept.values()]
 
     recorded, other = fresh(), fresh()
-    first = Look().take([("args.s", recorded)])
+    first = Sight().take([("args.s", recorded)])
     change(recorded)
-    changes = compare(first, Look(first).take([("args.s", recorded)]))
-    look = Look().take([("args.s", other)])
+    changes = compare(first, Sight(first).take([("args.s", recorded)]))
+    look = Sight().take([("args.s", other)])
     reapply(changes.body, look, {}, lambda root, value: None, "t")
     assert other["alias"][0] is other
     del other["alias"], recorded["alias"]
@@ -484,9 +484,9 @@ def test_the_digest_is_the_same_in_every_process() -> None:
 
 def test_the_form_of_a_change() -> None:
     state: dict[str, Any] = {"a": [1], "b": {}}
-    before = Look().take([("args.state", state)])
+    before = Sight().take([("args.state", state)])
     state["a"].append({"n": None})
-    body = json.loads(compare(before, Look(before).take([("args.state", state)])).body)
+    body = json.loads(compare(before, Sight(before).take([("args.state", state)])).body)
     assert body.pop("before") and body == {
         "count": 3,
         "roots": {"args.state": ["r", 0]},

@@ -15,18 +15,18 @@ from reenact.errors import UsageError
 from reenact.facts.association import LEVEL, Association, corrected, tail
 from reenact.facts.features import Case, Features, fingerprint
 from reenact.triage.groups import Novelty, group_called, grouped, short_names
-from reenact.triage.seen import Seen
+from reenact.triage.seen import EndedRun
 from reenact.triage.sharing import Share, shared
 
 HOUR_US = 3_600_000_000
 FINE = Features(asked=("m1",), tools=("lookup",), lacks=(), suspicions=(), cold=())
 
 
-def run(number: int, error: str = "", hour: int = 0, tenant: str | None = None, **fields: object) -> Seen:
+def run(number: int, error: str = "", hour: int = 0, tenant: str | None = None, **fields: object) -> EndedRun:
     features = replace(FINE, error=error, **fields)  # type: ignore[arg-type]
     case = Case.FAILED if error else Case.COLD if features.cold else None
     name = "" if case is None else fingerprint(case, features)
-    return Seen(f"r{number:06}", "shop", f"u{number}", tenant, None, hour * HOUR_US, features, case, name, None)
+    return EndedRun(f"r{number:06}", "shop", f"u{number}", tenant, None, hour * HOUR_US, features, case, name, None)
 
 
 def only(shares: tuple[Share, ...]) -> list[tuple[tuple[str, str], ...]]:

@@ -14,13 +14,13 @@ from reenact.facts.features import Case, Features
 from reenact.facts.record import HeadArrived, Noted, Record, SegmentArrived, StreamEnded
 from reenact.store.sqlite import SqliteStore
 from reenact.testing.experiments.candidates import Candidate
-from reenact.testing.experiments.cell import Cell, Status
+from reenact.testing.experiments.cell import CellResult, Status
 from reenact.testing.experiments.dataset import Row
-from reenact.testing.experiments.fix_trial import Fate, Trial, Verdict, judged_by_person, trial, varied
+from reenact.testing.experiments.fix_trial import Fate, FixTrial, FixVerdict, judged_by_person, trial, varied
 from reenact.testing.experiments.pricing import Estimate, estimate
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.outcome import Judged
-from reenact.triage.groups import Group, grouped
+from reenact.triage.groups import RunGroup, grouped
 from tests.store.records import closing, issued, new_run, opening
 from tests.triage.test_groups import run
 
@@ -32,16 +32,18 @@ def row(name: str, answer: Json = "sent") -> Row:
     return Row(name, "s", f"run of {name}", Golden(name), recorded={"answer": answer})
 
 
-def cell(name: str, ended: Features | None, status: Status = "ran", repeat: int = 1, **more: Any) -> Cell:
-    return Cell(name, "c", repeat, status, ended={} if ended is None else ended.to_json(), **{"output": "sent", **more})
+def cell(name: str, ended: Features | None, status: Status = "ran", repeat: int = 1, **more: Any) -> CellResult:
+    return CellResult(
+        name, "c", repeat, status, ended={} if ended is None else ended.to_json(), **{"output": "sent", **more}
+    )
 
 
-def group(like: Features = LIKE, case: Case = Case.FAILED) -> Group:
+def group(like: Features = LIKE, case: Case = Case.FAILED) -> RunGroup:
     member = replace(run(1, "KeyError"), features=like, case=case)
-    return Group(member.fingerprint, case, (member,))
+    return RunGroup(member.fingerprint, case, (member,))
 
 
-def came_to(members: list[Cell], healthy: list[Cell], of: Group | None = None) -> Trial:
+def came_to(members: list[CellResult], healthy: list[CellResult], of: RunGroup | None = None) -> FixTrial:
     rows = [[row(name) for name in dict.fromkeys(each.row for each in some)] for some in (members, healthy)]
     return trial("c", of or group(), rows[0], rows[1], [*members, *healthy])
 
@@ -61,7 +63,7 @@ def came_to(members: list[Cell], healthy: list[Cell], of: Group | None = None) -
         (cell("m", None, "broken"), Fate.UNTRIED),
     ],
 )
-def test_what_becomes_of_a_member(found: Cell, fate: Fate) -> None:
+def test_what_becomes_of_a_member(found: CellResult, fate: Fate) -> None:
     (member,) = came_to([found], []).members
     assert member.fate is fate and bool(member.why) == (fate is not Fate.FIXED)
 
@@ -76,16 +78,16 @@ def test_each_verdict_has_its_exit_status() -> None:
     fixed, alike, stale = cell("a", FINE), cell("b", LIKE), cell("d", LIKE, "stale")
     well, bad, untried = cell("w", FINE), cell("x", LIKE), cell("y", FINE, "stale")
     for members, healthy, verdict, status in (
-        ([fixed], [well], Verdict.COLLAPSES, 0),
-        ([fixed], [], Verdict.COLLAPSES, 0),
-        ([fixed], [well, untried], Verdict.COLLAPSES, 0),
-        ([fixed], [untried], Verdict.COLLAPSES, 1),
-        ([fixed], [well, bad], Verdict.COLLAPSES, 1),
-        ([fixed, alike], [well], Verdict.IN_PART, 1),
-        ([fixed, stale], [well], Verdict.IN_PART, 1),
-        ([alike], [well], Verdict.NOT_AT_ALL, 1),
-        ([alike, stale], [well], Verdict.NOT_AT_ALL, 1),
-        ([stale], [bad], Verdict.UNTRIED, 3),
+        ([fixed], [well], FixVerdict.COLLAPSES, 0),
+        ([fixed], [], FixVerdict.COLLAPSES, 0),
+        ([fixed], [well, untried], FixVerdict.COLLAPSES, 0),
+        ([fixed], [untried], FixVerdict.COLLAPSES, 1),
+        ([fixed], [well, bad], FixVerdict.COLLAPSES, 1),
+        ([fixed, alike], [well], FixVerdict.IN_PART, 1),
+        ([fixed, stale], [well], FixVerdict.IN_PART, 1),
+        ([alike], [well], FixVerdict.NOT_AT_ALL, 1),
+        ([alike, stale], [well], FixVerdict.NOT_AT_ALL, 1),
+        ([stale], [bad], FixVerdict.UNTRIED, 3),
     ):
         found = came_to(members, healthy)
         assert (found.verdict, found.exit_code) == (verdict, status), (members, healthy)

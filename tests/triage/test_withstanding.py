@@ -25,7 +25,7 @@ from reenact.facts.templates import template
 from reenact.interfaces.cli.main import cli
 from reenact.store.sqlite import SqliteStore
 from reenact.triage.groups import group_called, grouped, short_names
-from reenact.triage.seen import Seen, representative, seen
+from reenact.triage.seen import EndedRun, representative, seen
 from reenact.triage.sharing import shared
 from tests.store.records import closing, new_run, opening
 from tests.triage.test_groups import FINE, HOUR_US, only, run
@@ -147,7 +147,7 @@ def test_a_store_that_is_being_written_is_read(kept: Kept, tmp_path: Path) -> No
 # --- many ------------------------------------------------------------------------------------------------------------
 
 
-def many(groups: int) -> list[Seen]:
+def many(groups: int) -> list[EndedRun]:
     """So many groups of six, and as many healthy runs."""
     chance = random.Random(4)
     found = []
@@ -159,7 +159,7 @@ def many(groups: int) -> list[Seen]:
     return found + [run(groups * 6 + n, hour=n % 500, tenant=f"t{n % 97}") for n in range(groups)]
 
 
-def spent(runs: list[Seen]) -> float:
+def spent(runs: list[EndedRun]) -> float:
     """Seconds of the processor that all of a triage takes."""
     begun = time.process_time()
     groups = grouped(runs, mark_us=100 * HOUR_US)

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reenact.facts import encoding, keys, weaving
-from reenact.facts.spans import Span
+from reenact.facts.spans import CredentialSpan
 from reenact.facts.spotting import normalise, spot, spot_woven
 from reenact.facts.states import encode_state
 from reenact.facts.weaving import Woven
@@ -309,7 +309,7 @@ def test_a_list_of_credentials_is_never_cut_from_its_name() -> None:
     value["names"] = value.pop("api_keys")
     again = encoding.encode(value).body
     assert isinstance(again, Woven)
-    assert spot_woven(again) == spot(bytes(again)) == list[Span]()
+    assert spot_woven(again) == spot(bytes(again)) == list[CredentialSpan]()
 
 
 def test_what_is_known_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.facts.credentials import Sort
-from reenact.facts.known import Known, placeholder, same_values, telling, token
+from reenact.facts.credentials import CredentialSort
+from reenact.facts.known import KnownCredentials, placeholder, same_values, telling, token
 from reenact.facts.spotting import normalise
 from reenact.privacy import make_redactor
 from reenact.privacy.erasing import Eraser
@@ -95,10 +95,10 @@ VALUES = st.from_regex(r"[a-z]{4,12}[0-9]{4,12}[A-Za-z0-9_-]{0,20}", fullmatch=T
 @given(NAMES, VALUES, st.text(max_size=40), st.text(max_size=40))
 def test_a_value_and_its_placeholder_are_one_token_to_matching(name: str, value: str, left: str, right: str) -> None:
     assert telling(name, value) and telling(name, placeholder(name))
-    recorded = make_redactor(secret=b"s", known=Known({name: value}, [name]))
+    recorded = make_redactor(secret=b"s", known=KnownCredentials({name: value}, [name]))
     texts = []
     for known, secret, now in ((recorded, b"s", value), (None, None, placeholder(name))):
-        eraser = Eraser(secret, Known({name: now}, [name]))
+        eraser = Eraser(secret, KnownCredentials({name: now}, [name]))
         texts.append(normalise(eraser.text(f"{left} {now} {right}".encode())))
         assert known is None or now.encode() not in eraser.text(f"{left} {now} {right}".encode())
     assert texts[0] == texts[1]
@@ -125,8 +125,8 @@ def test_words_are_no_values() -> None:
 
 
 def test_what_holds_a_value_is_erased_whole() -> None:
-    known = Known({"A_KEY": FIRST}, ["A_KEY"])
+    known = KnownCredentials({"A_KEY": FIRST}, ["A_KEY"])
     eraser = Eraser(b"s", known)
     whole = eraser.text(b'{"password": "x%sy", "note": "%s"}' % (FIRST.encode(), FIRST.encode()))
     assert FIRST.encode() not in whole and b'"x' not in whole
-    assert whole.count(b"~rx") == 2 and b"~rx" + Sort.VALUE.encode() in whole
+    assert whole.count(b"~rx") == 2 and b"~rx" + CredentialSort.VALUE.encode() in whole

@@ -164,7 +164,7 @@ class Rerun(Protocol):
 Crossing = Live | Frozen | Rerun
 
 
-class Standing(Protocol):
+class Caller(Protocol):
     """Who is calling, as a session sees it."""
 
     path: str

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from reenact.abc.hashes import Hash
-    from reenact.facts.checkpoint import Checkpoint, Snapshot, Version
+    from reenact.facts.checkpoint import Checkpoint, SlotVersion, Snapshot
     from reenact.facts.effects import Claim
     from reenact.facts.event import Event, LaneFact, Payload
     from reenact.facts.marks import Mark
@@ -176,7 +176,7 @@ class Recording(Protocol):
 
     def versions(
         self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
-    ) -> Iterator[Version]:
+    ) -> Iterator[SlotVersion]:
         """What one slot of the agent's state was, newest first; what does not change from place to place comes once.
         The bytes of every version are checked against their digest.
 

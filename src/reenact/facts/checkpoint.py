@@ -42,7 +42,7 @@ class Checkpoint:
     started_us: int = 0
 
 
-class Version(NamedTuple):
+class SlotVersion(NamedTuple):
     """What one slot of the agent's state was, for as long as it did not change.
 
     Attributes:

@@ -20,7 +20,7 @@ RULES = ("credential-names/3", "credential-shapes/4", "credential-views/2")
 """The rule sets of the gate, by name and version."""
 
 
-class Sort(StrEnum):
+class CredentialSort(StrEnum):
     """Class of a credential: the letter in its stand-in."""
 
     KEY = "k"

@@ -12,7 +12,7 @@ _DAY_US = 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RunSize:
     """A run, and what it takes.
 
     Attributes:
@@ -24,7 +24,7 @@ class Kept:
     size: int
 
 
-def over_limit(kept: Iterable[Kept], limit: int) -> list[Kept]:
+def over_limit(kept: Iterable[RunSize], limit: int) -> list[RunSize]:
     """The runs to thin, oldest first, so that what is left of each day is within a limit. A run that did not end well,
     or was thinned before, is counted and never named.
 
@@ -32,7 +32,7 @@ def over_limit(kept: Iterable[Kept], limit: int) -> list[Kept]:
         kept: Runs with a log of their own.
         limit: Bytes of a day (UTC).
     """
-    days: dict[int, list[Kept]] = {}
+    days: dict[int, list[RunSize]] = {}
     for each in kept:
         days.setdefault(each.run.started_us // _DAY_US, []).append(each)
     found = []

@@ -97,7 +97,7 @@ class Encoded(NamedTuple):
     shapes: tuple[str, ...] = ()
 
 
-class Part(NamedTuple):
+class ValuePart(NamedTuple):
     """A value that lies in another one, as data.
 
     Attributes:
@@ -230,7 +230,7 @@ def encode_plain(value: object) -> tuple[bytes, bytes] | None:
         return None
 
 
-def encode_part(value: object, name: str) -> Part:
+def encode_part(value: object, name: str) -> ValuePart:
     """What ``encode`` writes of a value, members of sets in order, and what is needed to put it into the encoding of a
     dictionary that holds it. Never raises, but for what a signal handler of the program raises meanwhile.
 
@@ -249,7 +249,7 @@ def encode_part(value: object, name: str) -> Part:
         if plain:
             body = _fast(value).encode()
             note_length(name, body)
-            return Part(Encoded(body), *plain, plain=True)
+            return ValuePart(Encoded(body), *plain, plain=True)
     except Exception as error:
         let_through(error)
     writer = _Writer(sort_sets=True)
@@ -258,29 +258,29 @@ def encode_part(value: object, name: str) -> Part:
         if not writer.surrounded:
             note_length(name, body)
             encoded = Encoded(body, tuple(writer.opaque), tuple(writer.shapes))
-            return Part(encoded, 0, 0, plain=False)
+            return ValuePart(encoded, 0, 0, plain=False)
         part = _woven_part(value)  # limits count for each entry there
         if part is not None:
             return part
     except Exception as error:
         let_through(error)
-    return Part(encode(value, sort_sets=True), 0, 0, plain=False, alike=False)
+    return ValuePart(encode(value, sort_sets=True), 0, 0, plain=False, alike=False)
 
 
-def _woven_part(value: object) -> Part | None:
+def _woven_part(value: object) -> ValuePart | None:
     woven = weave(value, _is_within_limits, _HAND)
     if woven is None:
         return None
     nodes, _, depth = woven.root.weight(NODE_LIMIT)
     traits = woven.traits
     if traits is None:
-        return Part(Encoded(woven), nodes, depth, plain=True)
+        return ValuePart(Encoded(woven), nodes, depth, plain=True)
     if depth + _MARGIN > DEPTH_LIMIT:
         return None
-    return Part(Encoded(woven, *traits), 0, depth, plain=False)
+    return ValuePart(Encoded(woven, *traits), 0, depth, plain=False)
 
 
-def join_parts(parts: Mapping[str, Part]) -> Encoded | None:
+def join_parts(parts: Mapping[str, ValuePart]) -> Encoded | None:
     """What ``encode`` writes of a dictionary of these parts by their names; None where it may write anything else."""
     if len(parts) == 1 and next(iter(parts)).startswith("~"):
         return None

@@ -35,7 +35,7 @@ MAX_NODES = 300
 """Most nodes of one expression."""
 
 
-class Form(Enum):
+class WordForm(Enum):
     """How a word of the vocabulary is used."""
 
     VALUE = "value"
@@ -60,7 +60,7 @@ class Word:
     known; empty for one that has several."""
 
     name: str
-    form: Form
+    form: WordForm
     about: str
     type: str = ""
 
@@ -134,7 +134,7 @@ _CALLED_WITH_ONE = 1
 _PLAIN = (str, int, float)
 _TYPES: Mapping[type, str] = {str: "text", int: "number", float: "number"}
 """What a value that stands in an expression is, beside a word that has one type."""
-_IN_BRACKETS = (Form.CALL, Form.NAMES, Form.TEXTS)
+_IN_BRACKETS = (WordForm.CALL, WordForm.NAMES, WordForm.TEXTS)
 
 
 class _Check:
@@ -156,7 +156,7 @@ class _Check:
                 if not (value is None or isinstance(value, (bool, int, float, str))):
                     raise self._refuse(node, "only numbers, strings, True, False and None are values")
             case ast.Name(id=name):
-                self._name(node, name, Form.VALUE)
+                self._name(node, name, WordForm.VALUE)
             case ast.BoolOp(values=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts):
                 self._all(parts, depth)
             case ast.UnaryOp(op=ast.Not() | ast.USub() | ast.UAdd(), operand=part):
@@ -216,22 +216,22 @@ class _Check:
             if wrong:
                 raise self._refuse(node, wrong, ASSERTIONS[name])
             return
-        self._name(node.func, name, Form.CALL)
+        self._name(node.func, name, WordForm.CALL)
         self._brackets(node, self._known[name])
 
     def _brackets(self, node: ast.Call, word: Word) -> None:
         """Judge what stands in the brackets of a word."""
         name, args, bares = word.name, node.args, [bare(part) for part in node.args]
         match word.form:
-            case Form.NAMES:
+            case WordForm.NAMES:
                 if len(args) <= _CALLED_WITH_ONE or None in bares:
                     raise self._refuse(node, f"{name}(…) takes two names or more", f"write {name}(check, refund)")
-            case Form.TEXTS:
+            case WordForm.TEXTS:
                 constants = all(isinstance(part, ast.Constant) and type(part.value) in _PLAIN for part in args)
                 if not constants or not bares or bares[0] is None:
                     raise self._refuse(node, f"{name}(…) takes a text in quotes, then texts and numbers", word.about)
             case _:
-                if word.form is Form.EITHER and not args:
+                if word.form is WordForm.EITHER and not args:
                     return
                 if len(args) != _CALLED_WITH_ONE or None in bares:
                     hint = f'write {name}(search_docs) or {name}("search-docs")'
@@ -255,8 +255,8 @@ class _Check:
         self._all((*first.ifs, node.elt), depth + 1)
         self._loops.pop()
 
-    def _name(self, node: ast.expr, name: str, used: Form) -> None:
-        if name in self._loops and used is Form.VALUE:
+    def _name(self, node: ast.expr, name: str, used: WordForm) -> None:
+        if name in self._loops and used is WordForm.VALUE:
             return
         word = self._known.get(name)
         if word is None:
@@ -264,8 +264,14 @@ class _Check:
             near = difflib.get_close_matches(name, [*names, "True", "False", "None"], 1)
             hint = f"did you mean {near[0]}? " if near else ""
             raise self._refuse(node, f"unknown name {name}", f"{hint}The names are: {', '.join(names)}")
-        if word.form is not Form.EITHER and (word.form in _IN_BRACKETS) is not (used is Form.CALL):
-            right = f"{name}(search_docs)" if word.form is Form.CALL else f"{name}(…)" if used is Form.VALUE else name
+        if word.form is not WordForm.EITHER and (word.form in _IN_BRACKETS) is not (used is WordForm.CALL):
+            right = (
+                f"{name}(search_docs)"
+                if word.form is WordForm.CALL
+                else f"{name}(…)"
+                if used is WordForm.VALUE
+                else name
+            )
             raise self._refuse(node, f"{name} is used otherwise", f"write {right}: {word.about}")
 
     def _refuse(self, node: ast.expr, what: str, cause: str = "") -> UsageError:
@@ -307,8 +313,8 @@ __all__ = [
     "MAX_NODES",
     "MAX_TEXT",
     "Expression",
-    "Form",
     "Scope",
     "Word",
+    "WordForm",
     "compile_expression",
 ]

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reenact.facts import wraps
-from reenact.facts.spans import Span, Wrapped
+from reenact.facts.spans import CredentialSpan, Wrapped
 
 _GROUPS = {wraps.BASE64: (4, 3), wraps.HEX: (2, 1), wraps.UTF16_LE: (2, 1), wraps.UTF16_BE: (2, 1)}
 """A group of each encoding: its bytes, and the bytes of the text that they stand for."""
 
 
-def finer(spans: Iterable[Span]) -> list[Span]:
+def finer(spans: Iterable[CredentialSpan]) -> list[CredentialSpan]:
     """The spans, those of a text behind an encoding cut down where the encoding allows it; in order."""
     return [each for span in spans for each in _cut_down(span)]
 
 
-def _cut_down(span: Span) -> Iterator[Span]:
+def _cut_down(span: CredentialSpan) -> Iterator[CredentialSpan]:
     wrapped = span.wrapped
     groups = None if wrapped is None else _GROUPS.get(wrapped.codec)
     if wrapped is None or groups is None or wrapped.quoted or len(wrapped.raw) != span.end - span.start:
@@ -39,12 +39,14 @@ def _cut_down(span: Span) -> Iterator[Span]:
         end = min(_behind_breaks(last * many - 1, breaks) + 1, len(wrapped.raw))
         text = wrapped.text[first * few : last * few]
         raw = wrapped.raw[start:end]
-        yield Span(span.start + start, span.start + end, "", wrapped=Wrapped(wrapped.codec, raw, text, inside))
+        yield CredentialSpan(
+            span.start + start, span.start + end, "", wrapped=Wrapped(wrapped.codec, raw, text, inside)
+        )
 
 
-def _apart(spans: tuple[Span, ...], few: int) -> Iterator[list[Span]]:
+def _apart(spans: tuple[CredentialSpan, ...], few: int) -> Iterator[list[CredentialSpan]]:
     """Spans that share no group."""
-    together: list[Span] = []
+    together: list[CredentialSpan] = []
     for span in spans:
         if together and span.start // few >= -(-together[-1].end // few):
             yield together

@@ -24,7 +24,7 @@ class Key(NamedTuple):
     fingerprint: str
 
 
-class Tally:
+class FingerprintTally:
     """Sums by agent and fingerprint, those of the most frequent fingerprints by their names.
 
     A run is counted once, by the name that its group has then. A group that becomes one of the most frequent is counted

@@ -73,7 +73,7 @@ def is_grown(body: object) -> TypeGuard[Grown]:
     return type(body) is Grown
 
 
-class Proof(NamedTuple):
+class GrowthProof(NamedTuple):
     """What going through a list has shown.
 
     Attributes:
@@ -202,7 +202,7 @@ class Growth:
             again.
     """
 
-    def __init__(self, told: Callable[[Proof], None], cleaned: Callable[[], bytes] = bytes) -> None:
+    def __init__(self, told: Callable[[GrowthProof], None], cleaned: Callable[[], bytes] = bytes) -> None:
         self._told = told
         self._cleaned = cleaned
         self._clean = cleaned()
@@ -286,7 +286,7 @@ class Growth:
         known.looked(place)
         if proves or not start:
             known.proved(place)
-            self._told(Proof(known.number, known.looks))
+            self._told(GrowthProof(known.number, known.looks))
         found = Grown(b",".join([each.text for each in entries]))
         found.number, found.look, found.start, found.end = known.number, known.looks, start, known.count
         return found, tuple(known.opaque)
@@ -347,7 +347,7 @@ class Growth:
             self._found_wrong(name, known, held, different, place)
             return
         known.proved(place)
-        self._told(Proof(known.number, known.looks))
+        self._told(GrowthProof(known.number, known.looks))
 
     def _found_wrong(self, name: str, known: _List, held: list[Any], at: int, place: str) -> None:
         """Say that a list does not grow only, if that has not been said of its name."""
@@ -361,7 +361,7 @@ class Growth:
         before = known.places[min(since, len(known.places) - 1)] if known.places else place
         what = "is gone" if at >= len(held) else "changed"
         wrong = f"{name}[{at}] {what} after {before}, though {name} was declared to grow only: found"
-        self._told(Proof(known.number, known.proven, "" if said else wrong, place))
+        self._told(GrowthProof(known.number, known.proven, "" if said else wrong, place))
         self._settle(name, place)
 
 

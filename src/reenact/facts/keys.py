@@ -22,7 +22,7 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Json
 from reenact.facts.compression import undo
-from reenact.facts.credentials import Sort, constant, looks_random, named_in_url
+from reenact.facts.credentials import CredentialSort, constant, looks_random, named_in_url
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.removed import NOTHING, REMOVED, Listed, listed
 from reenact.facts.spotting import normalise
@@ -265,7 +265,7 @@ def _pair_value(name: str, value: str) -> str:
     plain = unquote_to_bytes(value.replace("+", " "))
     weight = named_in_url(unquote_to_bytes(name).decode("latin-1")) if plain else 0
     if weight == 2 or (weight == 1 and (looks_random(plain) or plain.startswith(b"~"))):
-        return constant(Sort.NAMED.value).decode()
+        return constant(CredentialSort.NAMED.value).decode()
     return quote_from_bytes(normalise(plain), safe="")
 
 

@@ -12,9 +12,17 @@ from base64 import b32encode
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 
-from reenact.facts.credentials import MARK, SHORTEST, Sort, constant, looks_random, named_in_environment, trivial
+from reenact.facts.credentials import (
+    MARK,
+    SHORTEST,
+    CredentialSort,
+    constant,
+    looks_random,
+    named_in_environment,
+    trivial,
+)
 from reenact.facts.removed import NOTHING, Listed
-from reenact.facts.spans import Exhausted, Span, apart, replaced
+from reenact.facts.spans import CredentialSpan, Exhausted, apart, replaced
 from reenact.facts.spotting import spot_named
 
 RULE = "credential-values/1"
@@ -41,8 +49,8 @@ def token(name: str, size: int = 0) -> bytes:
         size: How many bytes it must have; 0 for those of the shortest stand-in with a whole digest.
     """
     if 0 < size < SHORTEST - _DIGEST:
-        return constant(Sort.VALUE.value, size)
-    body = MARK + Sort.VALUE.value.encode() + _digest(name).encode()
+        return constant(CredentialSort.VALUE.value, size)
+    body = MARK + CredentialSort.VALUE.value.encode() + _digest(name).encode()
     return body[: size - 1 if size else SHORTEST] + b"0" * max(0, size - len(body) - 1) + b"~"
 
 
@@ -74,7 +82,7 @@ def same_values(environment: Mapping[str, str], names: Iterable[str]) -> dict[st
     return found
 
 
-class Known:
+class KnownCredentials:
     """What is known of a run's credentials beside their usual names and shapes: values of variables, and further names.
 
     Args:
@@ -113,19 +121,19 @@ class Known:
             return b""
         return repr((self._values, self._fields, self.listed.told)).encode()
 
-    def with_listed(self, listed: Listed) -> Known:
+    def with_listed(self, listed: Listed) -> KnownCredentials:
         """The same, and what was removed in a run that this one goes on from."""
-        more = Known({}, (), listed=listed)
+        more = KnownCredentials({}, (), listed=listed)
         more._fields, more._values = self._fields, self._values
         return more
 
-    def spans(self, data: bytes) -> list[Span]:
+    def spans(self, data: bytes) -> list[CredentialSpan]:
         """Where the values stand, in order, never overlapping. One search of memory for each value."""
-        found: list[Span] = []
+        found: list[CredentialSpan] = []
         for value in self._values:
             at = data.find(value)
             while at >= 0:
-                found.append(Span(at, at + len(value), Sort.VALUE.value))
+                found.append(CredentialSpan(at, at + len(value), CredentialSort.VALUE.value))
                 at = data.find(value, at + len(value))
         found += self.listed.spans(data) if self.listed else ()
         return apart(found) if len(found) > 1 else found
@@ -147,8 +155,8 @@ class Known:
 
         A text that was made to be slow is returned as it is."""
 
-        def change(value: bytes, span: Span) -> bytes:
-            if span.sort == Sort.VALUE.value:
+        def change(value: bytes, span: CredentialSpan) -> bytes:
+            if span.sort == CredentialSort.VALUE.value:
                 return self.token(value, fit=False)
             return b"9" * len(value) if span.digits else constant(span.sort)
 
@@ -157,23 +165,23 @@ class Known:
         except Exhausted:
             return data
 
-    def within(self, data: bytes) -> list[Span]:
+    def within(self, data: bytes) -> list[CredentialSpan]:
         """Where the values stand, and those of further names, in a text that stands behind an encoding."""
         return [*self._named(data), *self._valued(data)]
 
-    def joined(self, data: bytes, spotted: Callable[[bytes], list[Span]]) -> list[Span]:
+    def joined(self, data: bytes, spotted: Callable[[bytes], list[CredentialSpan]]) -> list[CredentialSpan]:
         """What shapes and names have found in ``data``, and the values; of two that overlap the one that holds the
         other stays. Where they are equal the value of a variable does, then what a name or a shape says."""
         fields, known = self._named(data), self._valued(data)
         found = spotted(data)
         return apart([*fields, *found, *known]) if fields or known else found
 
-    def _named(self, data: bytes) -> list[Span]:
+    def _named(self, data: bytes) -> list[CredentialSpan]:
         return spot_named(data, self._fields) if self._fields else []
 
-    def _valued(self, data: bytes) -> list[Span]:
+    def _valued(self, data: bytes) -> list[CredentialSpan]:
         return self.spans(data) if self._values or self.listed else []
 
 
-NONE = Known({}, ())
+NONE = KnownCredentials({}, ())
 """Knows no value."""

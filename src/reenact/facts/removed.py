@@ -13,10 +13,10 @@ from hashlib import blake2b
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from reenact.facts.credentials import Sort, constant
+from reenact.facts.credentials import CredentialSort, constant
 from reenact.facts.guessing import may_be_listed
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.spans import Span, replaced
+from reenact.facts.spans import CredentialSpan, replaced
 
 REMOVED = "removed"
 """Key of the list in the capture of a run that has ended; with ``#`` and a number: evidence of a run that goes on."""
@@ -30,7 +30,7 @@ _COLOUR = lazy_regex(rb"[0-9;]{0,8}m")
 _MOST_CUTS = 64
 _LONGEST = 8192
 _ENTRY = lazy_regex(r"([a-z])([0-9]{1,5})\.([0-9a-f]{16})")
-_SORTS = {each.value for each in Sort}
+_SORTS = {each.value for each in CredentialSort}
 
 
 def is_token(value: bytes) -> bool:
@@ -87,9 +87,9 @@ class Listed:
         """All that it knows."""
         return (self.key, self.entries, *(each.told for each in self._others))
 
-    def spans(self, data: bytes) -> list[Span]:
+    def spans(self, data: bytes) -> list[CredentialSpan]:
         """Where the values stand as whole tokens, in order, never overlapping."""
-        return [Span(start, end, sort) for start, end, sort in tokens(data, self._sizes, self._sort)]
+        return [CredentialSpan(start, end, sort) for start, end, sort in tokens(data, self._sizes, self._sort)]
 
     def _sort(self, token: bytes) -> str | None:
         own = self._sorts.get(_digest(self.key, token)) if self._sorts else None

@@ -227,7 +227,7 @@ def _tuple(address: Json) -> tuple[Any, ...] | None:
     return tuple(address) if isinstance(address, (list, tuple)) else None
 
 
-class Answer:
+class ServedResponse:
     """A response as it is sent, message by message; at its end a call.
 
     Attributes:

@@ -76,7 +76,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SettingValue:
     """The value of a setting, and where it came from."""
 
     value: Json
@@ -91,7 +91,7 @@ class Layer:
     values: Mapping[str, Json]
 
 
-Settings = Mapping[str, Chosen]
+Settings = Mapping[str, SettingValue]
 """Every setting by its name."""
 
 
@@ -101,14 +101,14 @@ def resolve(layers: Iterable[Layer]) -> Settings:
     Raises:
         UsageError: A key that is none, naming the nearest one, or a value of another type.
     """
-    chosen = {setting.name: Chosen(setting.default, "default") for setting in SETTINGS}
+    chosen = {setting.name: SettingValue(setting.default, "default") for setting in SETTINGS}
     for layer in layers:
         for key, value in _level(layer):
             setting = _NAMED.get(key)
             if setting is None:
                 raise _unknown(key, layer.origin)
             try:
-                chosen[key] = Chosen(setting.read(value), layer.origin)
+                chosen[key] = SettingValue(setting.read(value), layer.origin)
             except ValueError as error:
                 raise UsageError(
                     f"{layer.origin}: {key} = {value!r} {error}",

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from zlib import crc32
 
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.spans import Span
+from reenact.facts.spans import CredentialSpan
 
 LONG = 8 << 10
 """Texts up to here are one part."""
@@ -26,7 +26,7 @@ _MOST = 8192
 _BETWEEN = lazy_regex(rb'\}\s{0,16},\s{0,16}(?=\{\s{0,16}"[\w.-]{1,64}"\s{0,4}:)')
 """Between two objects. No string of JSON ends so: behind its end there is no letter of a name."""
 _HARMLESS: set[bytes] = set()
-_FOUND: dict[bytes, list[Span]] = {}
+_FOUND: dict[bytes, list[CredentialSpan]] = {}
 
 
 def parts(data: bytes) -> Iterator[tuple[int, int]]:
@@ -43,7 +43,7 @@ def parts(data: bytes) -> Iterator[tuple[int, int]]:
     yield start, len(data)
 
 
-def seen(part: bytes, told: bytes, look: Callable[[bytes], list[Span]]) -> list[Span]:
+def seen(part: bytes, told: bytes, look: Callable[[bytes], list[CredentialSpan]]) -> list[CredentialSpan]:
     """What is in a part: remembered, or found by ``look``.
 
     Args:

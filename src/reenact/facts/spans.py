@@ -10,7 +10,7 @@ from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.wraps import rewrapped
 
 _BY_VALUE = "v"
-"""``facts.credentials.Sort.VALUE``: of two equal spans it stays."""
+"""``facts.credentials.CredentialSort.VALUE``: of two equal spans it stays."""
 _IN_STRING = lazy_regex(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 
 
@@ -28,11 +28,11 @@ class Wrapped(NamedTuple):
     codec: str
     raw: bytes
     text: bytes
-    spans: tuple[Span, ...]
+    spans: tuple[CredentialSpan, ...]
     quoted: int = 0
 
 
-class Span(NamedTuple):
+class CredentialSpan(NamedTuple):
     """A credential in a text: ``text[start:end]``, its class, and whether it must keep being a number.
 
     Attributes:
@@ -52,11 +52,15 @@ class Exhausted(Exception):
     """The text holds more candidates than its size allows for: it was made to be slow."""
 
 
-Change = Callable[[bytes, Span], bytes]
+Change = Callable[[bytes, CredentialSpan], bytes]
 
 
 def replaced(
-    data: bytes, spans: list[Span], change: Change, after: Callable[[bytes], bytes] | None = None, exact: bool = False
+    data: bytes,
+    spans: list[CredentialSpan],
+    change: Change,
+    after: Callable[[bytes], bytes] | None = None,
+    exact: bool = False,
 ) -> bytes:
     """``data`` with each span replaced by what ``change`` makes of it.
 
@@ -78,7 +82,9 @@ def replaced(
     return b"".join(parts)
 
 
-def _within(raw: bytes, span: Span, change: Change, after: Callable[[bytes], bytes] | None, exact: bool) -> bytes:
+def _within(
+    raw: bytes, span: CredentialSpan, change: Change, after: Callable[[bytes], bytes] | None, exact: bool
+) -> bytes:
     wrapped = span.wrapped
     assert wrapped is not None
     text = replaced(wrapped.text, list(wrapped.spans), change, after, exact)
@@ -88,7 +94,7 @@ def _within(raw: bytes, span: Span, change: Change, after: Callable[[bytes], byt
         return raw
     made = rewrapped(wrapped.codec, text, wrapped.raw, wrapped.quoted)
     if exact and len(made) != len(raw):
-        return change(raw, Span(span.start, span.end, "n", tight=True))
+        return change(raw, CredentialSpan(span.start, span.end, "n", tight=True))
     return made
 
 
@@ -127,10 +133,10 @@ class Budget:
             raise Exhausted
 
 
-def without_overlaps(spans: list[Span]) -> list[Span]:
+def without_overlaps(spans: list[CredentialSpan]) -> list[CredentialSpan]:
     """The first of overlapping spans; where they begin together, the longer one (a name outranks a shape in it), and of
     equal ones the value of a variable. One that ends behind it makes it longer."""
-    kept: list[Span] = []
+    kept: list[CredentialSpan] = []
     end = -1
     for span in sorted(spans, key=lambda one: (one.start, -one.end, one.sort != _BY_VALUE)):
         if span.start >= end:
@@ -138,18 +144,20 @@ def without_overlaps(spans: list[Span]) -> list[Span]:
             end = span.end
         elif span.end > end and span.wrapped is None:
             last = kept[-1]
-            kept[-1] = Span(last.start, span.end, last.sort if last.wrapped is None else span.sort, tight=last.tight)
+            kept[-1] = CredentialSpan(
+                last.start, span.end, last.sort if last.wrapped is None else span.sort, tight=last.tight
+            )
             end = span.end
     return kept
 
 
-def apart(spans: list[Span]) -> list[Span]:
+def apart(spans: list[CredentialSpan]) -> list[CredentialSpan]:
     """Spans in order; what overlaps becomes one that covers both, unless one holds the other."""
-    kept: list[Span] = []
+    kept: list[CredentialSpan] = []
     for span in sorted(spans, key=lambda one: (one.start, -one.end, one.sort != _BY_VALUE)):
         if not kept or span.start >= kept[-1].end:
             kept.append(span)
         elif span.end > kept[-1].end:
             sort = span.sort if kept[-1].sort == _BY_VALUE else kept[-1].sort
-            kept[-1] = Span(kept[-1].start, span.end, sort)
+            kept[-1] = CredentialSpan(kept[-1].start, span.end, sort)
     return kept

@@ -15,7 +15,7 @@ BELOW: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SpokenPiece:
     """One piece of text, or several that came in a row.
 
     Attributes:
@@ -36,7 +36,7 @@ class Piece:
         """Whether a piece of this call follows this one with nothing between."""
         return self.event == event and self.stream == stream and self.number + self.count == number
 
-    def joined(self, text: str) -> Piece:
+    def joined(self, text: str) -> SpokenPiece:
         """This piece and the next as one."""
         return replace(self, count=self.count + 1, text=self.text + text)
 
@@ -45,7 +45,7 @@ class Piece:
         return [self.event, self.stream, self.number, self.count, self.text]
 
     @classmethod
-    def from_json(cls, data: Any) -> Piece:
+    def from_json(cls, data: Any) -> SpokenPiece:
         """The inverse of ``to_json``.
 
         Raises:

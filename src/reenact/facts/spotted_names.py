@@ -6,10 +6,10 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from reenact.facts.credentials import SHORTEST, STANDIN, Sort, like_text, looks_random, named, trivial
+from reenact.facts.credentials import SHORTEST, STANDIN, CredentialSort, like_text, looks_random, named, trivial
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.needles import Find
-from reenact.facts.spans import Budget, Span, string_end
+from reenact.facts.spans import Budget, CredentialSpan, string_end
 from reenact.facts.spotted_phrases import cookies, spoken, telling
 
 _GAP = rb"(?:\s|\\[nrt]){0,32}"
@@ -84,7 +84,7 @@ _SENTENCE = lazy_regex(
 _DEAR = 4
 
 
-def own_values(data: bytes, begin: int, end: int, *, in_json: bool) -> Iterator[Span]:
+def own_values(data: bytes, begin: int, end: int, *, in_json: bool) -> Iterator[CredentialSpan]:
     """What stands behind a name from the settings: quoted, a number, or bare after ``=`` or ``:``.
 
     ``in_json``: no value goes on behind the string of JSON that it begins in.
@@ -97,18 +97,18 @@ def own_values(data: bytes, begin: int, end: int, *, in_json: bool) -> Iterator[
     if opening is not None:
         stop = _closing(data, opening, 2, in_json=in_json)
         if stop > opening.end():
-            yield Span(opening.end(), stop, Sort.NAMED.value)
+            yield CredentialSpan(opening.end(), stop, CredentialSort.NAMED.value)
     elif data[after.end() : after.end() + 1] == b"[":
         yield from _in_list(data, after.end() + 1, 2, in_json=in_json)
     elif digits := _NUMBER.match(data, after.end()):
-        yield Span(*digits.span(), Sort.NAMED.value, True)
+        yield CredentialSpan(*digits.span(), CredentialSort.NAMED.value, True)
     elif after[2] is None and (stop := _bare_end(data, after.end(), loose=False)) > after.end():
-        yield Span(after.end(), stop, Sort.NAMED.value)
+        yield CredentialSpan(after.end(), stop, CredentialSort.NAMED.value)
 
 
 def by_name(
     data: bytes, lower: bytes, flat: bytes, needle: bytes, find: Find, budget: Budget, *, in_json: bool
-) -> Iterator[Span]:
+) -> Iterator[CredentialSpan]:
     """Values of fields whose name holds ``needle``, which ``find`` finds in ``lower``; ``in_json`` as above."""
     at = find(needle, 0)
     size = len(data)
@@ -135,7 +135,7 @@ def by_name(
         at = find(needle, resume)
 
 
-def _column(data: bytes, begin: int, end: int, weight: int, budget: Budget) -> Iterator[Span]:
+def _column(data: bytes, begin: int, end: int, weight: int, budget: Budget) -> Iterator[CredentialSpan]:
     """The cells below a name in the first line of a table (CSV and its kind)."""
     sign = data[end : end + 1] if data[end : end + 1] in _SIGNS else data[begin - 1 : begin]
     if sign not in _SIGNS:
@@ -172,7 +172,7 @@ def _column(data: bytes, begin: int, end: int, weight: int, budget: Budget) -> I
             at = behind + len(line_end)
 
 
-def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bool) -> Iterator[Span]:
+def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bool) -> Iterator[CredentialSpan]:
     """Credentials that a name at ``data[begin:end]`` announces."""
     after = _AFTER.match(data, end)
     if after is None:
@@ -196,7 +196,7 @@ def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bo
         if called is not None and span is not None and any(each in b"/. " for each in data[span.start : span.end]):
             return  # the name of a file or of a setting
         if span is None and stop > 0 and data[begin:end].lower() == b"auth" and is_basic(data[opening.end() : stop]):
-            span = Span(opening.end(), stop, Sort.NAMED.value)
+            span = CredentialSpan(opening.end(), stop, CredentialSort.NAMED.value)
         yield from () if span is None else (span,)
     elif data[at : at + 1] == b"[":
         yield from _in_list(data, at + 1, weight, in_json=in_json)
@@ -204,26 +204,26 @@ def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bo
         digits = _DIGITS.match(data, at)
         name = data[begin:end].lower()
         if digits is not None and b"pass" in name and name != b"pass":
-            yield Span(at, digits.end(), Sort.NAMED.value, True)
+            yield CredentialSpan(at, digits.end(), CredentialSort.NAMED.value, True)
         elif digits is None and not in_json and data[at : at + 1] not in (b"{", b"]", b"}"):
             yield from _bare(data, begin, at, b"|", weight)
     else:
         yield from _bare(data, begin, at, sign, weight)
 
 
-def _spoken_after(data: bytes, begin: int, end: int) -> Iterator[Span]:
+def _spoken_after(data: bytes, begin: int, end: int) -> Iterator[CredentialSpan]:
     """``the password is VALUE``, ``with password VALUE``."""
     sentence = _SENTENCE.match(data, end)
     if sentence is not None and spoken(sentence["pw"]):
-        yield Span(*sentence.span("pw"), Sort.NAMED.value)
+        yield CredentialSpan(*sentence.span("pw"), CredentialSort.NAMED.value)
     elif _WITH.search(data, max(0, begin - 16), begin) is not None:
         stop = _bare_end(data, end + 1, loose=True)
         value = data[end + 1 : stop]
         if spoken(value) and (b"pass" in data[begin:end].lower() or looks_random(value)):
-            yield Span(end + 1, stop, Sort.NAMED.value)
+            yield CredentialSpan(end + 1, stop, CredentialSort.NAMED.value)
 
 
-def _bare(data: bytes, begin: int, at: int, sign: bytes, weight: int) -> Iterator[Span]:
+def _bare(data: bytes, begin: int, at: int, sign: bytes, weight: int) -> Iterator[CredentialSpan]:
     """A value without quotes."""
     name_end = data[begin:at].lower()
     scheme = None
@@ -249,7 +249,7 @@ def _bare(data: bytes, begin: int, at: int, sign: bytes, weight: int) -> Iterato
     if weight == 1 and not (looks_random(value) or STANDIN.fullmatch(value) or not value.strip(b"~")):
         return
     if _secretive(value, b"" if scheme is not None else data[stop : stop + 1], sign, alone=alone):
-        yield Span(at, stop, Sort.NAMED.value)
+        yield CredentialSpan(at, stop, CredentialSort.NAMED.value)
 
 
 def _bare_end(data: bytes, at: int, *, loose: bool) -> int:
@@ -284,7 +284,7 @@ def _opened(value: bytes, sign: bytes) -> bool:
 
 def _next_in_list(
     data: bytes, begin: int, end: int, after: re.Match[bytes], weight: int, *, in_json: bool
-) -> Iterator[Span]:
+) -> Iterator[CredentialSpan]:
     """What follows a name and a comma: ``{"name": NAME, "value": VALUE}``, ``(NAME, VALUE)``, ``["--NAME", VALUE]``."""
     if after[2] is None:
         return
@@ -322,7 +322,7 @@ def _announces_next(data: bytes, begin: int, stop: int, value: bytes) -> bool:
     )
 
 
-def _beside(data: bytes, begin: int, end: int, weight: int, *, in_json: bool) -> Iterator[Span]:
+def _beside(data: bytes, begin: int, end: int, weight: int, *, in_json: bool) -> Iterator[CredentialSpan]:
     """A value that no sign announces: of an option, an element, a part of a form, a pair in attributes or lines."""
     named_so = data[max(0, begin - 24) : begin].lower().rstrip(b"\\\"' ")
     before = data[begin - 1 : begin]
@@ -353,7 +353,7 @@ def _beside(data: bytes, begin: int, end: int, weight: int, *, in_json: bool) ->
         yield from _spoken_after(data, begin, end)
 
 
-def _option(data: bytes, end: int, weight: int, *, in_json: bool) -> Iterator[Span]:
+def _option(data: bytes, end: int, weight: int, *, in_json: bool) -> Iterator[CredentialSpan]:
     """``--password VALUE``."""
     opening = _OPEN.match(data, end + 1)
     if opening is not None:
@@ -364,10 +364,10 @@ def _option(data: bytes, end: int, weight: int, *, in_json: bool) -> Iterator[Sp
         return
     stop = _bare_end(data, end + 1, loose=True)
     if stop > end + 1 and telling(data[end + 1 : stop]):
-        yield Span(end + 1, stop, Sort.NAMED.value)
+        yield CredentialSpan(end + 1, stop, CredentialSort.NAMED.value)
 
 
-def _plain_or_quoted(data: bytes, at: int, weight: int, *, in_json: bool) -> Iterator[Span]:
+def _plain_or_quoted(data: bytes, at: int, weight: int, *, in_json: bool) -> Iterator[CredentialSpan]:
     opening = _OPEN.match(data, at)
     if opening is not None:
         span = _judged(data, opening.end(), _closing(data, opening, weight, in_json=in_json), weight, loose=True)
@@ -380,7 +380,7 @@ def _plain_or_quoted(data: bytes, at: int, weight: int, *, in_json: bool) -> Ite
         yield span
 
 
-def _in_element(data: bytes, end: int, weight: int, *, in_json: bool) -> Iterator[Span]:
+def _in_element(data: bytes, end: int, weight: int, *, in_json: bool) -> Iterator[CredentialSpan]:
     """``<password>VALUE</password>``, with attributes or without."""
     opened = _ELEMENT.match(data, end)
     if opened is None:
@@ -404,7 +404,7 @@ def is_basic(value: bytes) -> bool:
     return b":" in plain and plain.isascii()
 
 
-def _judged(data: bytes, start: int, stop: int, weight: int, *, loose: bool) -> Span | None:
+def _judged(data: bytes, start: int, stop: int, weight: int, *, loose: bool) -> CredentialSpan | None:
     """The span of a quoted value, if it is a credential. ``loose``: the name was quoted as well (a JSON field)."""
     if stop <= start:
         return None
@@ -416,7 +416,7 @@ def _judged(data: bytes, start: int, stop: int, weight: int, *, loose: bool) -> 
             return None
         if not loose and weight == 2 and not _secretive(value, b"", b"=") and _SEED.fullmatch(value) is None:
             return None
-    return Span(start, stop, Sort.NAMED.value)
+    return CredentialSpan(start, stop, CredentialSort.NAMED.value)
 
 
 def _beside_logprob(data: bytes, stop: int) -> bool:
@@ -460,7 +460,7 @@ def _says_nothing(value: bytes) -> bool:
     return trivial(value) or value.isdigit() or (len(value) <= _LONGEST_NAME and named(value.decode("latin-1")) > 0)
 
 
-def _in_list(data: bytes, at: int, weight: int, *, in_json: bool) -> Iterator[Span]:
+def _in_list(data: bytes, at: int, weight: int, *, in_json: bool) -> Iterator[CredentialSpan]:
     """Strings of a list under a name in the plural."""
     for _ in range(64):
         gap = _LIST_GAP.match(data, at)

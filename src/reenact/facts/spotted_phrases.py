@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from reenact.facts.credentials import Sort, is_coded, like_text, looks_random, named, trivial
+from reenact.facts.credentials import CredentialSort, is_coded, like_text, looks_random, named, trivial
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.needles import Find
-from reenact.facts.spans import Budget, Span
+from reenact.facts.spans import Budget, CredentialSpan
 
 _GAP = rb"(?:\s{1,8}+|\\{0,7}[\"'],\s{0,8}\\{0,7}[\"'])"
 """White space between the words of a command, or the end of one string of a list and the beginning of the next."""
@@ -93,7 +93,7 @@ _HARMLESS = lazy_regex(
 _Judge = Callable[[bytes], bool]
 
 
-def by_phrase(data: bytes, lower: bytes, find: Find, budget: Budget) -> Iterator[Span]:
+def by_phrase(data: bytes, lower: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan]:
     """Credentials in the phrases of this module; ``lower`` has the text in small letters, in which ``find`` finds
     ``WORDS``."""
     for needle, pattern, judge in _PHRASES:
@@ -107,7 +107,7 @@ def by_phrase(data: bytes, lower: bytes, find: Find, budget: Budget) -> Iterator
                     if group in pattern.groupindex and match[group] is not None and judge(match[group]):
                         end = match.end()
                         if pattern is not _HOOK or not is_coded(data, *match.span()):
-                            yield Span(*match.span(group), Sort.NAMED.value)
+                            yield CredentialSpan(*match.span(group), CredentialSort.NAMED.value)
             at = find(needle, end)
     yield from _said(data, budget)
     yield from _piped(data, find, budget)
@@ -117,13 +117,13 @@ def by_phrase(data: bytes, lower: bytes, find: Find, budget: Budget) -> Iterator
         budget.spend()
         start, end = match.span("pw")
         if _random(data[start:end]):
-            yield Span(start, end, Sort.NAMED.value)
+            yield CredentialSpan(start, end, CredentialSort.NAMED.value)
     yield from _cookies(data, find, budget)
     if find(b"value", 0) >= 0:
         for match in _BACKWARDS.finditer(lower):
             budget.spend()
             if _called(match["name"], data[match.start("pw") : match.end("pw")]):
-                yield Span(*match.span("pw"), Sort.NAMED.value)
+                yield CredentialSpan(*match.span("pw"), CredentialSort.NAMED.value)
 
 
 def _called(name: bytes, value: bytes) -> bool:
@@ -132,7 +132,7 @@ def _called(name: bytes, value: bytes) -> bool:
     return (weight == 2 and not trivial(value)) or (weight == 1 and _random(value))
 
 
-def _web_keys(data: bytes, budget: Budget) -> Iterator[Span]:
+def _web_keys(data: bytes, budget: Budget) -> Iterator[CredentialSpan]:
     """The private numbers of a JSON web key."""
     at = data.find(b"kty")
     while at >= 0:
@@ -140,11 +140,11 @@ def _web_keys(data: bytes, budget: Budget) -> Iterator[Span]:
         begin = data.rfind(b"{", max(0, at - _LONGEST_KEY), at)
         end = data.find(b"}", at, at + _LONGEST_KEY)
         for match in _NUMBER.finditer(data, begin, end) if 0 <= begin < end else ():
-            yield Span(*match.span("pw"), Sort.KEY.value)
+            yield CredentialSpan(*match.span("pw"), CredentialSort.KEY.value)
         at = data.find(b"kty", at + 3 if end < 0 else end)
 
 
-def _piped(data: bytes, find: Find, budget: Budget) -> Iterator[Span]:
+def _piped(data: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan]:
     """``echo VALUE | sudo -S``: a command that reads a password."""
     for needle in _READERS:
         at = find(needle, 0)
@@ -153,11 +153,11 @@ def _piped(data: bytes, find: Find, budget: Budget) -> Iterator[Span]:
             match = _PIPED.search(data, max(0, at - 640), at + 1)
             for group in () if match is None else _GROUPS[1:]:
                 if match is not None and match[group] is not None and telling(match[group]):
-                    yield Span(*match.span(group), Sort.NAMED.value)
+                    yield CredentialSpan(*match.span(group), CredentialSort.NAMED.value)
             at = find(needle, at + len(needle))
 
 
-def _said(data: bytes, budget: Budget) -> Iterator[Span]:
+def _said(data: bytes, budget: Budget) -> Iterator[CredentialSpan]:
     """``VALUE is the key``."""
     at = data.find(b" is ")
     while at >= 0:
@@ -165,11 +165,11 @@ def _said(data: bytes, budget: Budget) -> Iterator[Span]:
         if _IS_THE.match(data, at) is not None:
             word = _NO_WORD.split(data[max(0, at - 512) : at])[-1]
             if 0 < len(word) < 512 and spoken(word):
-                yield Span(at - len(word), at, Sort.NAMED.value)
+                yield CredentialSpan(at - len(word), at, CredentialSort.NAMED.value)
         at = data.find(b" is ", at + 4)
 
 
-def _inserted(data: bytes, find: Find, budget: Budget) -> Iterator[Span]:
+def _inserted(data: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan]:
     """The values of a row in SQL, by the names of their columns."""
     at = find(_INSERT, 0)
     while at >= 0:
@@ -181,12 +181,12 @@ def _inserted(data: bytes, find: Find, budget: Budget) -> Iterator[Span]:
             if cell is None:
                 break
             if cell["text"] and _called(name.strip(b' \t\r\n`"[]\\'), cell["text"]):
-                yield Span(*cell.span("text"), Sort.NAMED.value)
+                yield CredentialSpan(*cell.span("text"), CredentialSort.NAMED.value)
             place = cell.end()
         at = find(_INSERT, at + len(_INSERT))
 
 
-def _cookies(data: bytes, find: Find, budget: Budget) -> Iterator[Span]:
+def _cookies(data: bytes, find: Find, budget: Budget) -> Iterator[CredentialSpan]:
     at = find(b"cookie", 0)
     while at >= 0:
         budget.spend()
@@ -196,11 +196,11 @@ def _cookies(data: bytes, find: Find, budget: Budget) -> Iterator[Span]:
         at = find(b"cookie", at + 6 if match is None else match.end())
 
 
-def cookies(data: bytes, start: int, end: int) -> Iterator[Span]:
+def cookies(data: bytes, start: int, end: int) -> Iterator[CredentialSpan]:
     """The values of cookies in ``data[start:end]`` that say more than a setting."""
     for pair in _PAIR.finditer(data, start, end):
         if pair[1].lower() not in _ATTRIBUTES and telling(pair[2]):
-            yield Span(*pair.span(2), Sort.COOKIE.value)
+            yield CredentialSpan(*pair.span(2), CredentialSort.COOKIE.value)
 
 
 def telling(value: bytes) -> bool:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from reenact.facts.credentials import SHORTEST, STANDIN, Sort, is_coded, looks_random, protected, trivial
+from reenact.facts.credentials import SHORTEST, STANDIN, CredentialSort, is_coded, looks_random, protected, trivial
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.spans import Budget, Span, string_end
+from reenact.facts.spans import Budget, CredentialSpan, string_end
 from reenact.facts.spotted_names import is_basic
 
 RUN = b"a" * SHORTEST
@@ -59,7 +59,7 @@ _SURE = frozenset((b"glpat-", b"GOCSPX-", b"AIza", b"ya29.", b"hvs.", b"pypi-", 
 _DEAR = 8  # what trying a shape costs, beside looking at a candidate
 
 
-def by_shape(data: bytes, flat: bytes, budget: Budget) -> Iterator[Span]:
+def by_shape(data: bytes, flat: bytes, budget: Budget) -> Iterator[CredentialSpan]:
     """Keys and tokens of known shapes; ``flat`` has an ``a`` for each character of a word, and spaces."""
     at = flat.find(RUN)
     while at >= 0:
@@ -97,26 +97,26 @@ def _starts(data: bytes, at: int, end: int, before: bytes) -> Iterator[int]:
         dash = data.find(b"-", dash + 1, end)
 
 
-def _shape_at(data: bytes, start: int) -> Span | None:
+def _shape_at(data: bytes, start: int) -> CredentialSpan | None:
     match = _SHAPES.match(data, start)
     if match is None:
         return None
     if match["sk"] is not None:
         if not _like_a_key(match["skrest"], 12) and (match["sk"] == b"sk-" or not looks_random(match["skrest"])):
             return None
-        span = Span(match.end("sk"), match.end(), Sort.KEY.value)
+        span = CredentialSpan(match.end("sk"), match.end(), CredentialSort.KEY.value)
     elif match["jwt"] is not None:
-        span = Span(match.start(), match.end(), Sort.TOKEN.value)
+        span = CredentialSpan(match.start(), match.end(), CredentialSort.TOKEN.value)
     elif match["aws"] is not None:
-        span = Span(match.end("aws"), match.end(), Sort.KEY.value)
+        span = CredentialSpan(match.end("aws"), match.end(), CredentialSort.KEY.value)
     elif match["discord"] is not None:
-        span = Span(match.start(), match.end(), Sort.TOKEN.value)
+        span = CredentialSpan(match.start(), match.end(), CredentialSort.TOKEN.value)
     elif match["bot"] is not None:
-        span = Span(match.end("bot"), match.end(), Sort.KEY.value)
+        span = CredentialSpan(match.end("bot"), match.end(), CredentialSort.KEY.value)
     else:
         if not _like_a_key(match["rest"], 8) and (match["vendor"] not in _SURE or not looks_random(match["rest"])):
             return None
-        span = Span(match.end("vendor"), match.end(), Sort.KEY.value)
+        span = CredentialSpan(match.end("vendor"), match.end(), CredentialSort.KEY.value)
     return None if is_coded(data, *match.span()) or _is_protected(data, match.start()) else span
 
 
@@ -153,7 +153,7 @@ def _schemes(data: bytes, lower: bytes) -> Iterator[re.Match[bytes]]:
             at = lower.find(name, at + len(name))
 
 
-def schemes(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
+def schemes(data: bytes, lower: bytes, budget: Budget) -> Iterator[CredentialSpan]:
     """What stands behind ``Bearer`` or ``Basic``; ``lower`` has the text in small letters."""
     for match in _schemes(data, lower):
         budget.spend()
@@ -163,7 +163,7 @@ def schemes(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
                 continue
         elif not _is_bearer(value):
             continue
-        yield Span(match.start(2), match.end(2), Sort.SCHEME.value)
+        yield CredentialSpan(match.start(2), match.end(2), CredentialSort.SCHEME.value)
 
 
 def _is_bearer(value: bytes) -> bool:
@@ -172,7 +172,7 @@ def _is_bearer(value: bytes) -> bool:
     return len(value) >= SHORTEST if not rest else len(rest) >= SHORTEST and looks_random(rest)
 
 
-def private_keys(data: bytes, budget: Budget, *, in_json: bool) -> Iterator[Span]:
+def private_keys(data: bytes, budget: Budget, *, in_json: bool) -> Iterator[CredentialSpan]:
     """The bodies of private keys in PEM, truncated ones too; ``in_json``: where the string of JSON ends."""
     end = 0
     for match in _PEM.finditer(data):
@@ -188,10 +188,10 @@ def private_keys(data: bytes, budget: Budget, *, in_json: bool) -> Iterator[Span
             tail = _PEM_CUT.match(data, match.end(), limit)
             end = tail.end() if tail else match.end()
         if end > match.end():
-            yield Span(match.end(), end, Sort.PEM.value)
+            yield CredentialSpan(match.end(), end, CredentialSort.PEM.value)
 
 
-def marked(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
+def marked(data: bytes, lower: bytes, budget: Budget) -> Iterator[CredentialSpan]:
     """Keys known by what stands within them; ``lower`` has the text in small letters."""
     for mark, before, pattern in _MARKED:
         at = lower.find(mark)
@@ -199,18 +199,18 @@ def marked(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
             budget.spend()
             match = pattern.match(data, at - before) if at >= before else None
             if match is not None and not is_coded(data, *match.span()):
-                yield Span(*match.span(), Sort.KEY.value)
+                yield CredentialSpan(*match.span(), CredentialSort.KEY.value)
             at = lower.find(mark, at + len(mark))
 
 
-def userinfo(data: bytes, budget: Budget) -> Iterator[Span]:
+def userinfo(data: bytes, budget: Budget) -> Iterator[CredentialSpan]:
     """Passwords in front of the host of a URL."""
     at = data.find(b"://")
     while at >= 0:
         budget.spend()
         match = _USER.match(data, at + 3)
         if match is not None and not trivial(match[2]):
-            yield Span(match.start(2), match.end(2), Sort.USERINFO.value)
+            yield CredentialSpan(match.start(2), match.end(2), CredentialSort.USERINFO.value)
         elif match is None and (alone := _USER_ALONE.match(data, at + 3)) is not None and looks_random(alone[1]):
-            yield Span(*alone.span(1), Sort.USERINFO.value)
+            yield CredentialSpan(*alone.span(1), CredentialSort.USERINFO.value)
         at = data.find(b"://", at + 3)

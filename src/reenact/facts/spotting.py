@@ -14,7 +14,7 @@ from reenact.facts.credentials import STANDIN, bare, constant
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.needles import Needles
 from reenact.facts.sightings import LONG, parts, seen
-from reenact.facts.spans import Budget, Exhausted, Span, replaced, without_overlaps
+from reenact.facts.spans import Budget, CredentialSpan, Exhausted, replaced, without_overlaps
 from reenact.facts.spotted_names import by_name, own_values
 from reenact.facts.spotted_phrases import WORDS, by_phrase
 from reenact.facts.spotted_shapes import RUN, by_shape, marked, private_keys, schemes, userinfo
@@ -55,11 +55,11 @@ _TIMES = 8
 _BETWEEN = lazy_regex(rb"(?:[\s,:\[\]{}\d.eE+-]|true|false|null)*+")
 
 
-More = Callable[[bytes], list[Span]]
+More = Callable[[bytes], list[CredentialSpan]]
 """Finds further credentials in the texts that stand behind an encoding."""
 
 
-def spot(data: bytes, more: More | None = None, told: bytes = b"") -> list[Span]:
+def spot(data: bytes, more: More | None = None, told: bytes = b"") -> list[CredentialSpan]:
     """Every credential in ``data``, in order, never overlapping; behind encodings (``facts.views``), too.
 
     A value that is a stand-in already is reported too, where a name or scheme stands in front of it.
@@ -73,19 +73,19 @@ def spot(data: bytes, more: More | None = None, told: bytes = b"") -> list[Span]
         Exhausted: there are more candidates than a text of this size can have by accident.
     """
 
-    def look(text: bytes) -> list[Span]:
+    def look(text: bytes) -> list[CredentialSpan]:
         return spot_whole(text, more)
 
     if len(data) <= LONG or (more is not None and not told) or _JSON.match(data) is None:
         return look(data)
-    found: list[Span] = []
+    found: list[CredentialSpan] = []
     for start, end in parts(data):
         for span in seen(data[start:end], told, look):
             found.append(span if not start else span._replace(start=span.start + start, end=span.end + start))
     return found
 
 
-def spot_whole(data: bytes, more: More | None = None) -> list[Span]:
+def spot_whole(data: bytes, more: More | None = None) -> list[CredentialSpan]:
     """``spot`` for a text of which no part was seen before: it is looked through in one go.
 
     Raises:
@@ -94,7 +94,7 @@ def spot_whole(data: bytes, more: More | None = None) -> list[Span]:
     return _spot(data, more, Budget(4096 + len(data) // 8, _ROOM + _TIMES * len(data)), 0)
 
 
-def _spot(data: bytes, more: More | None, budget: Budget, depth: int) -> list[Span]:
+def _spot(data: bytes, more: More | None, budget: Budget, depth: int) -> list[CredentialSpan]:
     in_json = _JSON.match(data) is not None
     found = _plain(data, budget, in_json)
     for start, end in encoded(data) if b'"~' in data else ():
@@ -112,9 +112,9 @@ def _spot(data: bytes, more: More | None, budget: Budget, depth: int) -> list[Sp
     return without_overlaps(found) if len(found) > 1 else found
 
 
-def _plain(data: bytes, budget: Budget, in_json: bool) -> list[Span]:
+def _plain(data: bytes, budget: Budget, in_json: bool) -> list[CredentialSpan]:
     """What stands in a text as it is."""
-    found: list[Span] = []
+    found: list[CredentialSpan] = []
     lower = data.lower()
     flat = data.translate(_WORDS)
     find = _NEEDLES.within(lower)
@@ -139,13 +139,13 @@ def _plain(data: bytes, budget: Budget, in_json: bool) -> list[Span]:
     return _inside_strings(data, found) if in_json else found
 
 
-def _rest(data: bytes, span: Span) -> Span:
+def _rest(data: bytes, span: CredentialSpan) -> CredentialSpan:
     """Of a value of which only what a vendor's keys begin with is left, beside a stand-in: the stand-in."""
     begun = _BEGUN.fullmatch(data, span.start, span.end)
     return span if begun is None else span._replace(start=begun.start(1))
 
 
-def spot_woven(data: Woven, more: More | None = None, told: bytes = b"") -> list[Span]:
+def spot_woven(data: Woven, more: More | None = None, told: bytes = b"") -> list[CredentialSpan]:
     """``spot`` for a text that was woven: what a piece holds is found out once.
 
     A piece ends where an entry does, so that no text in it is cut and no list of texts: what a text is depends on what
@@ -161,7 +161,7 @@ def spot_woven(data: Woven, more: More | None = None, told: bytes = b"") -> list
     """
     if not data.places:  # names alone, of what is empty
         return spot(data, more, told)
-    found: list[Span] = []
+    found: list[CredentialSpan] = []
     begins = [at for at, _ in data.places]
     ends = [at + len(piece.text) for at, piece in data.places]
     ends[-1] = len(data)
@@ -173,7 +173,7 @@ def spot_woven(data: Woven, more: More | None = None, told: bytes = b"") -> list
         between = b"\0".join([data[ends[m] : begins[m + 1]] for m in range(first, n)]) if n else data[:at]
         numbers = tuple([earlier.number for _, earlier in data.places[first:n]])
         near = (numbers, between, data[at + len(piece.text) : end], data[end : end + _BEHIND], told)
-        known: dict[tuple[tuple[int, ...], bytes, bytes, bytes, bytes], list[Span]] = piece.known.setdefault(
+        known: dict[tuple[tuple[int, ...], bytes, bytes, bytes, bytes], list[CredentialSpan]] = piece.known.setdefault(
             "spans", {}
         )
         spans = known.get(near)
@@ -190,14 +190,14 @@ def spot_woven(data: Woven, more: More | None = None, told: bytes = b"") -> list
     return found
 
 
-def spot_named(data: bytes, names: Iterable[str]) -> list[Span]:
+def spot_named(data: bytes, names: Iterable[str]) -> list[CredentialSpan]:
     """The values of fields of these very names, in order, whatever they look like; numbers keep being numbers.
 
     Raises:
         Exhausted: see ``spot``.
     """
     budget = Budget(4096 + len(data) // 16)
-    found: list[Span] = []
+    found: list[CredentialSpan] = []
     lower = data.lower()
     flat = data.translate(_WORDS)
     in_json = _JSON.match(data) is not None
@@ -228,14 +228,14 @@ def normalise(data: bytes) -> bytes:
     return reduced(data, spans)
 
 
-def reduced(data: bytes, spans: list[Span]) -> bytes:
+def reduced(data: bytes, spans: list[CredentialSpan]) -> bytes:
     """``data`` with the credentials at ``spans``, and every stand-in, reduced to the constants of their classes."""
     if spans:
         data = replaced(data, spans, _constant, _bare)
     return _bare(data)
 
 
-def _constant(_: bytes, span: Span) -> bytes:
+def _constant(_: bytes, span: CredentialSpan) -> bytes:
     return b"9999" if span.digits else constant(span.sort)
 
 
@@ -243,7 +243,7 @@ def _bare(data: bytes) -> bytes:
     return STANDIN.sub(bare, data) if b"~rx" in data else data
 
 
-def _inside_strings(data: bytes, spans: list[Span]) -> list[Span]:
+def _inside_strings(data: bytes, spans: list[CredentialSpan]) -> list[CredentialSpan]:
     """In JSON, the spans up to where the string ends that they begin in; one between strings is none but a number.
 
     A quote that a name seems to open (``"the password:", "next"``) may be the end of the string that holds the name.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from reenact.facts.encoding import Encoded, Part, encode, encode_part, join_parts
+from reenact.facts.encoding import Encoded, ValuePart, encode, encode_part, join_parts
 from reenact.facts.growing import Grown
 
 GROWS = "grows"
@@ -64,7 +64,7 @@ def encode_state(state: Any, grows: tuple[str, ...] = (), look: Look | None = No
 def _grown_state(held: dict[str, Any], lists: list[str], look: Look | None) -> State | None:
     """A state with growing lists; None where it is to be written as any other."""
     slots: dict[str, bytes] = {}
-    parts: dict[str, Part] = {}
+    parts: dict[str, ValuePart] = {}
     for key, value in held.items():
         seen = look(key, value) if look is not None and key in lists else None
         if seen is not None:
@@ -75,6 +75,6 @@ def _grown_state(held: dict[str, Any], lists: list[str], look: Look | None) -> S
             slots[key], opaque = part.encoded.body, part.encoded.opaque
             size = len(value) if key in lists else 0
         if key in lists:
-            parts[key] = Part(Encoded(b'{"~grown":%d}' % size, opaque), 2, 2, plain=True)
+            parts[key] = ValuePart(Encoded(b'{"~grown":%d}' % size, opaque), 2, 2, plain=True)
     whole = join_parts(parts)
     return None if whole is None else State(whole.body, whole.opaque, slots, tuple(lists))

@@ -17,9 +17,9 @@ from functools import partial
 from reenact.facts import wraps
 from reenact.facts.credentials import protected
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.spans import Span, Wrapped
+from reenact.facts.spans import CredentialSpan, Wrapped
 
-Found = list[Span]
+Found = list[CredentialSpan]
 
 _LETTERS = rb"(?:\[[0-9;:?]{0,32}[A-Za-z]|\([A-Z0-9])"
 _ESCAPED = rb"\\\\{0,6}(?:u001[bB]|x1[bB]|033)"
@@ -181,7 +181,7 @@ def _framed(data: bytes) -> View:
     def back(spans: Found) -> Found:
         if not spans and b"~rx" not in data:
             return []
-        return [Span(0, len(data), "", wrapped=Wrapped(wraps.FRAMES, data, data, tuple(_tight(spans))))]
+        return [CredentialSpan(0, len(data), "", wrapped=Wrapped(wraps.FRAMES, data, data, tuple(_tight(spans))))]
 
     return View(bytes(text), back)
 
@@ -275,7 +275,7 @@ def _back(start: int, places: _Map, spans: Found) -> Found:
     return [_moved(span._replace(start=start + span.start, end=start + span.end), places) for span in spans]
 
 
-def _moved(span: Span, places: _Map) -> Span:
+def _moved(span: CredentialSpan, places: _Map) -> CredentialSpan:
     return span._replace(start=places.begin(span.start), end=places.end(span.end))
 
 
@@ -470,7 +470,7 @@ def _wrapped(codec: str, data: bytes, start: int, end: int) -> View | None:
     def back(spans: Found) -> Found:
         if not spans and b"~rx" not in text:
             return []
-        return [Span(start, end, "", wrapped=Wrapped(codec, raw, text, tuple(_tight(spans))))]
+        return [CredentialSpan(start, end, "", wrapped=Wrapped(codec, raw, text, tuple(_tight(spans))))]
 
     return View(text, back)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from reenact.facts.credentials import MARK
 from reenact.facts.jsontext import scan, writer
-from reenact.facts.spans import Exhausted, Span
+from reenact.facts.spans import CredentialSpan, Exhausted
 from reenact.facts.spotting import reduced, spot_woven
 from reenact.facts.weaving import Node, Piece, Woven
 
@@ -48,7 +48,7 @@ class _Texts:
 
     def __init__(self, body: Woven, canonical: Canonical) -> None:
         self._canonical = canonical
-        self._spans: dict[int, list[Span]] = {}
+        self._spans: dict[int, list[CredentialSpan]] = {}
         spans = spot_woven(body)
         left = len(spans)
         at = 0
@@ -74,7 +74,7 @@ class _Texts:
         entries: _Entries = known[1]
         return entries
 
-    def _entries(self, piece: Piece, spans: Sequence[Span], mapping: bool) -> _Entries:
+    def _entries(self, piece: Piece, spans: Sequence[CredentialSpan], mapping: bool) -> _Entries:
         text = reduced(piece.text, list(spans))
         if not mapping:
             return [], [self._one(b"[" + text + b"]")[1:-1]]

@@ -12,7 +12,7 @@ from reenact.interop.unpacking import object_in, opened
 
 
 @dataclass(slots=True)
-class Said:
+class ImportedAnswer:
     """What a model answered."""
 
     text: str = ""
@@ -29,7 +29,7 @@ class Said:
         return bool(self.text or self.thinking or self.tool_calls)
 
 
-def answer(value: Json) -> Said:
+def answer(value: Json) -> ImportedAnswer:
     """What a model said: messages in any shape, a whole response of a provider, or a text alone."""
     data = opened(value)
     if isinstance(data, Mapping):
@@ -42,8 +42,8 @@ def answer(value: Json) -> Said:
             return _of_items(items)
         if len(items) > 1 and all(map(_is_call_alone, items)):  # Koog: a message for each call
             return _of_items([part for each in items for part in each["content"]])
-        return _said(items[0]) if items else Said()
-    return Said(text="" if data is None else str(data))
+        return _said(items[0]) if items else ImportedAnswer()
+    return ImportedAnswer(text="" if data is None else str(data))
 
 
 def _is_call_alone(one: Json) -> bool:
@@ -60,7 +60,7 @@ def _is_item(one: Mapping[str, Json]) -> bool:
     return one.get("type") in ("message", "function_call", "reasoning", "text", "tool_use") and "parts" not in one
 
 
-def _response(data: Mapping[str, Json]) -> Said:
+def _response(data: Mapping[str, Json]) -> ImportedAnswer:
     """A response as a provider gives it: its first choice."""
     for name in ("choices", "candidates", "generations"):
         items = data.get(name)
@@ -83,7 +83,7 @@ def _response(data: Mapping[str, Json]) -> Said:
     return found
 
 
-def _of_items(items: list[Any]) -> Said:
+def _of_items(items: list[Any]) -> ImportedAnswer:
     return _said({"role": "assistant", "content": [part for each in items for part in _flat(each)]})
 
 
@@ -92,9 +92,9 @@ def _flat(item: Any) -> list[Any]:
     return inner if isinstance(inner, list) else [item]
 
 
-def _said(one: Mapping[str, Json]) -> Said:
+def _said(one: Mapping[str, Json]) -> ImportedAnswer:
     if not isinstance(one, Mapping):
-        return Said(text=str(one))
+        return ImportedAnswer(text=str(one))
     content = object_in(one, "content")
     held = object_in(one, "message") or (content if content is not None and "parts" in content else None) or one
     read = message({"role": "assistant", **held})
@@ -104,7 +104,7 @@ def _said(one: Mapping[str, Json]) -> Said:
     ) or next((held[name] for name in ("finish_reason", "stop_reason") if held.get(name)), "")
     if isinstance(finish, Mapping):  # the last piece of a stream in its place
         finish = finish.get("finish_reason") or ""
-    return Said(text, str(read.get("thinking") or ""), list(read.get("tool_calls") or ()), str(finish))
+    return ImportedAnswer(text, str(read.get("thinking") or ""), list(read.get("tool_calls") or ()), str(finish))
 
 
 _COUNTS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -10,12 +10,12 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from reenact.interop.exchanges import Exchange, Headers, decoded, header
+from reenact.interop.exchanges import Headers, ImportedExchange, decoded, header
 
 UNDECODABLE: Final = "answers whose content-encoding cannot be undone here"
 
 
-def write(exchanges: Iterable[Exchange], version: str, comment: str) -> bytes:
+def write(exchanges: Iterable[ImportedExchange], version: str, comment: str) -> bytes:
     """An archive.
 
     Args:
@@ -37,7 +37,7 @@ def write(exchanges: Iterable[Exchange], version: str, comment: str) -> bytes:
     return json.dumps({"log": log}, ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace") + b"\n"
 
 
-def _entry(exchange: Exchange, body: bytes) -> dict[str, Any]:
+def _entry(exchange: ImportedExchange, body: bytes) -> dict[str, Any]:
     moment = datetime.fromtimestamp((exchange.at_us or 0) / 1_000_000, UTC)
     wait, whole = exchange.first_us / 1000, exchange.ended_us / 1000
     return {
@@ -50,7 +50,7 @@ def _entry(exchange: Exchange, body: bytes) -> dict[str, Any]:
     }
 
 
-def _request(exchange: Exchange) -> dict[str, Any]:
+def _request(exchange: ImportedExchange) -> dict[str, Any]:
     made: dict[str, Any] = {
         "method": exchange.method,
         "url": exchange.url,
@@ -72,7 +72,7 @@ def _request(exchange: Exchange) -> dict[str, Any]:
     return made
 
 
-def _response(exchange: Exchange, body: bytes) -> dict[str, Any]:
+def _response(exchange: ImportedExchange, body: bytes) -> dict[str, Any]:
     text, encoding = _text(body)
     content: dict[str, Any] = {
         "size": len(body),

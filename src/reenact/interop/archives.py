@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from reenact.facts.imported import RESENT
 from reenact.interop.assembling import exchange
-from reenact.interop.exchanges import Exchange, Found
+from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
 from reenact.interop.foreign_documents import read_json
 from reenact.interop.refusing import refused
 
@@ -23,7 +23,7 @@ _BEFORE_ANSWER: Final = ("blocked", "dns", "connect", "send", "wait")
 _BODILESS: Final = frozenset({204, 304})
 
 
-def read(data: bytes, only: str = "") -> Found:
+def read(data: bytes, only: str = "") -> ExchangesOfRun:
     """The exchanges of an archive, in the order in which they began.
 
     Args:
@@ -45,7 +45,7 @@ def read(data: bytes, only: str = "") -> Found:
     if all(each.at_us is not None for each in found):
         found.sort(key=lambda each: each.at_us or 0)
     version = log.get("version")
-    return Found(f"har {version}" if version in ("1.1", "1.2") else "har", tuple(found), found[0].at_us)
+    return ExchangesOfRun(f"har {version}" if version in ("1.1", "1.2") else "har", tuple(found), found[0].at_us)
 
 
 def _log(document: Any) -> Mapping[str, Any]:
@@ -64,7 +64,7 @@ def _meant(entry: Any, only: str) -> bool:
     return not only or not isinstance(asked, Mapping) or str(asked.get("url")).startswith(only)
 
 
-def _entry(where: str, entry: Any) -> Exchange:
+def _entry(where: str, entry: Any) -> ImportedExchange:
     asked, answered = (_mapping(where, entry, name) for name in ("request", "response"))
     if entry.get("_webSocketMessages") is not None or answered.get("status") == 101:
         raise refused("it is a WebSocket", "only HTTP exchanges are imported", where=where)
@@ -75,7 +75,7 @@ def _entry(where: str, entry: Any) -> Exchange:
     reason = answered.get("statusText")
     at_us = _moment(entry.get("startedDateTime"))
     first_us, ended_us = _times(entry)
-    raw = Exchange(
+    raw = ImportedExchange(
         method=asked.get("method", ""),
         url=asked.get("url", ""),
         asked=tuple(_pairs(where, asked)),

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from reenact.facts.compression import Decoder, undo
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.interop.exchanges import Exchange, Headers, header
+from reenact.interop.exchanges import Headers, ImportedExchange, header
 from reenact.interop.refusing import refused
 
 MOST_HEADERS: Final = 256
@@ -40,7 +40,7 @@ _ENCODERS: Final[dict[str, Callable[[bytes], bytes]]] = {
 _GZIP: Final = b"\x1f\x8b"
 
 
-def exchange(where: str, raw: Exchange, *, decoded: bool | None = None) -> Exchange:
+def exchange(where: str, raw: ImportedExchange, *, decoded: bool | None = None) -> ImportedExchange:
     """A checked exchange.
 
     Args:
@@ -113,7 +113,7 @@ def _text(where: str, name: str, value: Any) -> str:
     return text
 
 
-def _agreed(raw: Exchange, decoded: bool | None) -> Exchange:
+def _agreed(raw: ImportedExchange, decoded: bool | None) -> ImportedExchange:
     """The exchange with an answer whose headers and body agree."""
     headers, answer, remarks = raw.headers, raw.answer, list(raw.remarks)
     encoding = header(headers, "content-encoding").strip().lower()

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from reenact.errors import InteropError
 from reenact.interop import yamltext
-from reenact.interop.exchanges import Exchange, Headers, decoded, header
+from reenact.interop.exchanges import Headers, ImportedExchange, decoded, header
 
 _AS_THEY_CAME: Final = ("httpx", "http.client")
 _DECODED: Final = ("urllib3", "aiohttp")
 
 
-def write(exchanges: Iterable[Exchange], *, as_json: bool = False) -> bytes:
+def write(exchanges: Iterable[ImportedExchange], *, as_json: bool = False) -> bytes:
     """A cassette.
 
     Args:
@@ -37,7 +37,7 @@ def write(exchanges: Iterable[Exchange], *, as_json: bool = False) -> bytes:
         ) from None
 
 
-def _interaction(exchange: Exchange) -> dict[str, Any]:
+def _interaction(exchange: ImportedExchange) -> dict[str, Any]:
     """One exchange, as VCR.py would have seen it from the client that made it.
 
     It tells no body from an empty one, and sees an empty one in every request of httpx. Of urllib3 (requests) and

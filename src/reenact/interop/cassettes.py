@@ -17,14 +17,14 @@ from typing import Any, Final
 from reenact.errors import InteropError
 from reenact.facts.imported import PARSED
 from reenact.interop.assembling import date_us, exchange
-from reenact.interop.exchanges import Exchange, Found
+from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
 from reenact.interop.foreign_documents import read_document
 from reenact.interop.refusing import refused
 
 _PORTS: Final = {"http": 80, "https": 443}
 
 
-def read(data: bytes, only: str = "") -> Found:
+def read(data: bytes, only: str = "") -> ExchangesOfRun:
     """The exchanges of a cassette.
 
     Args:
@@ -42,7 +42,7 @@ def read(data: bytes, only: str = "") -> Found:
         raise refused(what, "nothing was recorded into it" if not items else "--only names another address")
     found = tuple(_exchange(where, item) for where, item in chosen)
     clocks = [each.at_us if each.at_us is not None else date_us(each.headers) for each in found]
-    return Found(source, found, next((clock for clock in clocks if clock is not None), None))
+    return ExchangesOfRun(source, found, next((clock for clock in clocks if clock is not None), None))
 
 
 def _items(document: Any) -> tuple[str, list[Any]]:
@@ -81,7 +81,7 @@ def _meant(item: Any, only: str) -> bool:
         return True
 
 
-def _exchange(where: str, item: Any) -> Exchange:
+def _exchange(where: str, item: Any) -> ImportedExchange:
     if not isinstance(item, Mapping):
         raise refused("it is no mapping", "a damaged cassette", where=where)
     if "request" not in item and ("direction" in item or "kind" in item):
@@ -89,7 +89,7 @@ def _exchange(where: str, item: Any) -> Exchange:
     asked, answered = _mapping(where, item, "request"), _mapping(where, item, "response")
     remarks: list[str] = []
     status, reason = _status(where, answered)
-    raw = Exchange(
+    raw = ImportedExchange(
         method=asked.get("method", ""),
         url=_address(where, asked),
         asked=tuple(_pairs(where, asked.get("headers"))),

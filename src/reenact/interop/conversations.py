@@ -16,7 +16,7 @@ from reenact.errors import UsageError
 from reenact.facts.imported import MADE_UP, PAIRED
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.interop.assembling import exchange
-from reenact.interop.exchanges import Exchange, Found
+from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
 from reenact.interop.foreign_documents import lines
 from reenact.interop.refusing import refused
 
@@ -38,7 +38,7 @@ _JSON: Final = (("Content-Type", "application/json"),)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ConversationOptions:
     """What a person says of a file of messages.
 
     Attributes:
@@ -50,7 +50,7 @@ class Known:
     params: Mapping[str, Any]
 
 
-def read(data: bytes, url: str = "", params: Mapping[str, Any] | None = None, only: str = "") -> list[Found]:
+def read(data: bytes, url: str = "", params: Mapping[str, Any] | None = None, only: str = "") -> list[ExchangesOfRun]:
     """The conversations of a file: all pairs of it are one run, each line of messages is a run of its own.
 
     Args:
@@ -63,9 +63,9 @@ def read(data: bytes, url: str = "", params: Mapping[str, Any] | None = None, on
         InteropError: A line is neither, or cannot be read (which is named).
         UsageError: ``url`` is of no provider whose answers can be made.
     """
-    known = Known(url, dict(params or {}))
-    pairs: list[Exchange] = []
-    found: list[Found] = []
+    known = ConversationOptions(url, dict(params or {}))
+    pairs: list[ImportedExchange] = []
+    found: list[ExchangesOfRun] = []
     room = MOST
     for number, line in lines(data):
         where = f"line {number}"
@@ -85,7 +85,7 @@ def read(data: bytes, url: str = "", params: Mapping[str, Any] | None = None, on
             )
     if pairs:
         clock = next((each.at_us for each in pairs if each.at_us is not None), None)
-        found.insert(0, Found("messages (pairs)", tuple(pairs), clock))
+        found.insert(0, ExchangesOfRun("messages (pairs)", tuple(pairs), clock))
     left = [_only(each, only) for each in found]
     found = [each for each in left if each.exchanges]
     if not found:
@@ -95,15 +95,15 @@ def read(data: bytes, url: str = "", params: Mapping[str, Any] | None = None, on
     return found
 
 
-def _only(found: Found, prefix: str) -> Found:
+def _only(found: ExchangesOfRun, prefix: str) -> ExchangesOfRun:
     kept = tuple(each for each in found.exchanges if each.url.startswith(prefix))
-    return Found(found.source, kept, found.clock_us, found.ignore, found.label)
+    return ExchangesOfRun(found.source, kept, found.clock_us, found.ignore, found.label)
 
 
 # --- pairs -------------------------------------------------------------------------------------------------------
 
 
-def _pair(where: str, line: Mapping[str, Any], known: Known) -> Exchange:
+def _pair(where: str, line: Mapping[str, Any], known: ConversationOptions) -> ImportedExchange:
     """A logged request and its response, with or without what HTTP puts around them."""
     asked, answered = line["request"], line["response"]
     if not isinstance(asked, Mapping) or not isinstance(answered, Mapping):
@@ -123,7 +123,7 @@ def _pair(where: str, line: Mapping[str, Any], known: Known) -> Exchange:
             "it does not say where it was asked", "its shape is that of no known provider: give --url", where=where
         )
     method = (asked.get("method") if around else None) or "POST"
-    raw = Exchange(
+    raw = ImportedExchange(
         method,
         _absolute(str(url), body, reply),
         _JSON,
@@ -167,7 +167,7 @@ def _text(value: Any) -> bytes:
 # --- messages ----------------------------------------------------------------------------------------------------
 
 
-def _conversation(where: str, line: Mapping[str, Any], known: Known, room: int) -> Found:
+def _conversation(where: str, line: Mapping[str, Any], known: ConversationOptions, room: int) -> ExchangesOfRun:
     """Each message of the assistant as the answer to all before it; ``room`` is how many bytes that may make."""
     said = line["messages"]
     for at, message in enumerate(said):
@@ -177,7 +177,7 @@ def _conversation(where: str, line: Mapping[str, Any], known: Known, room: int) 
     given |= known.params
     anthropic = _speaks_anthropic(line, known.url)
     url = known.url or (ANTHROPIC if anthropic else OPENAI)
-    made: list[Exchange] = []
+    made: list[ImportedExchange] = []
     for at, message in enumerate(said):
         if message["role"] != "assistant":
             continue
@@ -185,7 +185,7 @@ def _conversation(where: str, line: Mapping[str, Any], known: Known, room: int) 
         body = {**given, "messages": list(said[:at])}
         model = str(given.get("model") or "unknown")
         reply = (_anthropic if anthropic else _openai)(where, message, number, model)
-        raw = Exchange("POST", url, _JSON, _text(body), 200, "OK", _JSON, _text(reply), remarks=(MADE_UP,))
+        raw = ImportedExchange("POST", url, _JSON, _text(body), 200, "OK", _JSON, _text(reply), remarks=(MADE_UP,))
         made.append(exchange(f"{where}, message {at}", raw, decoded=False))
         room -= len(raw.body) + len(raw.answer)
         if room < 0:
@@ -198,7 +198,7 @@ def _conversation(where: str, line: Mapping[str, Any], known: Known, room: int) 
     unsaid += [
         name for name in ("tools", "functions", "system") if name not in given and not (anthropic and name == "system")
     ]
-    return Found("messages", tuple(made), None, {f"unsaid: {name}": f"body.{name}" for name in unsaid}, where)
+    return ExchangesOfRun("messages", tuple(made), None, {f"unsaid: {name}": f"body.{name}" for name in unsaid}, where)
 
 
 def _speaks_anthropic(line: Mapping[str, Any], url: str) -> bool:

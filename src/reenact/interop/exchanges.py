@@ -16,7 +16,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ImportedExchange:
     """A request and its answer.
 
     Attributes:
@@ -51,7 +51,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ExchangesOfRun:
     """What a file holds that becomes one run.
 
     Attributes:
@@ -63,7 +63,7 @@ class Found:
     """
 
     source: str
-    exchanges: tuple[Exchange, ...]
+    exchanges: tuple[ImportedExchange, ...]
     clock_us: int | None = None
     ignore: Mapping[str, str] = field(default_factory=dict)
     label: str = ""
@@ -96,7 +96,7 @@ def header(headers: Headers, name: str) -> str:
     return ""
 
 
-def decoded(exchange: Exchange) -> bytes | None:
+def decoded(exchange: ImportedExchange) -> bytes | None:
     """The answer's body with its content encoding undone; None where that cannot be done here."""
     encoding = header(exchange.headers, "content-encoding")
     if not encoding or not exchange.answer:

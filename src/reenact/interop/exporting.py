@@ -12,7 +12,7 @@ from reenact.facts.event import Event
 from reenact.facts.framing import unframed
 from reenact.facts.imported import is_imported, times_known
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.interop.exchanges import Exchange, Headers
+from reenact.interop.exchanges import Headers, ImportedExchange
 from reenact.replaying.ambient_replay import clock_of
 
 _LARGEST: Final = 64 << 20
@@ -28,7 +28,7 @@ class ExchangeExport:
         lost: What the run has and the exchanges have not: in words, and how often.
     """
 
-    exchanges: tuple[Exchange, ...]
+    exchanges: tuple[ImportedExchange, ...]
     lost: Mapping[str, int]
 
 
@@ -85,12 +85,12 @@ def _unanswered(outcome: Outcome | None) -> str:
     return "answers that are too large" if outcome.size > _LARGEST else ""
 
 
-def _exchange(recording: Recording, event: Event, clock_us: int | None) -> Exchange:
+def _exchange(recording: Recording, event: Event, clock_us: int | None) -> ImportedExchange:
     outcome = event.outcome
     assert isinstance(outcome, Stream)
     head, asked = outcome.head, event.call.head
     body = b"".join(data for _, _, data in recording.parts(event.number))
-    return Exchange(
+    return ImportedExchange(
         method=str(asked.get("method") or "GET"),
         url=str(asked.get("url") or ""),
         asked=_pairs(asked),

@@ -15,18 +15,18 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.policy import Policy
 from reenact.interop import archive_writing, cassette_writing, plain_json
 from reenact.interop.evals_writing import rows
-from reenact.interop.exchanges import Found, decoded
+from reenact.interop.exchanges import ExchangesOfRun, decoded
 from reenact.interop.exporting import export_exchanges
 from reenact.interop.foreign_documents import contents
 from reenact.interop.importing import Origin
 from reenact.interop.originals import original
 from reenact.interop.otlp.exporting import Exported, exported
-from reenact.interop.readers import HEAD, Asked, Streaming, guessed, reader
+from reenact.interop.readers import HEAD, ReaderOptions, Streaming, guessed, reader
 from reenact.interop.refusing import refused
 from reenact.interop.traces import Trace
 
 
-def read(name: str, path: Path, asked: Asked) -> tuple[list[Found | Trace], Origin]:
+def read(name: str, path: Path, asked: ReaderOptions) -> tuple[list[ExchangesOfRun | Trace], Origin]:
     """Everything that a file holds, read to its end; nothing is written. What traces say is read again when they are.
 
     Args:
@@ -55,7 +55,7 @@ def read(name: str, path: Path, asked: Asked) -> tuple[list[Found | Trace], Orig
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenRun:
     """A run in a format of another tool.
 
     Attributes:
@@ -91,7 +91,7 @@ def spans(recording: Recording, policy: Policy) -> Exported:
     return exported(recording, dialect=policy.otel_dialect, inline=inline, version=version("reenact"))
 
 
-def write(name: str, recording: Recording, *, as_json: bool = False) -> Written:
+def write(name: str, recording: Recording, *, as_json: bool = False) -> WrittenRun:
     """A run in a format of another tool.
 
     Args:
@@ -132,10 +132,10 @@ def write(name: str, recording: Recording, *, as_json: bool = False) -> Written:
             cause=f"these are written: {', '.join(WRITERS)}",
             next_command="reenact export --help",
         )
-    return Written(data, name == "json", len(exchanges), lost)
+    return WrittenRun(data, name == "json", len(exchanges), lost)
 
 
-def _rows(recording: Recording) -> Written:
+def _rows(recording: Recording) -> WrittenRun:
     """The model calls of a run as rows of OpenAI Evals."""
     lost: Counter[str] = Counter()
     made = list(rows(recording, lost))
@@ -146,4 +146,4 @@ def _rows(recording: Recording) -> Written:
             cause="; ".join(f"{count} {what}" for what, count in said.items()) or "it holds nothing",
             next_command=f"reenact show {tail(recording.run.id)}",
         )
-    return Written(b"".join(made), False, len(made), said, "row")
+    return WrittenRun(b"".join(made), False, len(made), said, "row")

@@ -20,7 +20,7 @@ from reenact.facts.dialects import recognise, stateless_model_request
 from reenact.facts.dialects.hosts import provider_of
 from reenact.facts.ids import make_run_id
 from reenact.facts.imported import IMPORT, NOTE, ORDER, is_imported
-from reenact.facts.known import Known, same_values
+from reenact.facts.known import KnownCredentials, same_values
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
@@ -36,7 +36,7 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Entry, Run, Status, Totals
 from reenact.facts.variables import chosen
-from reenact.interop.exchanges import Exchange, Found
+from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
 from reenact.interop.landing import Landing, untold
 from reenact.interop.traces import Trace
 from reenact.privacy import make_redactor
@@ -105,7 +105,7 @@ class Arrival:
 
 def import_runs(
     store: Store,
-    found: Iterable[Found | Trace],
+    found: Iterable[ExchangesOfRun | Trace],
     origin: Origin,
     *,
     who: Who,
@@ -171,7 +171,7 @@ def import_runs(
     return arrived
 
 
-def _size(found: Found | Trace) -> int:
+def _size(found: ExchangesOfRun | Trace) -> int:
     """How many events there are to write."""
     return found.spans if isinstance(found, Trace) else len(found.exchanges)
 
@@ -184,7 +184,7 @@ def _known(store: Store, digest: str) -> Run | None:
         return None
 
 
-def _begun(found: Found, origin: Origin, who: Who, policy: Policy, clock: Clock, entropy: Entropy) -> Run:
+def _begun(found: ExchangesOfRun, origin: Origin, who: Who, policy: Policy, clock: Clock, entropy: Entropy) -> Run:
     """The run of some exchanges, before its first record."""
     now_us = clock.wall_us()
     surroundings = chosen(os.environ, policy.env)
@@ -222,10 +222,10 @@ def _begun(found: Found, origin: Origin, who: Who, policy: Policy, clock: Clock,
     )
 
 
-def _write(store: Store, run: Run, found: Found, policy: Policy, written: Callable[[int], object]) -> Run:
+def _write(store: Store, run: Run, found: ExchangesOfRun, policy: Policy, written: Callable[[int], object]) -> Run:
     """Write one run from its beginning to its end."""
     secrets = run.environment["env_secret"]
-    redactor = make_redactor(run.id, policy, known=Known(os.environ, secrets, fields=policy.redact))
+    redactor = make_redactor(run.id, policy, known=KnownCredentials(os.environ, secrets, fields=policy.redact))
     run = replace(run, capture={**run.capture, "rules": list(redactor.rules)})
     readings = Readings()
     (opened,) = redactor.clean(RunOpened(run))
@@ -265,7 +265,7 @@ def _read(readings: Readings, redactor: Redactor) -> Iterator[Record]:
             yield from redactor.clean(record)
 
 
-def records(number: int, exchange: Exchange, found: Found) -> Iterator[Record]:
+def records(number: int, exchange: ImportedExchange, found: ExchangesOfRun) -> Iterator[Record]:
     """One exchange as a recording would have noted it, as the only strand's."""
     headers = [list(pair) for pair in exchange.asked]
     call = describe(exchange.method, exchange.url, headers, exchange.body, TRANSPORT)
@@ -290,17 +290,17 @@ def records(number: int, exchange: Exchange, found: Found) -> Iterator[Record]:
         yield Noted(number, NOTE, list(exchange.remarks))
 
 
-def _since(exchange: Exchange, found: Found) -> int:
+def _since(exchange: ImportedExchange, found: ExchangesOfRun) -> int:
     if exchange.at_us is None or found.clock_us is None:
         return 0
     return max(0, exchange.at_us - found.clock_us)
 
 
-def _duration_us(found: Found) -> int:
+def _duration_us(found: ExchangesOfRun) -> int:
     return max((_since(each, found) + each.ended_us for each in found.exchanges), default=0)
 
 
-def credentials_demanded(exchanges: Iterable[Exchange]) -> list[str]:
+def credentials_demanded(exchanges: Iterable[ImportedExchange]) -> list[str]:
     """The variables that clients of these models read a key from, by name: in a replay they hold placeholders."""
     found: set[str] = set()
     for each in exchanges:

@@ -16,7 +16,7 @@ from reenact.errors import RunNotFound
 from reenact.facts.call import Call, Effect, ErrorFact, Failure, Json, Kind, Outcome, Value
 from reenact.facts.ids import make_run_id
 from reenact.facts.imported import IMPORT, NOTE, ORDER
-from reenact.facts.known import Known, same_values
+from reenact.facts.known import KnownCredentials, same_values
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.policy import Policy
 from reenact.facts.reading import briefly
@@ -33,7 +33,7 @@ from reenact.facts.run import Entry, Run, Status, Totals
 from reenact.facts.trace_runs import ORIGINAL, ORIGINAL_RULE, RULE, SPAN, Grade, bodies, trace_of
 from reenact.facts.values import encode
 from reenact.facts.variables import chosen
-from reenact.interop.traces import Item, Sort, Trace
+from reenact.interop.traces import SpanSort, Trace, TraceItem
 from reenact.privacy import make_redactor
 from reenact.recording.recording_opening import Who
 
@@ -49,11 +49,11 @@ _PART: Final = 1 << 20
 _STEP_US: Final = 1000
 """Between the ids of two runs of a file: so they keep the order in which their traces began."""
 _MEDIA: Final = "application/x-ndjson"
-_KINDS: Final[Mapping[Sort, tuple[Kind, Effect, str]]] = {
-    Sort.MODEL: (Kind.MODEL, Effect.READ, RULE),
-    Sort.TOOL: (Kind.TOOL, Effect.WRITE, "tool/1"),
-    Sort.RETRIEVAL: (Kind.RETRIEVAL, Effect.READ, "retrieval/1"),
-    Sort.OTHER: (Kind.STEP, Effect.NONE, "step/1"),
+_KINDS: Final[Mapping[SpanSort, tuple[Kind, Effect, str]]] = {
+    SpanSort.MODEL: (Kind.MODEL, Effect.READ, RULE),
+    SpanSort.TOOL: (Kind.TOOL, Effect.WRITE, "tool/1"),
+    SpanSort.RETRIEVAL: (Kind.RETRIEVAL, Effect.READ, "retrieval/1"),
+    SpanSort.OTHER: (Kind.STEP, Effect.NONE, "step/1"),
 }
 
 
@@ -110,7 +110,7 @@ class Landing:
         redactor = make_redactor(
             run.id,
             self.policy,
-            known=Known(os.environ, run.environment["env_secret"], fields=self.policy.redact),
+            known=KnownCredentials(os.environ, run.environment["env_secret"], fields=self.policy.redact),
         )
         run = replace(run, capture={**run.capture, "rules": list(redactor.rules)})
         (opened,) = redactor.clean(RunOpened(run))
@@ -252,14 +252,14 @@ def _records(run: Run, trace: Trace) -> Iterator[Record]:
     yield from _original(number + 1, trace, last_us)
 
 
-def _event(number: int, item: Item, at_us: int) -> Iterator[Record]:
+def _event(number: int, item: TraceItem, at_us: int) -> Iterator[Record]:
     kind, effect, rule = _KINDS[item.sort]
     reading = None if item.reading is None else item.reading.to_json()
     asked, answered = bodies(reading) if reading is not None else (_body(item.asked), _body(item.answered))
     head: dict[str, Json] = {}
-    if item.sort is Sort.TOOL:
+    if item.sort is SpanSort.TOOL:
         head = {"tool": item.name, "opaque": []}
-    elif item.sort is Sort.RETRIEVAL and item.embedding_model:
+    elif item.sort is SpanSort.RETRIEVAL and item.embedding_model:
         head = {"embedding_model": item.embedding_model}
     call = Call(
         kind,
@@ -271,7 +271,7 @@ def _event(number: int, item: Item, at_us: int) -> Iterator[Record]:
         "application/json" if asked else "",
         channel="conversation" if item.reading is not None else "",
         ordinal=item.call_id or None,
-        observed=item.sort is Sort.OTHER,
+        observed=item.sort is SpanSort.OTHER,
     )
     yield CallIssued(number, 0, number, item.parent, at_us, call)
     outcome = _outcome(item, answered)
@@ -287,18 +287,18 @@ def _body(value: Json) -> bytes:
     return b"" if value is None else encode(value).body
 
 
-def _outcome(item: Item, answered: bytes) -> Outcome | None:
+def _outcome(item: TraceItem, answered: bytes) -> Outcome | None:
     """What came of it: an error, an answer; None where the trace tells none."""
     if item.error is not None:
         return Failure(ErrorFact(item.error.type, item.error.text))
-    absent = item.grades.get({Sort.MODEL: "answer", Sort.TOOL: "result"}.get(item.sort, "")) is Grade.ABSENT
+    absent = item.grades.get({SpanSort.MODEL: "answer", SpanSort.TOOL: "result"}.get(item.sort, "")) is Grade.ABSENT
     if item.end_us is None and absent:
         return None
     head: dict[str, Json] = {"chunks": list(item.chunks)} if item.chunks is not None else {}
     return Value(answered or b"null", head=head)
 
 
-def _said(item: Item) -> dict[str, Json]:
+def _said(item: TraceItem) -> dict[str, Json]:
     """What an event says of its span."""
     found: dict[str, Json] = {"fidelity": {name: grade.value for name, grade in item.grades.items()}}
     for name, value in (("id", item.span), ("dialect", item.dialect), ("merged", list(item.merged))):

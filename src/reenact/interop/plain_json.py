@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from reenact.interop.assembling import exchange
-from reenact.interop.exchanges import Exchange, Found
+from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
 from reenact.interop.foreign_documents import read_json
 from reenact.interop.refusing import refused
 
@@ -68,7 +68,7 @@ def script(name: str) -> str:
     return _SCRIPT.replace('"@FILE@"', json.dumps(name))
 
 
-def write(exchanges: Iterable[Exchange], about: Mapping[str, Any]) -> bytes:
+def write(exchanges: Iterable[ImportedExchange], about: Mapping[str, Any]) -> bytes:
     """A document of exchanges.
 
     Args:
@@ -79,7 +79,7 @@ def write(exchanges: Iterable[Exchange], about: Mapping[str, Any]) -> bytes:
     return json.dumps(document, ensure_ascii=False, indent=1).encode() + b"\n"
 
 
-def _written(exchange: Exchange) -> dict[str, Any]:
+def _written(exchange: ImportedExchange) -> dict[str, Any]:
     return {
         "at_us": exchange.at_us,
         "first_us": exchange.first_us,
@@ -117,7 +117,7 @@ def _body(body: bytes) -> dict[str, str]:
         return {"base64": base64.b64encode(body).decode()}
 
 
-def read(data: bytes, only: str = "") -> Found:
+def read(data: bytes, only: str = "") -> ExchangesOfRun:
     """The exchanges of a document that ``write`` has made.
 
     Args:
@@ -137,14 +137,14 @@ def read(data: bytes, only: str = "") -> Found:
     kept = tuple(each for each in found if each.url.startswith(only))
     if not kept:
         raise refused("the file holds no exchange", "nothing was exported into it, or --only names another address")
-    return Found(FORMAT, kept, kept[0].at_us)
+    return ExchangesOfRun(FORMAT, kept, kept[0].at_us)
 
 
-def _read(where: str, item: Any) -> Exchange:
+def _read(where: str, item: Any) -> ImportedExchange:
     try:
         asked, answered = item["request"], item["response"]
         at_us = item["at_us"]
-        raw = Exchange(
+        raw = ImportedExchange(
             method=asked["method"],
             url=asked["url"],
             asked=tuple((name, value) for name, value in asked["headers"]),

@@ -14,7 +14,7 @@ _SYSTEM: Final = ("system", "developer")
 
 
 @dataclass(slots=True)
-class Asked:
+class ModelQuestion:
     """What a model was asked: the system prompt, the conversation, tools, and parameters beside them."""
 
     system: str = ""
@@ -24,14 +24,14 @@ class Asked:
     model: str = ""
 
 
-def conversation(value: Json) -> Asked:
+def conversation(value: Json) -> ModelQuestion:
     """A conversation: a list of messages in any shape, a whole request of a provider, or a text alone."""
     data = opened(value)
     if isinstance(data, Mapping):
         return _request(data)
     if isinstance(data, list):
         return _of_messages(data)
-    return Asked(messages=[{"role": "user", "text": str(data)}]) if data not in (None, "") else Asked()
+    return ModelQuestion(messages=[{"role": "user", "text": str(data)}]) if data not in (None, "") else ModelQuestion()
 
 
 _HELD: Final = ("messages", "contents", "input", "prompt", "inputs", "request", "chat_history")
@@ -50,7 +50,7 @@ _NOT_PARAMETERS: Final = frozenset(
 )
 
 
-def _request(data: Mapping[str, Json]) -> Asked:
+def _request(data: Mapping[str, Json]) -> ModelQuestion:
     """A request as a provider gets it."""
     if _is_message(data):
         return _of_messages([data])
@@ -81,10 +81,10 @@ def _is_message(data: Mapping[str, Json]) -> bool:
     return "role" in data and ("content" in data or "parts" in data or "tool_calls" in data)
 
 
-def _of_messages(items: list[Any]) -> Asked:
+def _of_messages(items: list[Any]) -> ModelQuestion:
     while items and all(isinstance(each, list) for each in items):
         items = [part for each in items for part in each]
-    found = Asked(messages=[message(each) for each in items if each not in (None, "")])
+    found = ModelQuestion(messages=[message(each) for each in items if each not in (None, "")])
     system = []
     while found.messages and found.messages[0]["role"] in _SYSTEM:
         system.append(found.messages.pop(0)["text"])

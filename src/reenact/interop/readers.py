@@ -1,9 +1,9 @@
 """The contract of what reads a file of another tool, the readers that are built in, and those of other packages.
 
 A reader is a module or object with four members (see ``Reader``); one of large files has a fifth, ``stream``, which is
-given the file itself and never has to hold it. What they give is neutral: HTTP exchanges (``Found``), or a trace
-(``Trace``). Another package adds its own by an entry point of the
-group ``reenact.readers``, whose name is the format's. It is loaded when that format is named or listed, never before.
+given the file itself and never has to hold it. What they give is neutral: HTTP exchanges (``ExchangesOfRun``), or a
+trace (``Trace``). Another package adds its own by an entry point of the group
+``reenact.readers``, whose name is the format's. It is loaded when that format is named or listed, never before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 from reenact.errors import InteropError, ReenactError, UsageError
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.interop import archives, cassettes, conversations, plain_json
-from reenact.interop.exchanges import Found
+from reenact.interop.exchanges import ExchangesOfRun
 from reenact.interop.foreign_documents import LARGEST
 from reenact.interop.originals import Original
 from reenact.interop.otlp import otlp_documents as otlp
@@ -36,7 +36,7 @@ HEAD: Final = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReaderOptions:
     """What a person says beside the file.
 
     Attributes:
@@ -64,7 +64,7 @@ class Reader(Protocol):
     def fits(self, head: bytes) -> bool:
         """Whether a file that begins like this (at most ``HEAD`` bytes, unpacked) looks like this format."""
 
-    def read(self, data: bytes, asked: Asked) -> Iterable[Found | Trace]:
+    def read(self, data: bytes, asked: ReaderOptions) -> Iterable[ExchangesOfRun | Trace]:
         """What the file holds, each of which becomes a run; raises ``InteropError`` where it cannot be read."""
 
 
@@ -72,7 +72,7 @@ class Reader(Protocol):
 class Streaming(Protocol):
     """A reader that is given the file, and reads of it what it needs, as often as it needs it."""
 
-    def stream(self, file: Original, asked: Asked) -> Iterable[Found | Trace]:
+    def stream(self, file: Original, asked: ReaderOptions) -> Iterable[ExchangesOfRun | Trace]:
         """As ``read``."""
 
 
@@ -83,12 +83,12 @@ class _BuiltIn:
     name: str
     about: str
     looks: Callable[[bytes], bool]
-    reads: Callable[[bytes, Asked], Iterable[Found | Trace]]
+    reads: Callable[[bytes, ReaderOptions], Iterable[ExchangesOfRun | Trace]]
 
     def fits(self, head: bytes) -> bool:
         return self.looks(head)
 
-    def read(self, data: bytes, asked: Asked) -> Iterable[Found | Trace]:
+    def read(self, data: bytes, asked: ReaderOptions) -> Iterable[ExchangesOfRun | Trace]:
         return self.reads(data, asked)
 
 
@@ -104,10 +104,10 @@ class _Traces:
     def fits(self, head: bytes) -> bool:
         return self.looks(head)
 
-    def read(self, data: bytes, asked: Asked) -> Iterable[Found | Trace]:
+    def read(self, data: bytes, asked: ReaderOptions) -> Iterable[ExchangesOfRun | Trace]:
         return self.stream(Original("", None, data), asked)
 
-    def stream(self, file: Original, asked: Asked) -> Iterable[Found | Trace]:
+    def stream(self, file: Original, asked: ReaderOptions) -> Iterable[ExchangesOfRun | Trace]:
         _say_nothing(self.name, asked)
         return self.streams(file)
 
@@ -124,10 +124,10 @@ class _Messages:
     def fits(self, head: bytes) -> bool:
         return _messages(head) or trajectories.fits(head)
 
-    def read(self, data: bytes, asked: Asked) -> Iterable[Found | Trace]:
+    def read(self, data: bytes, asked: ReaderOptions) -> Iterable[ExchangesOfRun | Trace]:
         return self.stream(Original("", None, data), asked)
 
-    def stream(self, file: Original, asked: Asked) -> Iterable[Found | Trace]:
+    def stream(self, file: Original, asked: ReaderOptions) -> Iterable[ExchangesOfRun | Trace]:
         with file.open() as opened:
             head = opened.read(HEAD)
             if trajectories.fits(head) and not _messages(head):
@@ -139,13 +139,13 @@ class _Messages:
         return conversations.read(data, asked.url, asked.params, asked.only)
 
 
-def _say_nothing(name: str, asked: Asked) -> None:
+def _say_nothing(name: str, asked: ReaderOptions) -> None:
     """Refuse what is said beside a file of traces.
 
     Raises:
         UsageError: Something is.
     """
-    if asked != Asked():
+    if asked != ReaderOptions():
         raise UsageError(
             f"--only, --url and --param say nothing to {name}",
             cause="they are about exchanges and messages; a file of spans says all of that itself",
@@ -176,7 +176,7 @@ class _Added:
         except Exception:
             return False
 
-    def read(self, data: bytes, asked: Asked) -> Iterable[Found | Trace]:
+    def read(self, data: bytes, asked: ReaderOptions) -> Iterable[ExchangesOfRun | Trace]:
         try:
             found = list(self._loaded().read(data, asked))
         except (ReenactError, MemoryError, RecursionError):
@@ -185,7 +185,7 @@ class _Added:
             raise refused(
                 f"the reader {self.entry.value} failed: {type(error).__name__}: {error}", "a fault of that package"
             ) from error
-        if not all(isinstance(each, (Found, Trace)) for each in found):
+        if not all(isinstance(each, (ExchangesOfRun, Trace)) for each in found):
             raise refused(
                 f"the reader {self.entry.value} gave something else than Found or Trace", "a fault of that package"
             )
@@ -245,7 +245,7 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
         "inspect",
         "logs of Inspect AI (.eval archives, JSON)",
         inspect_logs.fits,
-        lambda file: traces.read(file, inspect_logs.Samples()),
+        lambda file: traces.read(file, inspect_logs.SampleLayout()),
     ),
     _Traces(
         "langfuse",
@@ -276,7 +276,7 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
         "openai",
         "batches of OpenAI (requests, results), stored completions and responses",
         openai.fits,
-        lambda file: rows(file, openai.Answers),
+        lambda file: rows(file, openai.OpenAIRows),
     ),
     _Traces(
         "anthropic",
@@ -294,13 +294,13 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
         "evals",
         "OpenAI Evals: data sets, output items with graders' results, logs of oaieval",
         evals.fits,
-        lambda file: rows(file, evals.Samples),
+        lambda file: rows(file, evals.EvalRows),
     ),
     _Traces(
         "vertex",
         "request-response logs of Vertex AI, as JSON out of BigQuery",
         vertex.fits,
-        lambda file: rows(file, vertex.Requests),
+        lambda file: rows(file, vertex.VertexRows),
     ),
     _Traces(
         "mlflow",

@@ -16,7 +16,7 @@ from reenact.facts.reading import Reading
 from reenact.facts.trace_runs import Grade
 
 
-class Sort(StrEnum):
+class SpanSort(StrEnum):
     """What a span is of."""
 
     MODEL = "model"
@@ -34,7 +34,7 @@ class Wrong:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class TraceItem:
     """One span of a trace, or what another span tells of a call that has none of its own.
 
     Attributes:
@@ -55,7 +55,7 @@ class Item:
         chunks: Of a retrieval: id, score and content of what was found; None where that cannot be told.
     """
 
-    sort: Sort
+    sort: SpanSort
     name: str
     parent: int | None = None
     span: str = ""
@@ -119,7 +119,7 @@ class Trace:
     source: str
     id: str
     digest: str
-    items: Iterable[Item]
+    items: Iterable[TraceItem]
     spans: int
     began_us: int | None = None
     facts: Facts = field(default_factory=Facts)

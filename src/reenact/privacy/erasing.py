@@ -18,7 +18,7 @@ from reenact.facts.credentials import (
     MARK,
     SHORTEST,
     STANDIN,
-    Sort,
+    CredentialSort,
     bare,
     constant,
     is_stand_in,
@@ -29,10 +29,10 @@ from reenact.facts.credentials import (
     stand_in,
     trivial,
 )
-from reenact.facts.known import NONE, Known
+from reenact.facts.known import NONE, KnownCredentials
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.removed import NOTHING
-from reenact.facts.spans import Span, apart, replaced
+from reenact.facts.spans import CredentialSpan, apart, replaced
 from reenact.facts.spotting import spot
 from reenact.privacy.commands import line_of, secrets_of
 from reenact.privacy.foreseeing import spelled
@@ -68,7 +68,7 @@ class Eraser:
         *("constants", "naming"),
     )
 
-    def __init__(self, secret: bytes | None, known: Known = NONE, removed: Removed | None = None) -> None:
+    def __init__(self, secret: bytes | None, known: KnownCredentials = NONE, removed: Removed | None = None) -> None:
         self._secret = secret
         self._known = known
         self._removed = Removed() if removed is None else removed
@@ -94,7 +94,7 @@ class Eraser:
         """Whether something has been removed, so that any text may hold it."""
         return bool(self._removed)
 
-    def _within(self, data: bytes) -> list[Span]:
+    def _within(self, data: bytes) -> list[CredentialSpan]:
         """What is known by value, in a text behind an encoding."""
         return [*self._known.within(data), *self._removed.spans(data)]
 
@@ -111,12 +111,12 @@ class Eraser:
             self._removed.add(original, sort)
         return made
 
-    def spans(self, data: bytes, found: list[Span], *, fit: bool) -> bytes:
+    def spans(self, data: bytes, found: list[CredentialSpan], *, fit: bool) -> bytes:
         """``data`` with the credentials at ``found`` replaced, byte for byte as long where ``fit``."""
 
-        def change(original: bytes, span: Span) -> bytes:
+        def change(original: bytes, span: CredentialSpan) -> bytes:
             exact = fit or (span.tight and self._secret is not None)
-            if span.sort == Sort.VALUE.value:
+            if span.sort == CredentialSort.VALUE.value:
                 return self._known.token(original, fit=exact)
             return b"9" * len(original) if span.digits else self.stand_in(span.sort, original, fit=exact)
 
@@ -127,7 +127,7 @@ class Eraser:
         """``data`` as both sides of a comparison have it, where constants are left: stand-ins without digests."""
         return STANDIN.sub(bare, data) if self._secret is None and MARK in data else data
 
-    def find(self, data: bytes, seams: Sequence[int] | None = None) -> list[Span]:
+    def find(self, data: bytes, seams: Sequence[int] | None = None) -> list[CredentialSpan]:
         """Every credential in a text that nobody has seen the beginning of.
 
         Args:
@@ -142,7 +142,7 @@ class Eraser:
         found = self._known.joined(data, partial(spot, more=self._within))
         return self._removed.joined(data, found, seams)
 
-    def known(self, data: bytes) -> list[Span]:
+    def known(self, data: bytes) -> list[CredentialSpan]:
         """What is known by value, in bytes that are no text."""
         self._forget()
         return apart(self._within(data))
@@ -251,7 +251,7 @@ class Eraser:
         plain_name = unquote_to_bytes(name).decode("latin-1")
         weight = 2 if self._known.field(plain_name) else named_in_url(plain_name)
         if plain and (weight == 2 or (weight == 1 and looks_random(plain))) and not is_stand_in(plain):
-            return quote_from_bytes(self.stand_in(Sort.NAMED, plain, fit=False)).encode()
+            return quote_from_bytes(self.stand_in(CredentialSort.NAMED, plain, fit=False)).encode()
         if plain != value:
             cleaned = self.text(plain)
             if cleaned is not plain:
@@ -298,7 +298,9 @@ class Eraser:
             secret = value[start:]
             if trivial(secret):
                 return value
-            return value[:start] + self.stand_in(Sort.SCHEME if scheme else Sort.NAMED, secret, fit=fit)
+            return value[:start] + self.stand_in(
+                CredentialSort.SCHEME if scheme else CredentialSort.NAMED, secret, fit=fit
+            )
         if b"=" in value and (b"://" in value or value.startswith(b"/")):
             return self.url(value.decode("utf-8", "surrogatepass")).encode("utf-8", "surrogatepass")
         return self.text(value, fit=fit)
@@ -306,7 +308,7 @@ class Eraser:
     def _cookie(self, match: re.Match[bytes], fit: bool) -> bytes:
         if match[1].decode("latin-1").lower() in _COOKIE_ATTRIBUTES:
             return match[0]
-        return match[1] + b"=" + self.stand_in(Sort.COOKIE, match[2], fit=fit)
+        return match[1] + b"=" + self.stand_in(CredentialSort.COOKIE, match[2], fit=fit)
 
     def wire_head(self, head: bytes) -> bytes:
         """The head of an HTTP/1 response as bytes, as long as before."""
@@ -348,7 +350,7 @@ class Eraser:
 
     def _named(self, value: str) -> str:
         data = value.encode("utf-8", "surrogatepass")
-        return self.stand_in(Sort.NAMED, data, fit=False).decode("utf-8", "surrogatepass")
+        return self.stand_in(CredentialSort.NAMED, data, fit=False).decode("utf-8", "surrogatepass")
 
     def json(self, value: Json, name: str = "") -> Json:
         """A JSON-able value, itself where it holds no credential; ``name`` is what it is called."""
@@ -371,7 +373,7 @@ def _without_userinfo(url: bytes, eraser: Eraser) -> bytes:
         return url
     name, sign, password = match[2].partition(b":")
     if sign and password:
-        password = eraser.stand_in(Sort.USERINFO, password, fit=False)
+        password = eraser.stand_in(CredentialSort.USERINFO, password, fit=False)
     elif len(name) >= SHORTEST and looks_random(name) and STANDIN.search(name) is None:
-        name = eraser.stand_in(Sort.USERINFO, name, fit=False)
+        name = eraser.stand_in(CredentialSort.USERINFO, name, fit=False)
     return match[1] + name + sign + password + b"@" + url[match.end() :]

@@ -16,7 +16,7 @@ from reenact.facts.call import Json, Value
 from reenact.facts.jsontext import writer
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.record import CallIssued, CallSettled, Noted, Record
-from reenact.facts.spans import Exhausted, Span
+from reenact.facts.spans import CredentialSpan, Exhausted
 from reenact.facts.spotting import More, spot_whole
 
 _AT_ONCE: Final = 16 << 10
@@ -107,9 +107,9 @@ def _judge(pieces: list[bytes], owners: list[int], found: list[bool], more: More
         begins.append(size)
         size += len(piece) + 1
     try:
-        spans: list[Span] = spot_whole(b"[" + b",".join(pieces) + b"]", more)
+        spans: list[CredentialSpan] = spot_whole(b"[" + b",".join(pieces) + b"]", more)
     except Exhausted:
-        spans = [Span(0, size, "")]
+        spans = [CredentialSpan(0, size, "")]
     left = iter(spans)
     span = next(left, None)
     for piece, owner, begin in zip(pieces, owners, begins, strict=True):

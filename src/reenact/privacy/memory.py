@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 from reenact.abc.sources import ENTROPY
 from reenact.facts.alike import shared_length
-from reenact.facts.spans import Span
+from reenact.facts.spans import CredentialSpan
 from reenact.facts.spotting import More, spot, spot_woven
 from reenact.facts.weaving import Woven
 from reenact.privacy.foreseeing import harmless
@@ -43,7 +43,7 @@ class Spotter:
     def __init__(self, more: More | None = None, told: bytes = b"") -> None:
         self._more = more
         self._told = blake2b(told, digest_size=16, key=_KEY).digest() if told else b""
-        self._known: dict[bytes, tuple[bytes, list[Span]]] = {}
+        self._known: dict[bytes, tuple[bytes, list[CredentialSpan]]] = {}
         self._foreseen: set[bytes] = set()
 
     def foresee(self, texts: Sequence[bytes]) -> None:
@@ -53,7 +53,7 @@ class Spotter:
         found = harmless(unknown.values(), self._more, self._told)
         self._foreseen = {digest for digest, nothing in zip(unknown, found, strict=True) if nothing}
 
-    def spot(self, data: bytes) -> list[Span]:
+    def spot(self, data: bytes) -> list[CredentialSpan]:
         """Every credential in ``data``.
 
         Raises:
@@ -80,7 +80,7 @@ class Spotter:
         return found
 
 
-def _short(data: bytes, more: More | None, told: bytes) -> list[Span]:
+def _short(data: bytes, more: More | None, told: bytes) -> list[CredentialSpan]:
     """The spans of a short text. Each run of a process has the same surroundings (variables, packages, commands): that
     there is nothing in one of these is found out once."""
     digest = digest_of(data + told if told else data)
@@ -109,7 +109,9 @@ def deem_harmless(digest: bytes) -> None:
     _HARMLESS.add(digest)
 
 
-def _continued(data: bytes, before: bytes, spans: list[Span], more: More | None, told: bytes) -> list[Span]:
+def _continued(
+    data: bytes, before: bytes, spans: list[CredentialSpan], more: More | None, told: bytes
+) -> list[CredentialSpan]:
     """The spans of ``data``, of which an earlier text with its spans has a common beginning."""
     shared = shared_length(data, before)
     limit = shared - _SETTLED
@@ -129,7 +131,7 @@ def _continued(data: bytes, before: bytes, spans: list[Span], more: More | None,
     return settled + rest
 
 
-def context_before(spans: list[Span], cut: int) -> int:
+def context_before(spans: list[CredentialSpan], cut: int) -> int:
     """Where the context of what follows ``cut`` begins: a name stands before its value, and before a list of values."""
     start = cut - CONTEXT
     for span in reversed(spans):

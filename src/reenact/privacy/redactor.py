@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 from reenact.abc.sources import ENTROPY
 from reenact.facts import texts
 from reenact.facts.call import Call, Failure, Fidelity, Json, Value
-from reenact.facts.credentials import RULES, Sort, constant
+from reenact.facts.credentials import RULES, CredentialSort, constant
 from reenact.facts.growing import mark_in
 from reenact.facts.interruptions import let_through
-from reenact.facts.known import NONE, RULE, Known
+from reenact.facts.known import NONE, RULE, KnownCredentials
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.policy import Policy
@@ -45,8 +45,8 @@ from reenact.privacy.erasing import Eraser
 from reenact.privacy.fields import WITHHELD, cleaned, lane_of, withheld
 from reenact.privacy.foreseeing import text_of
 from reenact.privacy.removed import Removed
-from reenact.privacy.stream_cleaning import NOTE, Stream, Withheld, stream_for, withheld_segment
-from reenact.privacy.tails import Part, Tail
+from reenact.privacy.stream_cleaning import NOTE, Stream, WithheldBody, stream_for, withheld_segment
+from reenact.privacy.tails import Tail, TailPart
 
 R = TypeVar("R")
 
@@ -60,7 +60,7 @@ _PASSES = 8
 _CONSTANT = lazy_regex(rb"~rx[a-uw-z]~")
 _VARIABLE = lazy_regex(rb"(~rxv[a-z2-7]{3})[a-z2-7]+~")
 """A stand-in that names a variable; what a value of eight bytes leaves holds so much of the name's digest."""
-_ANY = constant(Sort.NAMED)
+_ANY = constant(CredentialSort.NAMED)
 _IMMUTABLE = (str, int, float, bool, type(None))
 _UNCLEAN = "could not be cleaned"
 
@@ -69,7 +69,7 @@ def make_redactor(
     run: str = "",
     policy: Policy | None = None,
     secret: bytes | None = None,
-    known: Known = NONE,
+    known: KnownCredentials = NONE,
     spotless: dict[str, Json] | None = None,
     removed: Removed | None = None,
 ) -> CredentialRedactor:
@@ -102,7 +102,7 @@ class CredentialRedactor:
     def __init__(
         self,
         secret: bytes,
-        known: Known = NONE,
+        known: KnownCredentials = NONE,
         spotless: dict[str, Json] | None = None,
         removed: Removed | None = None,
     ) -> None:
@@ -304,7 +304,7 @@ class CredentialRedactor:
 
     def _given_up(self, event: int) -> list[Record]:
         stream = self._streams[event]
-        self._streams[event] = Withheld()
+        self._streams[event] = WithheldBody()
         return _without_payload(stream.held())
 
     # -- the rest -----------------------------------------------------------------------------------------------------
@@ -425,7 +425,7 @@ def _without_payload(held: list[HeadArrived | SegmentArrived]) -> list[Record]:
     return [withheld_segment(one, _UNCLEAN) if isinstance(one, SegmentArrived) else one for one in held]
 
 
-def _labelled(parts: list[Part[Printed]], withheld: bool) -> list[Record]:
+def _labelled(parts: list[TailPart[Printed]], withheld: bool) -> list[Record]:
     out: list[Record] = []
     for record, data, differs in parts:
         if not differs:

@@ -17,13 +17,13 @@ from weakref import WeakValueDictionary
 from reenact.abc.sources import ENTROPY
 from reenact.abc.store import Store
 from reenact.errors import ReenactError
-from reenact.facts.credentials import SHORTEST, Sort, constant
+from reenact.facts.credentials import SHORTEST, CredentialSort, constant
 from reenact.facts.guessing import is_sought
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import Noted
 from reenact.facts.removed import NOTHING, REMOVED, Listed, entry, is_token, listed, noted, runs, tokens
 from reenact.facts.run import Run
-from reenact.facts.spans import Span, apart, replaced
+from reenact.facts.spans import CredentialSpan, apart, replaced
 
 MOST: Final = 64
 """So many values, the last ones, are searched for wherever they stand; those before them as whole tokens."""
@@ -32,7 +32,7 @@ _SHORT: Final = 8 << 10
 _ALONE: Final = 12
 """A shorter value is found only where neither letter nor digit stands beside it: chance may have made as few."""
 _KEY: Final = ENTROPY.bytes(16)
-_NEVER: Final = frozenset({Sort.VALUE.value})
+_NEVER: Final = frozenset({CredentialSort.VALUE.value})
 """Found by value anyway."""
 
 
@@ -105,7 +105,7 @@ class Removed:
             self._entries[told] = None
             self._fresh.append(told)
 
-    def spans(self, data: bytes) -> list[Span]:
+    def spans(self, data: bytes) -> list[CredentialSpan]:
         """Where the values stand, in order of the values; nothing where there is none."""
         found = [] if self._above is None else self._above.spans(data)
         for value, sort in self._values if len(data) < _SHORT else self._candidates(data):
@@ -113,13 +113,15 @@ class Removed:
             at = data.find(value)
             while at >= 0:
                 if size >= _ALONE or not (data[at - 1 : at].isalnum() or data[at + size : at + size + 1].isalnum()):
-                    found.append(Span(at, at + size, sort))
+                    found.append(CredentialSpan(at, at + size, sort))
                 at = data.find(value, at + size)
         if self._older:
-            found += [Span(*each) for each in tokens(data, self._sizes, self._older.get)]
+            found += [CredentialSpan(*each) for each in tokens(data, self._sizes, self._older.get)]
         return found
 
-    def joined(self, data: bytes, found: list[Span], seams: Sequence[int] | None = None) -> list[Span]:
+    def joined(
+        self, data: bytes, found: list[CredentialSpan], seams: Sequence[int] | None = None
+    ) -> list[CredentialSpan]:
         """What was found in ``data`` by its name or shape, and where else these values stand in it; with ``seams`` only
         across one of these."""
         if not self:

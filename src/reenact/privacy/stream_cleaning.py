@@ -18,7 +18,7 @@ from reenact.facts.record import HeadArrived, Record, SegmentArrived
 from reenact.facts.views import HEAD, is_media
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.joins import Joiner, joined
-from reenact.privacy.tails import Part, Tail
+from reenact.privacy.tails import Tail, TailPart
 
 HELD = 1 << 20
 """Most decoded bytes of one compressed body that are held until it is known to be clean."""
@@ -138,10 +138,10 @@ class PlainStream:
 
     def _past_joiner(self, item: _Item, body: bytes) -> list[Record]:
         if self._media.startswith(_FRAMES):  # the joiner has looked at all of it
-            return self._labelled([Part(item, body, True)])
+            return self._labelled([TailPart(item, body, True)])
         return self._labelled(self._tail.feed(item, body))
 
-    def _labelled(self, parts: list[Part[_Item]]) -> list[Record]:
+    def _labelled(self, parts: list[TailPart[_Item]]) -> list[Record]:
         withheld = self._tail.withheld
         out: list[Record] = []
         for (record, slices), body, _ in parts:
@@ -274,7 +274,7 @@ class EncodedStream:
         return out
 
 
-class Withheld:
+class WithheldBody:
     """A body of which nothing more may be kept."""
 
     __slots__ = ()
@@ -292,7 +292,7 @@ class Withheld:
         return []
 
 
-Stream = PlainStream | EncodedStream | Withheld
+Stream = PlainStream | EncodedStream | WithheldBody
 
 
 def stream_for(eraser: Eraser, record: HeadArrived) -> tuple[Stream, bool]:

@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 from reenact.facts.finer import finer
 from reenact.facts.large import Large
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.spans import Exhausted, Span
+from reenact.facts.spans import CredentialSpan, Exhausted
 from reenact.facts.views import begins_as_text
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.memory import context_before
@@ -28,7 +28,7 @@ _ENDS = lazy_regex(rb"[\s\"'}\]]")
 _DELIMITERS = (b"\n", b"}", b"]")
 
 
-class Part(NamedTuple, Generic[T]):
+class TailPart(NamedTuple, Generic[T]):
     """A segment that may be kept: what it belongs to, its bytes, and whether these are others than came."""
 
     item: T
@@ -49,7 +49,7 @@ class Tail(Generic[T]):
 
     __slots__ = ("_clean", "_context", "_eraser", "_find", "_items", "_lost", "_open", "_over", "withheld")
 
-    def __init__(self, eraser: Eraser, find: Callable[[bytes], list[Span]] | None = None) -> None:
+    def __init__(self, eraser: Eraser, find: Callable[[bytes], list[CredentialSpan]] | None = None) -> None:
         self._eraser = eraser
         self._find = eraser.find if find is None else find
         self._items: deque[tuple[T, bytes]] = deque()
@@ -60,13 +60,13 @@ class Tail(Generic[T]):
         self._over = False  # nothing more comes out
         self.withheld = False
 
-    def feed(self, item: T, data: bytes) -> list[Part[T]]:
+    def feed(self, item: T, data: bytes) -> list[TailPart[T]]:
         """Take a segment; give the segments that are decided now, this one perhaps among them."""
         self._items.append((item, data))
         self._open += data
         return self._advance(final=False)
 
-    def rest(self) -> list[Part[T]]:
+    def rest(self) -> list[TailPart[T]]:
         """Whatever is still held back."""
         return self._advance(final=True) if self._items else []
 
@@ -74,7 +74,7 @@ class Tail(Generic[T]):
         """What the segments held back belong to."""
         return [item for item, _ in self._items]
 
-    def _advance(self, *, final: bool) -> list[Part[T]]:
+    def _advance(self, *, final: bool) -> list[TailPart[T]]:
         if self._lost:
             self._pass_over(_ENDS.search(self._open))
         if not self._over and not self._lost:
@@ -93,7 +93,7 @@ class Tail(Generic[T]):
             item, original = self._items.popleft()
             data = self._clean[at : at + len(original)]
             at += len(original)
-            given.append(Part(item, original if data == original else data, data != original))
+            given.append(TailPart(item, original if data == original else data, data != original))
         self._clean = self._clean[at:]
         return given
 
@@ -140,7 +140,7 @@ class Tail(Generic[T]):
 def cleaned_in_pieces(eraser: Eraser, data: bytes, piece: int = 1 << 20) -> tuple[bytes, bool]:
     """A long text, cleaned piece by piece in little memory beside itself; and whether it had to be withheld."""
     tail: Tail[None] = Tail(eraser)
-    parts: list[Part[None]] = []
+    parts: list[TailPart[None]] = []
     for at in range(0, len(data), piece):
         parts += tail.feed(None, data[at : at + piece])
     parts += tail.rest()

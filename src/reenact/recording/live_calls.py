@@ -133,7 +133,7 @@ class Entered:
             self._session.put(Noted(self._event, INTERRUPTED, number))
 
 
-class Taping(GateTurn):
+class RecordTurn(GateTurn):
     """A turn at the gate that notes a record when it has come.
 
     Args:
@@ -314,4 +314,4 @@ class LiveCall:
         if not session.ordered:
             session.put(make(self.event, session.now_us(), what, None))
             return NOW
-        return Taping(self, part, make, what)
+        return RecordTurn(self, part, make, what)

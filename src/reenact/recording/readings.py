@@ -53,17 +53,17 @@ class _Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class ModelSums:
     """What model calls have added up to: how many, and the tokens that providers reported."""
 
     models: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
 
-    def plus(self, usage: Mapping[str, int]) -> Sums:
+    def plus(self, usage: Mapping[str, int]) -> ModelSums:
         """With one more call."""
         tokens = usage.get("tokens_in", 0), usage.get("tokens_out", 0)
-        return Sums(self.models + 1, self.tokens_in + tokens[0], self.tokens_out + tokens[1])
+        return ModelSums(self.models + 1, self.tokens_in + tokens[0], self.tokens_out + tokens[1])
 
 
 class Readings:
@@ -76,9 +76,9 @@ class Readings:
         self._open: dict[int, _Exchange] = {}
         self._done: collections.deque[tuple[int, _Exchange] | RunOpened | RunClosed] = collections.deque()
         self._reading = threading.Lock()
-        self._sums = Sums()
+        self._sums = ModelSums()
         self._paths: dict[int, str] = {}
-        self._inside: dict[str, Sums] = {}
+        self._inside: dict[str, ModelSums] = {}
         """What the runs inside have come to so far, by the lane of each."""
 
     def saw(self, record: Record) -> None:
@@ -117,7 +117,7 @@ class Readings:
         if record.run.relation == "child":
             self._done.append(record)
 
-    def sums(self) -> Sums:
+    def sums(self) -> ModelSums:
         """What has been added up so far; calls whose answers are not read yet are counted, without their tokens."""
         with self._reading:
             unread = sum(_recognised(each[1].call) for each in self._done if isinstance(each, tuple))
@@ -129,7 +129,7 @@ class Readings:
             while self._done:
                 waiting = self._done.popleft()
                 if isinstance(waiting, RunOpened):
-                    self._inside[waiting.run.lane] = Sums()
+                    self._inside[waiting.run.lane] = ModelSums()
                     continue
                 found = self._ended(waiting.run) if isinstance(waiting, RunClosed) else self._read(*waiting)
                 if found is not None:
@@ -151,7 +151,7 @@ class Readings:
 
     def _ended(self, run: Run) -> RunClosed | None:
         """The end of a run inside with what its own model calls came to; None where it made none."""
-        sums = self._inside.pop(run.lane, Sums())
+        sums = self._inside.pop(run.lane, ModelSums())
         if not sums.models:
             return None
         models = run.totals.models + sums.models

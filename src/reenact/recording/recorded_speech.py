@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from reenact.facts.record import Noted
-from reenact.facts.spoken import BELOW, NOTE, Piece
+from reenact.facts.spoken import BELOW, NOTE, SpokenPiece
 from reenact.seams.lanes import Lane, current
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ LIMIT = 4 << 20
 """Characters kept of one run; what is written inside calls beyond that is missing in a replay."""
 
 
-class Spoken:
+class StreamListener:
     """Listens to the standard streams of a recorded process.
 
     Pieces are counted for each stream, whoever writes them, so that a replay knows between which pieces of the agent's
@@ -34,7 +34,7 @@ class Spoken:
         self._lanes_of = session if lanes_of is None else lanes_of
         self._lock = threading.RLock()  # a signal handler may print while its own thread holds it
         self._counts = {1: 0, 2: 0}
-        self._pieces: list[Piece] = []
+        self._pieces: list[SpokenPiece] = []
         self._room = LIMIT
 
     def __call__(self, stream: int, go: Go, text: Any) -> Any:
@@ -56,7 +56,7 @@ class Spoken:
         """How many pieces have been written to a stream, by anybody."""
         return self._counts[stream]
 
-    def said(self, piece: Piece, event: int, go: Go) -> None:
+    def said(self, piece: SpokenPiece, event: int, go: Go) -> None:
         """Write what the body of a call wrote that does not run now, as a piece of call ``event``."""
         with self._lock:
             self._note(piece.stream, piece.text, event, piece.count)
@@ -72,7 +72,7 @@ class Spoken:
         if last is not None and count == 1 and event != BELOW and last.goes_on(event, stream, number):
             self._pieces[-1] = last.joined(text)
         else:
-            self._pieces.append(Piece(event, stream, number, count, text))
+            self._pieces.append(SpokenPiece(event, stream, number, count, text))
 
     def _inside(self, lane: Lane | None) -> int | None:
         """The innermost call around a lane whose body a replay does not run; None where there is none."""

@@ -24,7 +24,7 @@ from reenact.privacy import make_redactor, removed_before
 from reenact.recording.kit import traceparent
 from reenact.recording.readings import Readings
 from reenact.recording.recording_session import Numbering, RecordingSession
-from reenact.recording.run_evidence import Evidence
+from reenact.recording.run_evidence import RunEvidence
 from reenact.recording.sample import leave_out
 from reenact.recording.surroundings import same_surroundings, surroundings
 from reenact.recording.tapping import tap_for
@@ -166,7 +166,7 @@ class Opened:
         try:
             writes = Writer if gathers else Unthreaded
             self.session = RecordingSession(run, log, redactor, clock, policy, Readings(), schedule, writes)
-            self.session.evidence = Evidence(run, store.url, place) if gathers else None
+            self.session.evidence = RunEvidence(run, store.url, place) if gathers else None
         except BaseException:
             log.close()
             raise

@@ -18,9 +18,9 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry
 from reenact.recording import policies
-from reenact.recording.recorded_speech import Spoken
+from reenact.recording.recorded_speech import StreamListener
 from reenact.recording.recording_opening import Opened, Who, evidence_of, hash_seed, interpreter, new_run, status_of
-from reenact.recording.request_runs import Requests
+from reenact.recording.request_runs import RequestRuns
 from reenact.seams import escapes, lanes, logs, speech, stdio, wiring
 from reenact.seams.boot.parent import Boot, choose_hash_seed, is_python
 from reenact.seams.files import file_digests
@@ -53,7 +53,7 @@ class RecordedProcess:
             run = replace(run, parent=instructions["parent"], relation="child")
         store = self._store = open_store(instructions["store"])
         self._opened = Opened(run, store, self._policy, CLOCK, store.close, place=instructions.get("place") or "")
-        self._spoken = Spoken(self._opened.session)
+        self._spoken = StreamListener(self._opened.session)
         self._instructions = instructions
         self._error: BaseException | None = None
         self._stack = ExitStack()
@@ -76,12 +76,12 @@ class RecordedProcess:
         _before_exit(self.finish)
         escapes.before_exec(self._opened.session.flush)
 
-    def _host(self) -> Requests:
+    def _host(self) -> RequestRuns:
         """Each request that a server in this process serves is a run of its own."""
         who = Who(**self._instructions.get("who") or {})
         run = self._opened.run
         run = replace(run, entry=replace(run.entry, argv=tuple(self._instructions.get("served_by") or run.entry.argv)))
-        return Requests(self._opened.session, run, self._store, who, self._policy, self.finish)
+        return RequestRuns(self._opened.session, run, self._store, who, self._policy, self.finish)
 
     def _heir(self, argv: Sequence[str], environment: Mapping[str, str]) -> Mapping[str, str]:
         """The environment with which a Python program started by this one is a child run in the same store."""

@@ -25,7 +25,7 @@ from reenact.facts.call import Call, Failure, Json, Kind, Value, calls_a_tool
 from reenact.facts.effects import Identities, acts, root_of
 from reenact.facts.event import NODE
 from reenact.facts.growing import NOTE as GROWN
-from reenact.facts.growing import Growth, Proof, mark_of
+from reenact.facts.growing import Growth, GrowthProof, mark_of
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery
@@ -51,8 +51,8 @@ from reenact.recording.limiting import ANY, MB, Limits
 from reenact.recording.live_calls import LiveCall
 from reenact.recording.readings import Readings
 from reenact.recording.repeats import First, RepeatedCall, Repeats
-from reenact.recording.run_evidence import Evidence
-from reenact.recording.tallies import Tally
+from reenact.recording.run_evidence import RunEvidence
+from reenact.recording.tallies import KindTally
 from reenact.recording.writer import LAST_WORK_US, Receipt, Writer
 from reenact.seams import lanes
 from reenact.seams.ambient import EFFECT, pack
@@ -103,7 +103,7 @@ class Reads:
         return -1 if self.taking else count
 
 
-def _unheard(proof: Proof) -> None:
+def _unheard(proof: GrowthProof) -> None:
     """A proof of a list that is compared with none."""
 
 
@@ -158,11 +158,11 @@ class RecordingSession:
         self._lanes = itertools.count()
         self._events = itertools.count()
         self._files = itertools.count()
-        self._tally = Tally()
+        self._tally = KindTally()
         self._bytes = 0
         self._reads: dict[Reads, None] = {}
         self._faults: list[str] = []
-        self.on_proof: Callable[[Proof], object] = _unheard
+        self.on_proof: Callable[[GrowthProof], object] = _unheard
         """Told of each proof of a growing list."""
         self.growth = Growth(self._proved, lambda: getattr(redactor, "mark", b""))
         self.unkept: StoreError | None = None
@@ -170,7 +170,7 @@ class RecordingSession:
         self.observed: dict[int, int | None] = {}
         """Calls whose body always runs, in a replay too, and the call around each."""
         self.readings = readings
-        self.evidence: Evidence | None = None
+        self.evidence: RunEvidence | None = None
         hold_us = int(policy.hold_ms * 1000)
         self._own_time = schedule is None
         if schedule is None:
@@ -283,7 +283,7 @@ class RecordingSession:
         """State of a step."""
         self.put(CheckpointTaken(event, phase, dict(slots), note=mark_of(slots)))
 
-    def _proved(self, proof: Proof) -> None:
+    def _proved(self, proof: GrowthProof) -> None:
         """A list of the states was gone through."""
         self.put(Noted(None, f"{GROWN}{proof.number}", {"proven": proof.look}))
         if proof.wrong:

@@ -23,7 +23,7 @@ from reenact.seams.lanes import Lane
 
 
 class RecordedRequest:
-    """The run of one request (``seams.servers.hosting.Request``).
+    """The run of one request (``seams.servers.hosting.RequestRun``).
 
     Args:
         block: Its recording, not begun yet.
@@ -60,7 +60,7 @@ class RecordedRequest:
         self._block.failure = failure_of(status) if error is None else ""
 
 
-class Requests:
+class RequestRuns:
     """Opens the runs of requests (``seams.servers.hosting.Host``).
 
     Args:

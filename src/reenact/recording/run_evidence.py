@@ -29,7 +29,7 @@ _commits: dict[str, dict[str, Json]] = {}
 _holders: dict[tuple[str, str], str] = {}
 
 
-class Evidence:
+class RunEvidence:
     """What one run gathers.
 
     Args:

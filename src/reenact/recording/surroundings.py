@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from reenact.facts.call import Json
 from reenact.facts.conventions import VARIABLES, conventional
-from reenact.facts.known import Known, same_values
+from reenact.facts.known import KnownCredentials, same_values
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.policy import Policy
 from reenact.facts.variables import chosen, is_kept, is_ours, is_secret
@@ -38,7 +38,7 @@ class Surroundings:
     """
 
     facts: Mapping[str, Json]
-    known: Known
+    known: KnownCredentials
     same: Mapping[str, str]
     spotless: dict[str, Json] | None = None
 
@@ -53,11 +53,11 @@ def _found(policy: Policy, variables: Mapping[str, str]) -> Surroundings:
     return Surroundings(_facts(variables, named), known, same)
 
 
-def _told_by(policy: Policy, variables: Mapping[str, str]) -> tuple[dict[str, Json], Known, dict[str, str]]:
+def _told_by(policy: Policy, variables: Mapping[str, str]) -> tuple[dict[str, Json], KnownCredentials, dict[str, str]]:
     """What the variables say: those that are kept, the credentials, and which of these hold the same."""
     named = chosen(variables, policy.env)
     secrets = named["env_secret"]
-    return named, Known(variables, secrets, fields=policy.redact), same_values(variables, secrets)
+    return named, KnownCredentials(variables, secrets, fields=policy.redact), same_values(variables, secrets)
 
 
 def _facts(variables: Mapping[str, str], named: Mapping[str, Json]) -> dict[str, Json]:
@@ -69,7 +69,7 @@ def _facts(variables: Mapping[str, str], named: Mapping[str, Json]) -> dict[str,
     }
 
 
-_Told = tuple[dict[str, Json], Known, dict[str, str], dict[str, Json]]
+_Told = tuple[dict[str, Json], KnownCredentials, dict[str, str], dict[str, Json]]
 
 _last: tuple[object, Surroundings] | None = None
 _last_told: tuple[object, _Told] | None = None

@@ -10,7 +10,7 @@ def belongs(path: str, lane: str) -> bool:
     return path.startswith(lane) and path[len(lane) : len(lane) + 1] in ("", "/", ">")
 
 
-class Tally:
+class KindTally:
     """Calls by kind. Whoever adds holds the session's lock."""
 
     def __init__(self) -> None:

@@ -19,9 +19,9 @@ from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
 from reenact.replaying.replay_lines import to_divergence
 from reenact.replaying.replay_opening import open_session
-from reenact.replaying.replay_report import Difference, Report
+from reenact.replaying.replay_report import EndDifference, Report
 from reenact.replaying.replay_session import ReplaySession
-from reenact.replaying.results import Printed, files
+from reenact.replaying.results import LaneOutput, files
 from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import lanes, stdout, wiring
 from reenact.seams.files import file_digests
@@ -84,7 +84,7 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
     session = open_session(recording, options, tree)
     function = inspect.unwrap(entry)
     output: Any = None
-    printed = Printed(recording, session.output_cleaned)
+    printed = LaneOutput(recording, session.output_cleaned)
     session.on_printed = printed.feed
     beginning = Beginning(recording, lambda path: path)
     beginning.name(_BEGINS_TODAY)
@@ -110,7 +110,7 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
     return _concluded(run, report, output, session.divergences[0] if session.divergences else None)
 
 
-def _results(session: ReplaySession, run: Run, printed: Printed) -> list[Difference]:
+def _results(session: ReplaySession, run: Run, printed: LaneOutput) -> list[EndDifference]:
     """How what it printed, and the files it declares, differ; nothing where the agent was stopped."""
     if session.divergences or session.damaged or session.unreplayable:
         printed.learn()

@@ -16,7 +16,7 @@ from reenact.seams.contacts import CONTACTS, DATABASE, NATIVE, ours, place_of, t
 _NETWORK = frozenset(event for event in CONTACTS if event.startswith("socket.")) | {NATIVE, DATABASE}
 
 
-class Block:
+class NetworkBlock:
     """Refuses the network while it is up."""
 
     def __init__(self) -> None:
@@ -45,4 +45,4 @@ class Block:
         raise PermissionError(f"refused while a golden is frozen: {words}")
 
 
-BLOCK = Block()
+BLOCK = NetworkBlock()

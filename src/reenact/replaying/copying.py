@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from reenact.replaying.covering import within
 from reenact.replaying.following import Spot, error, follow
-from reenact.replaying.layers import Layers, Place
+from reenact.replaying.layers import LayerPlace, Layers
 from reenact.replaying.temporaries import Made
 
 _open = os.open
@@ -93,7 +93,7 @@ class Copy:
                 raise error(errno.ENOENT)
             return self._names(spot.place, told)
 
-    def _names(self, place: Place, told: dict[str, bool]) -> list[str]:
+    def _names(self, place: LayerPlace, told: dict[str, bool]) -> list[str]:
         found = [name for name in _listdir(place.path) if told.get(name, True)]
         return [*found, *(name for name, there in told.items() if there and name not in found)]
 
@@ -133,7 +133,7 @@ class Copy:
         """Whether a path is made for good, and taken away at the end."""
         return spot.about is None and not spot.said and self.made.takes(spot.name)
 
-    def _may(self, place: Place | None, what: int) -> None:
+    def _may(self, place: LayerPlace | None, what: int) -> None:
         """Raise what the system would: a folder, or a file, that this user may not change."""
         if place is None:
             raise error(errno.ENOENT)
@@ -141,7 +141,7 @@ class Copy:
             read_only = os.statvfs(place.path).f_flag & getattr(os, "ST_RDONLY", 1)
             raise error(errno.EROFS if read_only else errno.EACCES)
 
-    def _above(self, spot: Spot) -> Place:
+    def _above(self, spot: Spot) -> LayerPlace:
         place = self.layers.find(spot.parts[:-1]).place
         self._may(place, os.W_OK | os.X_OK)
         assert place is not None
@@ -159,7 +159,7 @@ class Copy:
     def put(self, spot: Spot, path: str) -> None:
         """A path lies there from now on."""
         if os.path.dirname(path) == self.folder:
-            self.layers.put(spot.parts, Place(path, True))
+            self.layers.put(spot.parts, LayerPlace(path, True))
         if spot.parts[-1].endswith(".py"):  # the interpreter asks when the folder was changed, and that it was not
             finder = sys.path_importer_cache.get(os.path.dirname(spot.name))
             if finder is not None and hasattr(finder, "invalidate_caches"):
@@ -202,7 +202,7 @@ class Copy:
             told = self.layers.names(spot.parts)
             for name in _listdir(place):
                 if name not in told:
-                    self.layers.put((*spot.parts, name), Place(f"{place}/{name}", False))
+                    self.layers.put((*spot.parts, name), LayerPlace(f"{place}/{name}", False))
         elif stat.S_ISREG(mode):
             self._filled(path, place if content else os.devnull, spot)
         else:
@@ -213,7 +213,7 @@ class Copy:
         if not stat.S_ISLNK(mode):
             _chmod(path, stat.S_IMODE(mode))
             _utime(path, ns=(spot.about.st_atime_ns, spot.about.st_mtime_ns))
-        self.layers.put(spot.parts, Place(path, True))
+        self.layers.put(spot.parts, LayerPlace(path, True))
         return path
 
     def _filled(self, path: str, source: str, spot: Spot) -> None:
@@ -288,7 +288,7 @@ class Copy:
         self._above(target)
         path = self._another()
         move(source.place.path, path, _rename)
-        self.layers.put(target.parts, Place(path, True))
+        self.layers.put(target.parts, LayerPlace(path, True))
 
     def linked(self, source: Spot, target: Spot) -> None:
         """A second name for a file."""

@@ -31,7 +31,7 @@ OWN: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Ban:
     """A system call that is refused.
 
     Attributes:
@@ -63,78 +63,78 @@ _DONE: Final = 0
 
 RULES: Final = (
     # signals
-    Rule("kill", 62, 129, spares=_TO_ITSELF),
-    Rule("tgkill", 234, 131, spares=((0, OWN), (2, 0))),
-    Rule("tkill", 200, 130, spares=((1, 0),)),
-    Rule("rt_sigqueueinfo", 129, 138, spares=_TO_ITSELF),
-    Rule("rt_tgsigqueueinfo", 297, 240, spares=((0, OWN), (2, 0))),
-    Rule("pidfd_send_signal", 424, 424, spares=((1, 0),)),
+    Ban("kill", 62, 129, spares=_TO_ITSELF),
+    Ban("tgkill", 234, 131, spares=((0, OWN), (2, 0))),
+    Ban("tkill", 200, 130, spares=((1, 0),)),
+    Ban("rt_sigqueueinfo", 129, 138, spares=_TO_ITSELF),
+    Ban("rt_tgsigqueueinfo", 297, 240, spares=((0, OWN), (2, 0))),
+    Ban("pidfd_send_signal", 424, 424, spares=((1, 0),)),
     # other processes
-    Rule("ptrace", 101, 117),
-    Rule("process_vm_writev", 311, 271),
-    Rule("pidfd_getfd", 438, 438),
-    Rule("process_madvise", 440, 440),
-    Rule("setpriority", 141, 140, strikes=((0, _GROUP), (0, _USER)), spares=((1, 0), (1, OWN))),
-    Rule("prlimit64", 302, 261, spares=((0, 0), (0, OWN), (2, 0))),
+    Ban("ptrace", 101, 117),
+    Ban("process_vm_writev", 311, 271),
+    Ban("pidfd_getfd", 438, 438),
+    Ban("process_madvise", 440, 440),
+    Ban("setpriority", 141, 140, strikes=((0, _GROUP), (0, _USER)), spares=((1, 0), (1, OWN))),
+    Ban("prlimit64", 302, 261, spares=((0, 0), (0, OWN), (2, 0))),
     # A thread of its own is one by an id that is not known here: what is done to it is left out, and answered as done.
-    Rule("sched_setparam", 142, 118, _DONE, spares=_OF_ITSELF),
-    Rule("sched_setscheduler", 144, 119, _DONE, spares=_OF_ITSELF),
-    Rule("sched_setaffinity", 203, 122, _DONE, spares=_OF_ITSELF),
-    Rule("sched_setattr", 314, 274, _DONE, spares=_OF_ITSELF),
-    Rule("ioprio_set", 251, 30, _DONE, spares=((1, 0), (1, OWN))),
+    Ban("sched_setparam", 142, 118, _DONE, spares=_OF_ITSELF),
+    Ban("sched_setscheduler", 144, 119, _DONE, spares=_OF_ITSELF),
+    Ban("sched_setaffinity", 203, 122, _DONE, spares=_OF_ITSELF),
+    Ban("sched_setattr", 314, 274, _DONE, spares=_OF_ITSELF),
+    Ban("ioprio_set", 251, 30, _DONE, spares=((1, 0), (1, OWN))),
     # mounts and namespaces
-    Rule("mount", 165, 40),
-    Rule("umount2", 166, 39),
-    Rule("pivot_root", 155, 41),
-    Rule("open_tree", 428, 428),
-    Rule("move_mount", 429, 429),
-    Rule("fsopen", 430, 430),
-    Rule("fsconfig", 431, 431),
-    Rule("fsmount", 432, 432),
-    Rule("fspick", 433, 433),
-    Rule("mount_setattr", 442, 442),
-    Rule("setns", 308, 268),
-    Rule("unshare", 272, 97, flags=(0, _NEW_NAMESPACES)),
-    Rule("clone", 56, 220, flags=(0, _NEW_NAMESPACES)),
-    Rule("clone3", 435, 435, errno.ENOSYS),  # its flags lie in memory; threads are then started with ``clone``
-    Rule("open_by_handle_at", 304, 265),
+    Ban("mount", 165, 40),
+    Ban("umount2", 166, 39),
+    Ban("pivot_root", 155, 41),
+    Ban("open_tree", 428, 428),
+    Ban("move_mount", 429, 429),
+    Ban("fsopen", 430, 430),
+    Ban("fsconfig", 431, 431),
+    Ban("fsmount", 432, 432),
+    Ban("fspick", 433, 433),
+    Ban("mount_setattr", 442, 442),
+    Ban("setns", 308, 268),
+    Ban("unshare", 272, 97, flags=(0, _NEW_NAMESPACES)),
+    Ban("clone", 56, 220, flags=(0, _NEW_NAMESPACES)),
+    Ban("clone3", 435, 435, errno.ENOSYS),  # its flags lie in memory; threads are then started with ``clone``
+    Ban("open_by_handle_at", 304, 265),
     # the machine
-    Rule("settimeofday", 164, 170),
-    Rule("clock_settime", 227, 112),
-    Rule("sethostname", 170, 161),
-    Rule("setdomainname", 171, 162),
-    Rule("reboot", 169, 142),
-    Rule("swapon", 167, 224),
-    Rule("swapoff", 168, 225),
-    Rule("acct", 163, 89),
-    Rule("quotactl", 179, 60),
-    Rule("quotactl_fd", 443, 443),
-    Rule("init_module", 175, 105),
-    Rule("finit_module", 313, 273),
-    Rule("delete_module", 176, 106),
-    Rule("kexec_load", 246, 104),
-    Rule("kexec_file_load", 320, 294),
-    Rule("iopl", 172, -1),
-    Rule("ioperm", 173, -1),
-    Rule("bpf", 321, 280),
-    Rule("add_key", 248, 217),
-    Rule("request_key", 249, 218),
-    Rule("keyctl", 250, 219),
+    Ban("settimeofday", 164, 170),
+    Ban("clock_settime", 227, 112),
+    Ban("sethostname", 170, 161),
+    Ban("setdomainname", 171, 162),
+    Ban("reboot", 169, 142),
+    Ban("swapon", 167, 224),
+    Ban("swapoff", 168, 225),
+    Ban("acct", 163, 89),
+    Ban("quotactl", 179, 60),
+    Ban("quotactl_fd", 443, 443),
+    Ban("init_module", 175, 105),
+    Ban("finit_module", 313, 273),
+    Ban("delete_module", 176, 106),
+    Ban("kexec_load", 246, 104),
+    Ban("kexec_file_load", 320, 294),
+    Ban("iopl", 172, -1),
+    Ban("ioperm", 173, -1),
+    Ban("bpf", 321, 280),
+    Ban("add_key", 248, 217),
+    Ban("request_key", 249, 218),
+    Ban("keyctl", 250, 219),
     # what no namespace holds
-    Rule("socket", 41, 198, errno.EAFNOSUPPORT, strikes=((0, _VSOCK),)),
-    Rule("ioctl", 16, 29, strikes=((1, _TIOCSTI), (1, _TIOCLINUX))),
-    Rule("io_uring_setup", 425, 425, errno.ENOSYS),  # it asks for what no filter sees
+    Ban("socket", 41, 198, errno.EAFNOSUPPORT, strikes=((0, _VSOCK),)),
+    Ban("ioctl", 16, 29, strikes=((1, _TIOCSTI), (1, _TIOCLINUX))),
+    Ban("io_uring_setup", 425, 425, errno.ENOSYS),  # it asks for what no filter sees
 )
 """What is refused. Everything else is let through."""
 
 ALONE: Final = (
     # Where two rules name one call, the first one decides: these come before the others.
-    Rule("execve", 59, 221),
-    Rule("execveat", 322, 281),
-    Rule("fork", 57, -1),
-    Rule("vfork", 58, -1),
-    Rule("clone", 56, 220, flags=(0, _NEW_NAMESPACES), needs=(0, _THREAD)),
-    Rule("socket", 41, 198, errno.EAFNOSUPPORT, strikes=((0, _UNIX), (0, _VSOCK))),  # a path of one leads to a service
+    Ban("execve", 59, 221),
+    Ban("execveat", 322, 281),
+    Ban("fork", 57, -1),
+    Ban("vfork", 58, -1),
+    Ban("clone", 56, 220, flags=(0, _NEW_NAMESPACES), needs=(0, _THREAD)),
+    Ban("socket", 41, 198, errno.EAFNOSUPPORT, strikes=((0, _UNIX), (0, _VSOCK))),  # a path of one leads to a service
 )
 """What is refused besides where the code is foreign: no process is started, and no service of this machine reached."""
 
@@ -151,7 +151,7 @@ _FILTER: Final = 2
 _Line = tuple[int, int, int, int]
 
 
-def program(machine: str, own: int, *, rules: Sequence[Rule] = RULES) -> bytes:
+def program(machine: str, own: int, *, rules: Sequence[Ban] = RULES) -> bytes:
     """The filter for a kind of machine; empty where there is none.
 
     Args:
@@ -175,7 +175,7 @@ def program(machine: str, own: int, *, rules: Sequence[Rule] = RULES) -> bytes:
     return b"".join(struct.pack("=HBBI", *line) for line in lines)
 
 
-def _judged(rule: Rule, own: int) -> Iterable[_Line]:
+def _judged(rule: Ban, own: int) -> Iterable[_Line]:
     """What is done about one call; it always ends in an answer."""
     refuse, allow = (_RETURN, 0, 0, _ERROR | rule.error), (_RETURN, 0, 0, _ALLOW)
     for position, value in rule.strikes:
@@ -222,7 +222,7 @@ def refuse_system_calls(*, alone: bool = False) -> str:
     return ""
 
 
-def _rules_here() -> Sequence[Rule]:
+def _rules_here() -> Sequence[Ban]:
     """Those of this system: another C library than GNU's sends a thread its signals by its id alone."""
     try:
         gnu = bool(os.confstr("CS_GNU_LIBC_VERSION"))

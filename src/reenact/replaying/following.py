@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.replaying.layers import Layers, Place
+from reenact.replaying.layers import LayerPlace, Layers
 
 _lstat = os.lstat
 _readlink = os.readlink
@@ -38,7 +38,7 @@ class Spot:
     """
 
     parts: tuple[str, ...]
-    place: Place | None
+    place: LayerPlace | None
     about: os.stat_result | None
     said: bool
     exact: bool
@@ -91,7 +91,7 @@ def follow(layers: Layers, path: str, *, last: bool) -> Spot:
         parts.append(name)
         if _is_the_systems(tuple(parts)):
             parts.extend(reversed(waiting))
-            return Spot(tuple(parts), Place("/" + "/".join(parts), False), None, False, False)
+            return Spot(tuple(parts), LayerPlace("/" + "/".join(parts), False), None, False, False)
         found = layers.find(parts)
         said = said or found.said
         about = None

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from reenact.abc.hashes import Hash
 from reenact.abc.store import Recording
 from reenact.facts.encoding import encode_part
-from reenact.facts.growing import Grown, Proof, is_grown
+from reenact.facts.growing import Grown, GrowthProof, is_grown
 
 _CLOSE = b"]"
 
@@ -113,7 +113,7 @@ class GrownStates:
                 known.events.append(state.event)
         return True
 
-    def doubted(self, proof: Proof) -> tuple[Compared, list[int]] | None:
+    def doubted(self, proof: GrowthProof) -> tuple[Compared, list[int]] | None:
         """What counted as the same, though a proof has found another entry in a list: the last such state, and the
         steps of all of them; None where the proof confirms them."""
         known = self._known.get(proof.number)

@@ -16,7 +16,7 @@ Parts = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LayerPlace:
     """Where something lies.
 
     Attributes:
@@ -28,19 +28,19 @@ class Place:
     own: bool
 
 
-ROOT: Final = Place("/", False)
+ROOT: Final = LayerPlace("/", False)
 
 
 @dataclass(slots=True)
 class _Node:
     """What is said of one path (``""``: nothing; None: it is gone), and of those below it."""
 
-    at: Place | Literal[""] | None = ""
+    at: LayerPlace | Literal[""] | None = ""
     below: dict[str, _Node] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PathLayer:
     """What a path comes to.
 
     Attributes:
@@ -49,7 +49,7 @@ class Found:
         exact: Whether something was said of it.
     """
 
-    place: Place | None
+    place: LayerPlace | None
     said: bool
     exact: bool
 
@@ -63,10 +63,10 @@ class Layers:
     def __bool__(self) -> bool:
         return bool(self._root.below)
 
-    def find(self, parts: Parts) -> Found:
+    def find(self, parts: Parts) -> PathLayer:
         """Where a path lies."""
         node: _Node | None = self._root
-        place: Place | None = ROOT
+        place: LayerPlace | None = ROOT
         said = exact = False
         for name in parts:
             node = node and node.below.get(name)
@@ -74,8 +74,8 @@ class Layers:
             if node is not None and node.at != "":
                 place, said = node.at, True
             elif place is not None:
-                place = Place(f"{place.path.rstrip('/')}/{name}", place.own)
-        return Found(place, said, exact)
+                place = LayerPlace(f"{place.path.rstrip('/')}/{name}", place.own)
+        return PathLayer(place, said, exact)
 
     def names(self, parts: Parts) -> dict[str, bool]:
         """Names in a folder of which something was said: whether they are there."""
@@ -84,7 +84,7 @@ class Layers:
             node = node and node.below.get(name)
         return {} if node is None else {name: each.at is not None for name, each in node.below.items() if each.at != ""}
 
-    def put(self, parts: Parts, place: Place) -> None:
+    def put(self, parts: Parts, place: LayerPlace) -> None:
         """A path lies somewhere else now, with what was said of those below it."""
         self._node(parts).at = place
 
@@ -113,10 +113,10 @@ class Layers:
                 found, below = name, place.path
         return found + path[len(below) :]
 
-    def _places(self, node: _Node, name: str) -> Iterator[tuple[str, Place]]:
+    def _places(self, node: _Node, name: str) -> Iterator[tuple[str, LayerPlace]]:
         for key, each in node.below.items():
             yield from self._places(each, f"{name}/{key}")
-        if isinstance(node.at, Place):
+        if isinstance(node.at, LayerPlace):
             yield name, node.at
 
     def _node(self, parts: Parts) -> _Node:

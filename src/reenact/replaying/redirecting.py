@@ -21,7 +21,7 @@ from reenact.replaying.following import error
 from reenact.replaying.moving import move
 from reenact.seams import places
 from reenact.seams.file_reads import unseen
-from reenact.seams.listings import Entries, Entry
+from reenact.seams.listings import RecordedEntry, ScanIterator
 from reenact.seams.rebinding import lay_beneath
 
 _os: Final = {name: getattr(os, name) for name in dir(os) if callable(getattr(os, name))}
@@ -159,9 +159,9 @@ class Redirect:
         for name in names:
             called: Any = os.fsencode(name) if isinstance(top, bytes) else name
             lies: Any = os.path.join(above, called)
-            kind = _Relative if by_descriptor else Entry
+            kind = _Relative if by_descriptor else RecordedEntry
             found.append(kind(called, lies, self._sort(lies)))
-        return Entries(found)
+        return ScanIterator(found)
 
     def _sort(self, path: Any) -> str:
         """A letter, as ``seams.listings`` has them."""
@@ -437,7 +437,7 @@ class Redirect:
         return change
 
 
-class _Relative(Entry):
+class _Relative(RecordedEntry):
     """An entry of a folder that was opened as a descriptor: its path is its name."""
 
     __slots__ = ("_lies",)

@@ -59,7 +59,7 @@ def _moved(words: tuple[str, ...], tree: Tree) -> tuple[str, ...]:
     return tuple(tree.moved(word) if os.path.isabs(word) else word for word in words)
 
 
-class Renaming:
+class ProjectRenaming:
     """Cleans live calls, in which this project is called what the recorded one was called (``abc.redaction.Redactor``).
 
     What a call asks may name files of the project: in a clone of it these are the same files.
@@ -133,4 +133,4 @@ class Renaming:
 
 def renaming(redactor: Redactor, tree: Tree | None) -> Redactor:
     """A redactor that knows where the project of a run from elsewhere lies; itself, where nothing was moved."""
-    return redactor if tree is None or (tree.commit and not tree.then) else Renaming(redactor, tree)
+    return redactor if tree is None or (tree.commit and not tree.then) else ProjectRenaming(redactor, tree)

@@ -29,7 +29,7 @@ from reenact.replaying.relocating import placed, relocated
 from reenact.replaying.replay_lines import exit_statuses, first_line, last_line, with_changed_code
 from reenact.replaying.replay_report import Report
 from reenact.replaying.revision import REVISION, Tree, kept_revision, remarks, tree_of
-from reenact.replaying.starting import AS_RECORDED, Left, Process, Starting, Unreported, run_process
+from reenact.replaying.starting import AS_RECORDED, ProcessEnd, ProcessStarter, ProcessToStart, Unreported, run_process
 from reenact.replaying.user_turns import driven, turns_of
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
@@ -46,7 +46,7 @@ def replay_run(
     *,
     announce: Callable[[str], object] = lambda line: None,
     project: str = "",
-    starting: Starting = AS_RECORDED,
+    starting: ProcessStarter = AS_RECORDED,
 ) -> Report:
     """Replay one run.
 
@@ -120,7 +120,7 @@ def _require_frozen(run: Run, options: Options) -> None:
     )
 
 
-def _of_sources(url: str, run: Run, options: Options, starting: Starting) -> Report:
+def _of_sources(url: str, run: Run, options: Options, starting: ProcessStarter) -> Report:
     """Run the sources that a bundle carries, in a process that is cut off, or not at all."""
     private = private_folders(project_of())
     with open_store(url) as store, carried(store, run, url) as laid:
@@ -128,7 +128,7 @@ def _of_sources(url: str, run: Run, options: Options, starting: Starting) -> Rep
         home = laid.tree.path
         start = start_of(here, options, home, home)
         more = {"root": home, "hide": private, "show": [laid.folder]}
-        process = Process("replay", laid.bundle, here, start, laid.tree, options, more, alone=laid.environment)
+        process = ProcessToStart("replay", laid.bundle, here, start, laid.tree, options, more, alone=laid.environment)
         process = replace(process, hash_seed=starting.hash_seed, silent=starting.silent, place=starting.place)
         report = _concluded(here, run_process(process), inner=start.inner)
         return replace(report, remarks=(laid.remark, *report.remarks))
@@ -186,7 +186,7 @@ def _replayed(
     tree: Tree | None,
     *,
     project: str,
-    starting: Starting,
+    starting: ProcessStarter,
     given: str,
 ) -> Report:
     """Run the program, and read the report it leaves."""
@@ -195,14 +195,14 @@ def _replayed(
     options = replace(options, patch="")  # it lies in the tree
     live = bool(options.live)
     again = not (options.save or live)
-    process = Process(
+    process = ProcessToStart(
         "ask" if live else "replay", store_url, run, start, tree, options, more, live=live, again=again, given=given
     )
     process = replace(process, hash_seed=starting.hash_seed, silent=starting.silent, place=starting.place)
     return _concluded(run, run_process(process, starting.start_it), inner=start.inner)
 
 
-def _concluded(run: Run, left: Left, *, inner: bool) -> Report:
+def _concluded(run: Run, left: ProcessEnd, *, inner: bool) -> Report:
     """The report of a replay, with what only its parent sees: how its process ended."""
     status = left.status
     text = left.report(

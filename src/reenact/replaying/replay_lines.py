@@ -11,7 +11,7 @@ from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.trace_runs import Grade
 from reenact.replaying.options import Options
-from reenact.replaying.replay_report import Difference, Report, enforced
+from reenact.replaying.replay_report import EndDifference, Report, enforced
 
 FROZEN = "http tools models processes flags environment clock random"
 NOT_PROVEN = "order not proven at "
@@ -106,11 +106,11 @@ def _by_code(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**data, "cause": data["by_code"] or data["cause"]}
 
 
-def exit_statuses(recorded: int | None, now: int) -> Difference | None:
+def exit_statuses(recorded: int | None, now: int) -> EndDifference | None:
     """Whether the process ended as it did."""
     if recorded is None or recorded == now:
         return None
-    return Difference(
+    return EndDifference(
         "exit status",
         f"exit status {now} instead of {recorded}",
         None,
@@ -118,7 +118,7 @@ def exit_statuses(recorded: int | None, now: int) -> Difference | None:
     )
 
 
-def from_divergence(divergence: Divergence) -> Difference:
+def from_divergence(divergence: Divergence) -> EndDifference:
     """A divergence as a difference."""
     data: Mapping[str, Json] = {
         "event": divergence.event,
@@ -133,7 +133,7 @@ def from_divergence(divergence: Divergence) -> Difference:
         "message": divergence.message,
         "next": divergence.next_command,
     }
-    return Difference("divergence", str(divergence), divergence.event, data)
+    return EndDifference("divergence", str(divergence), divergence.event, data)
 
 
 def to_divergence(data: Mapping[str, Any], message: str = "") -> Divergence:

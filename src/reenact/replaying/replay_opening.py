@@ -9,7 +9,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
 from reenact.facts.imported import is_imported
 from reenact.facts.keys import rules_of
-from reenact.facts.known import NONE, RULE, Known
+from reenact.facts.known import NONE, RULE, KnownCredentials
 from reenact.facts.late import late
 from reenact.facts.policy import Policy
 from reenact.facts.removed import REMOVED, listed
@@ -56,11 +56,11 @@ def redactor_of(run: Run, tree: Tree | None = None) -> Redactor:
     return renaming(make_redactor(run.id, Policy(), known=known_values(run, variables_now())), tree)
 
 
-def known_values(run: Run, environment: Mapping[str, str]) -> Known:
+def known_values(run: Run, environment: Mapping[str, str]) -> KnownCredentials:
     """What the credentials of a run are today, placeholders among them; nothing where it was recorded without."""
     removed = listed(run.capture.get(REMOVED))
     if RULE not in (run.capture.get("rules") or ()):
         return NONE.with_listed(removed) if removed else NONE
     capture = run.capture
     fields, secrets = capture.get("redact") or {}, run.environment.get("env_secret") or ()
-    return Known(environment, secrets, capture.get("same_values") or {}, fields, removed)
+    return KnownCredentials(environment, secrets, capture.get("same_values") or {}, fields, removed)

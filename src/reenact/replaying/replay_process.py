@@ -35,12 +35,12 @@ from reenact.replaying.reaching import Reach, Reaches
 from reenact.replaying.redirecting import Redirect
 from reenact.replaying.relocating import placed
 from reenact.replaying.replay_opening import open_preamble, open_session
-from reenact.replaying.replay_report import Difference
+from reenact.replaying.replay_report import EndDifference
 from reenact.replaying.replay_session import ReplaySession
-from reenact.replaying.request_replay import Player, Preamble, Stage, never_served
-from reenact.replaying.results import Output, Printed, files, learn, outputs_differ
+from reenact.replaying.request_replay import Preamble, RequestPlayer, Stage, never_served
+from reenact.replaying.results import LaneOutput, Output, files, learn, outputs_differ
 from reenact.replaying.revision import Tree
-from reenact.replaying.saving import Said, save
+from reenact.replaying.saving import AgentOutput, save
 from reenact.replaying.speech_echo import Echo
 from reenact.replaying.temporaries import Made
 from reenact.replaying.verdict import Contact, conclude
@@ -88,10 +88,10 @@ class ReplayingProcess:
         self.session = self._open()
         self._before = self._preamble()
         self._begin_as_then()
-        self._player = Player(self.session, self._before, self) if self._before is not None else None
+        self._player = RequestPlayer(self.session, self._before, self) if self._before is not None else None
         self._stage = self._player or Stage(self.session, self)
         self._outputs = [Output(n, partial(self.recording.printed, n)) for n in (1, 2)]
-        self._by_lanes = Printed(self.recording, self.session.output_cleaned)
+        self._by_lanes = LaneOutput(self.recording, self.session.output_cleaned)
         self._echo = self._speech()
         self._kept_output: list[tuple[int, bytes]] = []
         self._guard = guard.GUARD
@@ -287,7 +287,7 @@ class ReplayingProcess:
         self.session.close()
         if self._before is not None:
             self._joined(self._before)
-        differences: list[Difference] = []
+        differences: list[EndDifference] = []
         remarks: tuple[str, ...] = ()
         broken_off = self.session.unreplayable or self.session.divergences
         if not broken_off or self.options.on_divergence == "observe":
@@ -317,7 +317,7 @@ class ReplayingProcess:
         if report.exit_code and not self.session.divergences:  # a divergence names them itself
             report = replace(report, remarks=(*report.remarks, *self.session.amiss()))
         if self.options.save:
-            said = Said(self._kept_output, self.output)
+            said = AgentOutput(self._kept_output, self.output)
             kept = save(self._store, self.session, said, report.exit_code != 0, CLOCK, ENTROPY)
             report = replace(report, saved=kept.id, remarks=(*report.remarks, f"kept as run {tail(kept.id)}"))
         self._leave_result(self.session.hidden(report).to_json())

@@ -27,7 +27,7 @@ def enforced(names: Sequence[str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class EndDifference:
     """One way in which a replay ended otherwise than the recording.
 
     Attributes:
@@ -84,7 +84,7 @@ class Report:
     run: str = ""
     mode: str = "code"
     divergence: Mapping[str, Json] | None = None
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[EndDifference, ...] = ()
     live_calls: int = 0
     refused: tuple[str, ...] = ()
     events: int = 0
@@ -122,7 +122,7 @@ class Report:
     def from_json(cls, data: Mapping[str, Any]) -> Report:
         """The inverse of ``to_json``."""
         values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
-        values["differences"] = tuple(Difference(**entry) for entry in data.get("differences", ()))
+        values["differences"] = tuple(EndDifference(**entry) for entry in data.get("differences", ()))
         return cls(**values)
 
 
@@ -145,6 +145,6 @@ def _cleaned(value: Any, redactor: Redactor) -> Any:
         return redactor.data(dict(value))
     if isinstance(value, tuple):
         return tuple(_cleaned(each, redactor) for each in value)
-    if isinstance(value, Difference):
+    if isinstance(value, EndDifference):
         return replace(value, text=redactor.text(value.text), data=redactor.data(value.data))
     return value

@@ -29,7 +29,7 @@ from reenact.facts.call import (
 from reenact.facts.event import Event, node_of
 from reenact.facts.exporters import Endpoint
 from reenact.facts.file_notes import NOTE as FILE
-from reenact.facts.growing import Growth, Proof
+from reenact.facts.growing import Growth, GrowthProof
 from reenact.facts.imported import is_imported
 from reenact.facts.keys import Rules
 from reenact.facts.lazy_dataclass import replace
@@ -325,7 +325,7 @@ class ReplaySession:
             names = self._growing[step] = declared if first is None else tuple(first.call.head.get(GROWS) or ())
         return names, self._growth
 
-    def _proved(self, proof: Proof) -> None:
+    def _proved(self, proof: GrowthProof) -> None:
         """A list of the agent's states was gone through. Where it is not what it was, the states that counted as the
         same are no more known to be: the last one is compared again, whole."""
         doubted = self._grown.doubted(proof)

@@ -181,7 +181,7 @@ class Stage:
         raise KeyboardInterrupt
 
 
-class Player(Stage):
+class RequestPlayer(Stage):
     """Sends the recorded request to the application.
 
     Args:
@@ -249,7 +249,7 @@ class Player(Stage):
             with self._session.begin(), self._process.entered():
                 event, scope, _ = self._request({})
                 environ = {**environ_of(scope), "wsgi.input": io.BytesIO(), "wsgi.errors": sys.stderr}
-                exchange = wsgi.Exchange(self._session.root, event.call, environ)
+                exchange = wsgi.WsgiExchange(self._session.root, event.call, environ)
                 self._answered(application, environ, exchange)
         except Halt:
             status = 1
@@ -257,7 +257,7 @@ class Player(Stage):
             self.error = error
         self._process.leave(status)
 
-    def _answered(self, application: wsgi.Application, environ: dict[str, Any], exchange: wsgi.Exchange) -> None:
+    def _answered(self, application: wsgi.Application, environ: dict[str, Any], exchange: wsgi.WsgiExchange) -> None:
         """Take the response as a server does."""
         try:
             result = application(environ, exchange.starting(lambda *_: lambda data: None))

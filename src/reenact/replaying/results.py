@@ -9,7 +9,7 @@ from reenact.abc.store import Recording
 from reenact.facts.alike import shared_length
 from reenact.privacy import make_redactor
 from reenact.replaying.normalising import normalised
-from reenact.replaying.replay_report import Difference
+from reenact.replaying.replay_report import EndDifference
 
 _Cleaned = Callable[[Sequence[bytes]], list[bytes] | None]
 _CONTEXT = 60
@@ -37,7 +37,7 @@ class Output:
         self._kept = bytearray()
         self._offset = 0
         self._stopped = False
-        self.difference: Difference | None = None
+        self.difference: EndDifference | None = None
         self.forgiven = ""
 
     def stop(self) -> None:
@@ -104,15 +104,15 @@ class Output:
     def _differ(self) -> None:
         name = _NAMES[self.stream]
         text = f"{name} differs at byte {self._offset} (it is too long, or could not be cleaned, to be shown)"
-        self.difference = Difference(name, text, None, {"offset": self._offset})
+        self.difference = EndDifference(name, text, None, {"offset": self._offset})
 
-    def _told(self, recorded: bytes, now: bytes) -> Difference:
+    def _told(self, recorded: bytes, now: bytes) -> EndDifference:
         """What both sides are where they part, without credentials."""
         at = shared_length(recorded, now)
         line = now[:at].rpartition(b"\n")[2][-_CONTEXT:]
         was, is_now = _shown(line, recorded[at:]), _shown(line, now[at:])
         name = _NAMES[self.stream]
-        return Difference(
+        return EndDifference(
             name,
             f"{name} differs at byte {self._offset}\n  recorded  {was}\n  now       {is_now}",
             None,
@@ -120,7 +120,7 @@ class Output:
         )
 
 
-def outputs_differ(outputs: Sequence[Output], cleaned: _Cleaned | None = None) -> list[Difference]:
+def outputs_differ(outputs: Sequence[Output], cleaned: _Cleaned | None = None) -> list[EndDifference]:
     """The agent has ended: how its output differs.
 
     Where bytes differ, both sides are compared once more with every credential, and every stand-in that redaction left
@@ -157,7 +157,7 @@ def _shown(line: bytes, rest: bytes) -> str:
     return repr((line + rest.partition(b"\n")[0][:_CONTEXT]).decode("utf-8", "replace"))
 
 
-class Printed:
+class LaneOutput:
     """What the lanes of a run print, compared with what they printed when a block or function was recorded.
 
     Args:
@@ -186,18 +186,18 @@ class Printed:
         """See ``learn``."""
         learn(self._outputs, self._cleaned)
 
-    def end(self) -> list[Difference]:
+    def end(self) -> list[EndDifference]:
         """The entry point has ended: how its output differs."""
         found = outputs_differ(self._outputs, self._cleaned)
         self.remarks += tuple(output.forgiven for output in self._outputs if output.forgiven)
         return found
 
 
-def files(recorded: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Difference]:
+def files(recorded: Mapping[str, str], now: Mapping[str, str]) -> Iterator[EndDifference]:
     """How declared files differ."""
     for name in sorted({*recorded, *now}):
         was, digest = recorded.get(name), now.get(name)
         if was != digest:
             what = "is missing" if digest is None else ("is new" if was is None else "has other contents")
             data = {"file": name, "recorded": was, "now": digest}
-            yield Difference("file", f"declared file {name} {what}", None, data)
+            yield EndDifference("file", f"declared file {name} {what}", None, data)

@@ -14,7 +14,7 @@ from reenact.facts.event import Event
 from reenact.facts.ids import make_run_id
 from reenact.facts.imported import is_imported
 from reenact.facts.insides import RAN, holds_unseen, summed
-from reenact.facts.known import Known
+from reenact.facts.known import KnownCredentials
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery, call_around, event_tag, signal_tag
 from reenact.facts.policy import Policy
@@ -45,7 +45,7 @@ from reenact.store.records import contents_of, state_of
 _BATCH = 256
 
 
-class Said(NamedTuple):
+class AgentOutput(NamedTuple):
     """What an agent said in a replay.
 
     Attributes:
@@ -60,7 +60,7 @@ class Said(NamedTuple):
 def save(
     store: Store,
     session: ReplaySession,
-    said: Said,
+    said: AgentOutput,
     failed: bool,
     clock: Clock,
     entropy: Entropy,
@@ -222,7 +222,7 @@ class _Copy:
                 framed = len(data).to_bytes(4, "big") + data
                 self._put(AmbientRead(lane, position, source, framed))
 
-    def output(self, printed: Iterable[tuple[int, bytes]], known: Known) -> None:
+    def output(self, printed: Iterable[tuple[int, bytes]], known: KnownCredentials) -> None:
         """Copy what was printed, cleaned as in any recording, of the values known to be credentials too."""
         redactor = make_redactor(self._recording.run.id, Policy(), known=known)
         for stream, data in printed:
@@ -231,7 +231,7 @@ class _Copy:
         for record in redactor.flush():
             self._put(record)
 
-    def returned(self, text: str, known: Known) -> None:
+    def returned(self, text: str, known: KnownCredentials) -> None:
         """Add what the entry point gave back, cleaned as in any recording."""
         redactor = make_redactor(self._recording.run.id, Policy(), known=known)
         fresh, lane = len(self._numbers), self._lane("root")

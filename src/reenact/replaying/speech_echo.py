@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from reenact.facts.call import is_transport
-from reenact.facts.spoken import BELOW, NOTE, Piece
+from reenact.facts.spoken import BELOW, NOTE, SpokenPiece
 from reenact.seams.lanes import current
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ class Echo:
         self._frozen: dict[int, bool] = {BELOW: True}
         self._lock = threading.RLock()
         self._next = {1: 0, 2: 0}
-        self._pending: dict[int, deque[Piece]] = {1: deque(), 2: deque()}
+        self._pending: dict[int, deque[SpokenPiece]] = {1: deque(), 2: deque()}
         for data in recording.notes(None).get(NOTE) or ():
-            piece = Piece.from_json(data)
+            piece = SpokenPiece.from_json(data)
             if self._is_frozen(piece.event):
                 self._pending[piece.stream].append(piece)
         self.heard: dict[int, Go] = {}

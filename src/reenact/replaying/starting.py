@@ -47,7 +47,7 @@ _CODES = range(2, 6)
 
 
 @dataclass(frozen=True, slots=True)
-class Starting:
+class ProcessStarter:
     """How the process of a replay is started, by whoever has many of them started.
 
     Attributes:
@@ -69,7 +69,7 @@ LENT: Final = "lent"
 BASES: Final = "bases"
 """Instruction that lists addresses which have moved since the recording, each with today's."""
 
-AS_RECORDED: Final = Starting()
+AS_RECORDED: Final = ProcessStarter()
 
 
 class Unreported(ReplayError):
@@ -77,7 +77,7 @@ class Unreported(ReplayError):
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class ProcessToStart:
     """A process that is to be started.
 
     Attributes:
@@ -128,7 +128,7 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class ProcessEnd:
     """What a process has left.
 
     Attributes:
@@ -200,7 +200,7 @@ class Left:
         return "" if self.death.event is None else "the program, or an extension module in it, ended its process itself"
 
 
-def run_process(process: Process, start_it: Starter = run_program) -> Left:
+def run_process(process: ProcessToStart, start_it: Starter = run_program) -> ProcessEnd:
     """Start a process, and wait until it has ended.
 
     Args:
@@ -218,7 +218,7 @@ def run_process(process: Process, start_it: Starter = run_program) -> Left:
     return _ran(process, run_program) if seen and process.again else left
 
 
-def _ran(process: Process, start_it: Starter) -> Left:
+def _ran(process: ProcessToStart, start_it: Starter) -> ProcessEnd:
     run, start, tree = process.run, process.start, process.tree
     _require_boot(run, start.argv)
     today = os.environ if process.alone is None else process.alone
@@ -237,10 +237,10 @@ def _ran(process: Process, start_it: Starter) -> Left:
             stdin = None if process.given is None else given
             how = {"close_fds": False} if process.live else {}
             status = start_it(program, boot.environment, stdin=stdin, cwd=start.cwd, **how, **_streams(process))
-        return Left(status, boot.left(status), boot.failure, boot.death)
+        return ProcessEnd(status, boot.left(status), boot.failure, boot.death)
 
 
-def _streams(process: Process) -> dict[str, Any]:
+def _streams(process: ProcessToStart) -> dict[str, Any]:
     """Where its output goes, where that is not where ours does. A stream that we have closed is nowhere for it."""
     streams: dict[str, Any] = {
         name: subprocess.DEVNULL

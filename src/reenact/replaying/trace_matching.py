@@ -18,8 +18,8 @@ from itertools import pairwise
 from typing import Any, Final
 
 from reenact.errors import UnreplayableRun
-from reenact.facts.answers.formats import Kept
-from reenact.facts.answers.saying import NotSaid, Response, said
+from reenact.facts.answers.formats import InheritedParts
+from reenact.facts.answers.saying import NotSaid, WireAnswer, said
 from reenact.facts.call import (
     DEFAULTS,
     TOLD,
@@ -312,7 +312,7 @@ def _returned(event: Event) -> Event:
     return replace(event, outcome=Value(b"", outcome.media, head={TOLD: True}))
 
 
-def _reply(event: Event, reading: Reading, call: Call) -> Response:
+def _reply(event: Event, reading: Reading, call: Call) -> WireAnswer:
     """What the model said, in the protocol of a request."""
     uses: list[dict[str, Any]] = []
     ids: list[str] = []
@@ -321,7 +321,7 @@ def _reply(event: Event, reading: Reading, call: Call) -> Response:
             arguments = data_of(each.get("arguments"))
             uses.append({"name": each.get("name"), "args": arguments if arguments != "" else {}})
             ids.append(str(each.get("id") or ""))
-    kept = Kept(reading.response_id, reading.model_answered, tuple(ids))
+    kept = InheritedParts(reading.response_id, reading.model_answered, tuple(ids))
     try:
         value = {"say": reading.text or None, "uses": uses}
         return said(call.head, call.body, value, kept, cut=reading.finish in _CUT)

@@ -11,7 +11,7 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.phrases import counted
 from reenact.replaying.options import Options
 from reenact.replaying.replay_lines import first_line, from_divergence, last_line
-from reenact.replaying.replay_report import Difference, Report
+from reenact.replaying.replay_report import EndDifference, Report
 from reenact.replaying.replay_session import ReplaySession
 
 
@@ -31,7 +31,7 @@ class Contact:
 
 
 def conclude(
-    session: ReplaySession, differences: Sequence[Difference], contact: Contact, options: Options, saved: str = ""
+    session: ReplaySession, differences: Sequence[EndDifference], contact: Contact, options: Options, saved: str = ""
 ) -> Report:
     """The report of a code replay.
 
@@ -51,12 +51,12 @@ def conclude(
         else session.unused()
     )
     every = [*diverged, *differences]
-    every.extend(Difference("unreplayable", str(error)) for error in session.unreplayable)
-    every.extend(Difference("damaged", str(error), getattr(error, "event", None)) for error in session.damaged[:1])
+    every.extend(EndDifference("unreplayable", str(error)) for error in session.unreplayable)
+    every.extend(EndDifference("damaged", str(error), getattr(error, "event", None)) for error in session.damaged[:1])
     if unused:
         named = ", ".join(f"{event.number} {event.name}" for event in unused[:5])
         every.append(
-            Difference(
+            EndDifference(
                 "unused",
                 f"{len(unused)} recorded calls were not made: {named}",
                 unused[0].number,
@@ -64,7 +64,7 @@ def conclude(
             )
         )
     for number in tally.unread:
-        every.append(Difference("unread", f"event {number} was read less far than in the recording", number))
+        every.append(EndDifference("unread", f"event {number} was read less far than in the recording", number))
     unproven = _unproven(session) if not diverged else _unproven_before(session)
     unproven += [f"state not proven at {number}" for number in sorted({*tally.states_unproven})]
     exact = not (tally.reordered or tally.moved or tally.renamed or unproven)

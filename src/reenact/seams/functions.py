@@ -35,9 +35,9 @@ from reenact.facts.values import (
     restore_error,
 )
 from reenact.seams.lanes import Lane
-from reenact.seams.mutation import Changes, Look, compare
+from reenact.seams.mutation import Mutation, Sight, compare
 from reenact.seams.reapplying import reapply
-from reenact.seams.surroundings import Surroundings
+from reenact.seams.surroundings import FunctionVariables
 
 MEDIA = "application/json"
 RECEIVERS = ("self", "cls")
@@ -119,7 +119,7 @@ class Seam:
         # Types that a function inside a function names live in the frame that is decorating it now, and only there.
         local = "<locals>" in getattr(function, "__qualname__", "")
         self._near_hints = hints_of(function, _decorating_frame(function)) if local else {}
-        self._surroundings: Surroundings | None = None
+        self._surroundings: FunctionVariables | None = None
         _require_parameters(self, marks)
         if key is not None and (inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)):
             raise UsageError(
@@ -142,10 +142,10 @@ class Seam:
         return self._parameters
 
     @property
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> FunctionVariables:
         """Closure and globals."""
         if self._surroundings is None:
-            self._surroundings = Surroundings(self.function)
+            self._surroundings = FunctionVariables(self.function)
         return self._surroundings
 
     @property
@@ -314,7 +314,7 @@ class SeamCall:
         self._args = args
         self._kwargs = kwargs
         self._bound: dict[str, Any] = {}
-        self._before: Look | None = None
+        self._before: Sight | None = None
         self._states: dict[str, str | None] = {}
 
     @property
@@ -365,7 +365,7 @@ class SeamCall:
         value = key(*self._args, **self._kwargs) if callable(key) else bound.get(str(key))
         return value if type(value) is str else encode(value, sort_sets=True).body.decode()
 
-    def _look(self, before: Look | None) -> Look | None:
+    def _look(self, before: Sight | None) -> Sight | None:
         """Look at what the call may change; None when nothing of it can change."""
         roots: list[tuple[str, Any]] = []
         for name, value in self._bound.items():
@@ -377,7 +377,7 @@ class SeamCall:
         surroundings = self._seam.surroundings
         if not surroundings.empty:
             roots += surroundings.variables()
-        return Look(before).take(roots) if roots or before is not None else None
+        return Sight(before).take(roots) if roots or before is not None else None
 
     def perform(self) -> Any:
         """Call the function (its coroutine, if it is one)."""
@@ -396,12 +396,12 @@ class SeamCall:
             return {}
         return {name: _digest(self._bound[name]) for name in self._seam.state if name in self._bound}
 
-    def changes(self) -> Changes:
+    def changes(self) -> Mutation:
         """What the call has changed so far."""
         if self._before is None:
-            return Changes()
+            return Mutation()
         after = self._look(self._before)
-        return compare(self._before, after) if after is not None else Changes()
+        return compare(self._before, after) if after is not None else Mutation()
 
     def seal(self, result: Any, error: BaseException | None) -> Value | Failure:
         """What came back, as a fact."""
@@ -484,7 +484,7 @@ class SeamCall:
             if told is not None and seam.hints.get("return") is str and type(made) is not str:
                 made = told if type(told) is str else json.dumps(made, ensure_ascii=False)
         if outcome.changes:
-            look = self._before if self._before is not None else Look()
+            look = self._before if self._before is not None else Sight()
             declared = {"args." + name: hint for name, hint in seam.hints.items()}
             reapply(outcome.changes, look, declared, seam.surroundings.assign, seam.name)
         return made, error
@@ -511,7 +511,7 @@ def _encoded_singly(values: Mapping[str, Any]) -> tuple[bytes, dict[str, Json]]:
     return b"{" + b",".join(parts) + b"}", opaque
 
 
-def _evidence(changes: Changes) -> dict[str, Json]:
+def _evidence(changes: Mutation) -> dict[str, Json]:
     """What to say about the changes of a call."""
     head: dict[str, Json] = {}
     if changes.roots:

@@ -4,7 +4,7 @@ A segment is a JSON object with one key: ``{"yield": value}``, ``{"return": valu
 ``{"sent": value}`` for what the consumer sent in and ``{"thrown": "module.Type"}`` for what it threw in. The body of
 the generator runs in the scope of the call, and only while it runs: between two items its consumer is outside.
 
-The decisions live in ``Taping`` (performing) and ``Playing`` (frozen); the four loops below only differ in colour.
+The decisions live in ``ItemRecorder`` (performing) and ``ItemPlayer`` (frozen); the four loops below differ in colour.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ T = TypeVar("T")
 HEAD = {"generator": True}
 
 
-class Scope:
+class GeneratorScope:
     """The scope of one call, entered for each stretch of its body."""
 
     __slots__ = ("_crossing", "_lane")
@@ -53,7 +53,7 @@ class Scope:
                 yield
 
 
-class Taping:
+class ItemRecorder:
     """Notes a generator that is being performed. Every method gives the turn to wait for; none raises.
 
     A call whose body runs in replays too (observed, or rerun) has no stream: a digest of its items is its value.
@@ -67,7 +67,7 @@ class Taping:
         self._begun = False
         self._items = 0
         self._digest = blake2b(digest_size=16)
-        self.scope = Scope(crossing)
+        self.scope = GeneratorScope(crossing)
 
     def _guarded(self, note: Callable[[], Any]) -> Any:
         try:
@@ -135,7 +135,7 @@ class Taping:
             self._guarded(lambda: self._crossing.dropped(End(kind)))
 
 
-class Playing:
+class ItemPlayer:
     """Reads a recorded generator back."""
 
     def __init__(self, call: SeamCall, crossing: Frozen) -> None:
@@ -193,7 +193,7 @@ def thrown(error: BaseException) -> str:
     return type_name(type(error))
 
 
-def taped(tape: Taping, body: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
+def taped(tape: ItemRecorder, body: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
     """Perform a generator and note it."""
     resume: Callable[[], Any] = body.__next__
     while True:
@@ -237,7 +237,7 @@ def _sending(body: Any, sent: Any) -> Callable[[], Any]:
     return lambda: body.send(sent)
 
 
-def played(play: Playing) -> Generator[Any, Any, Any]:
+def played(play: ItemPlayer) -> Generator[Any, Any, Any]:
     """Give a recorded generator again."""
     crossing = play.crossing
     if crossing.form != "stream":
@@ -261,7 +261,7 @@ def played(play: Playing) -> Generator[Any, Any, Any]:
                 play.agree(play.read(crossing.part().wait()), "sent", sent)
 
 
-async def taped_async(tape: Taping, body: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
+async def taped_async(tape: ItemRecorder, body: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
     """``taped`` for asynchronous generators."""
     resume: Callable[[], Any] = body.__anext__
     while True:
@@ -308,7 +308,7 @@ def _asending(body: Any, sent: Any) -> Callable[[], Any]:
     return lambda: body.asend(sent)
 
 
-async def played_async(play: Playing) -> AsyncGenerator[Any, Any]:
+async def played_async(play: ItemPlayer) -> AsyncGenerator[Any, Any]:
     """``played`` for asynchronous generators."""
     crossing = play.crossing
     if crossing.form != "stream":

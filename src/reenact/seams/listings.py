@@ -33,7 +33,7 @@ _CLEARING: Final = "rmtree"
 _DEPTH: Final = 12
 
 
-class Entry:
+class RecordedEntry:
     """An entry of a recorded listing that is not on the disk as it was."""
 
     __slots__ = ("_sort", "name", "path")
@@ -74,7 +74,7 @@ class Entry:
         return f"<DirEntry {self.name!r}>"
 
 
-class Entries:
+class ScanIterator:
     """What ``os.scandir`` gives: an iterator that can be closed."""
 
     def __init__(self, entries: list[Any]) -> None:
@@ -86,7 +86,7 @@ class Entries:
     def __next__(self) -> Any:
         return next(self._entries)
 
-    def __enter__(self) -> Entries:
+    def __enter__(self) -> ScanIterator:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -123,19 +123,19 @@ class _Folders:
         entries, fault = _attempt(lambda: list(_scandir(path)))
         seen = _told(lane, source, lambda: [[os.fsdecode(entry.name), _sort(entry)] for entry in entries or ()], fault)
         if seen is None:
-            return Entries(_given(entries, fault))
+            return ScanIterator(_given(entries, fault))
         here = {(os.fsdecode(entry.name), _sort(entry)): entry for entry in entries or ()}
         as_bytes = isinstance(path, bytes)
         top = "." if path is None else os.fspath(path)
-        return Entries([here.get((name, sort)) or _entry(top, name, sort, as_bytes) for name, sort in seen])
+        return ScanIterator([here.get((name, sort)) or _entry(top, name, sort, as_bytes) for name, sort in seen])
 
     def __deepcopy__(self, _memo: object) -> _Folders:
         return self
 
 
-def _entry(top: Any, name: str, sort: str, as_bytes: bool) -> Entry:
+def _entry(top: Any, name: str, sort: str, as_bytes: bool) -> RecordedEntry:
     called: Any = os.fsencode(name) if as_bytes else name
-    return Entry(called, os.path.join(top, called), sort)
+    return RecordedEntry(called, os.path.join(top, called), sort)
 
 
 def _sort(entry: Any) -> str:

@@ -51,7 +51,7 @@ class _TooLarge(Exception):
     """A root reaches more than is looked at."""
 
 
-class Look:
+class Sight:
     """One look at the data behind some roots.
 
     Attributes:
@@ -63,7 +63,7 @@ class Look:
 
     __slots__ = ("_left", "_numbers", "contents", "objects", "roots", "unchecked")
 
-    def __init__(self, before: Look | None = None) -> None:
+    def __init__(self, before: Sight | None = None) -> None:
         self.roots: dict[str, Part] = {}
         self.objects: list[Any] = list(before.objects) if before is not None else []
         self.contents: list[Content | None] = [None] * len(self.objects)
@@ -71,7 +71,7 @@ class Look:
         self.unchecked: list[str] = []
         self._left = NODE_LIMIT
 
-    def take(self, roots: Iterable[tuple[str, Any]]) -> Look:
+    def take(self, roots: Iterable[tuple[str, Any]]) -> Sight:
         """Look at each root; a root that reaches too much leaves no trace but its name."""
         for root, value in roots:
             known = len(self.objects)
@@ -196,7 +196,7 @@ def parts_of(content: Content) -> Iterator[Part]:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class Mutation:
     """What a call changed.
 
     Attributes:
@@ -212,7 +212,7 @@ class Changes:
     unchecked: tuple[str, ...] = ()
 
 
-def compare(before: Look, after: Look) -> Changes:
+def compare(before: Sight, after: Sight) -> Mutation:
     """The difference of two looks, the second of which knows the first."""
     unchecked = tuple(dict.fromkeys((*before.unchecked, *after.unchecked)))
     changed = {
@@ -228,11 +228,11 @@ def compare(before: Look, after: Look) -> Changes:
         if now != part or changed.intersection(_reach(before, part)):
             roots.append(root)
     if not roots:
-        return Changes(unchecked=unchecked)
+        return Mutation(unchecked=unchecked)
     return _written(before, after, roots, changed, unchecked)
 
 
-def _reach(look: Look, part: Part) -> list[int]:
+def _reach(look: Sight, part: Part) -> list[int]:
     """Numbers of the objects behind a part, in order of first sight."""
     seen: dict[int, None] = {}
     todo = [part]
@@ -245,7 +245,7 @@ def _reach(look: Look, part: Part) -> list[int]:
     return list(seen)
 
 
-def order_of(look: Look, roots: Iterable[str]) -> list[int]:
+def order_of(look: Sight, roots: Iterable[str]) -> list[int]:
     """Numbers of the objects behind some roots, in the order that a replay numbers them in."""
     seen: dict[int, None] = {}
     for root in roots:
@@ -254,7 +254,7 @@ def order_of(look: Look, roots: Iterable[str]) -> list[int]:
     return list(seen)
 
 
-def digest(look: Look, roots: Iterable[str]) -> str:
+def digest(look: Sight, roots: Iterable[str]) -> str:
     """Digest of what some roots hold; the same in every process that holds the same."""
     names = list(roots)
     numbers = {number: place for place, number in enumerate(order_of(look, names))}
@@ -271,7 +271,7 @@ def digest(look: Look, roots: Iterable[str]) -> str:
     return blake2b(repr((held, contents)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _written(before: Look, after: Look, roots: list[str], changed: set[int], unchecked: tuple[str, ...]) -> Changes:
+def _written(before: Sight, after: Sight, roots: list[str], changed: set[int], unchecked: tuple[str, ...]) -> Mutation:
     old = order_of(before, roots)
     places = {number: place for place, number in enumerate(old)}
     fresh = [number for number in order_of(after, roots) if number not in places]
@@ -288,7 +288,7 @@ def _written(before: Look, after: Look, roots: list[str], changed: set[int], unc
         "objects": objects,
     }
     body = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-    return Changes(body, tuple(writer.opaque), tuple(roots), unchecked)
+    return Mutation(body, tuple(writer.opaque), tuple(roots), unchecked)
 
 
 class _Writer:
@@ -296,7 +296,7 @@ class _Writer:
 
     __slots__ = ("_after", "_places", "opaque")
 
-    def __init__(self, places: dict[int, int], after: Look) -> None:
+    def __init__(self, places: dict[int, int], after: Sight) -> None:
         self._places = places
         self._after = after
         self.opaque: dict[str, None] = {}

@@ -17,10 +17,10 @@ from reenact.facts.call import Json
 from reenact.facts.declared import NOTHING, Candidates
 from reenact.facts.decoding import restore
 from reenact.facts.shapes import dictionary_of, make_record, shape_of
-from reenact.seams.mutation import SEQUENCES, Content, Look, Part, digest, order_of
+from reenact.seams.mutation import SEQUENCES, Content, Part, Sight, digest, order_of
 
 
-def reapply(body: bytes, look: Look, hints: Mapping[str, Any], assign: Callable[[str, Any], None], name: str) -> None:
+def reapply(body: bytes, look: Sight, hints: Mapping[str, Any], assign: Callable[[str, Any], None], name: str) -> None:
     """Make the changes of a recorded call.
 
     Args:

@@ -15,7 +15,7 @@ IMPORTING = 10
 """Of what an import takes of the processor, one part in so many counts."""
 
 
-class Look(NamedTuple):
+class WatchLook(NamedTuple):
     """What one look of the watch has seen of the time since the look before.
 
     Attributes:
@@ -74,7 +74,7 @@ class HoldClock(NamedTuple):
 
         Args:
             now_us: Our own clock.
-            worked_us, spared_us: What the look counts for (``Look.reckoned``).
+            worked_us, spared_us: What the look counts for (``WatchLook.reckoned``).
             ceiling_us: For how long it stands still at most: a strand that never rests must not hold it for ever.
         """
         spared_us = min(ceiling_us, self.spared_us + spared_us)

@@ -28,7 +28,7 @@ _GLOBALS = {
 """The instructions that name a global, and how many bits of their argument stand below its number."""
 
 
-class Surroundings:
+class FunctionVariables:
     """The variables around one function.
 
     Args:

@@ -19,7 +19,7 @@ from typing import Any
 
 from reenact.seams import background, lanes
 from reenact.seams.gate import Gate
-from reenact.seams.reckoning import LOOK_US, Look
+from reenact.seams.reckoning import LOOK_US, WatchLook
 
 _mono_ns = time.monotonic_ns
 _process_ns = time.process_time_ns
@@ -119,7 +119,7 @@ class Watch:
             ready = not quiet or picture is None if self._picture is not None else used_ns * WORKING > now_ns - then_ns
             past_us, used_us, looking_us = ((now_ns - then_ns) // 1000, used_ns // 1000, (mine_ns - looked_ns) // 1000)
             delayed_us = delayed(pictured, picture) if picture is not None and pictured is not None else 0
-            look = Look(past_us, used_us, looking_us, delayed_us, ready, bool(_imports_under_way))
+            look = WatchLook(past_us, used_us, looking_us, delayed_us, ready, bool(_imports_under_way))
             worked_us, spared_us = look.reckoned()
             for gate, state in gates:
                 self._look(gate, state, picture, worked_us, spared_us)

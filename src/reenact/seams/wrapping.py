@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from reenact.facts.call import Failure, Value
 from reenact.seams import lanes
 from reenact.seams.functions import Seam, SeamCall
-from reenact.seams.generators import Playing, Taping, played, played_async, taped, taped_async
+from reenact.seams.generators import ItemPlayer, ItemRecorder, played, played_async, taped, taped_async
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.switchboard import across, begin, crossed
 
@@ -99,7 +99,7 @@ def _generator(seam: Seam) -> Callable[..., Any]:
         streamed = None if lane is None else _stream(seam, lane, args, kwargs)
         if streamed is None:
             return (yield from function(*args, **kwargs))
-        if isinstance(streamed, Playing):
+        if isinstance(streamed, ItemPlayer):
             return (yield from played(streamed))
         streamed.ready().wait()
         return (yield from taped(streamed, function(*args, **kwargs)))
@@ -114,7 +114,7 @@ def _async_generator(seam: Seam) -> Callable[..., Any]:
         lane = listening()
         streamed = None if lane is None else _stream(seam, lane, args, kwargs)
         body: AsyncGenerator[Any, Any]
-        if isinstance(streamed, Playing):
+        if isinstance(streamed, ItemPlayer):
             body = played_async(streamed)
         elif streamed is None:
             body = function(*args, **kwargs)
@@ -141,10 +141,10 @@ def _async_generator(seam: Seam) -> Callable[..., Any]:
     return called
 
 
-def _stream(seam: Seam, lane: Lane, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Taping | Playing | None:
+def _stream(seam: Seam, lane: Lane, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ItemRecorder | ItemPlayer | None:
     """Begin the crossing of a generator, when its first item is asked for."""
     call = SeamCall(seam, lane, args, kwargs)
     crossing = begin(lane, call.describe)
     if crossing is None:
         return None
-    return Playing(call, crossing) if crossing.mode == "frozen" else Taping(lane, crossing, call)
+    return ItemPlayer(call, crossing) if crossing.mode == "frozen" else ItemRecorder(lane, crossing, call)

@@ -14,7 +14,7 @@ from typing import Any
 from zlib import crc32
 
 from reenact.store.check_sums import damaged
-from reenact.store.connection import Reading
+from reenact.store.connection import ReadConnection
 from reenact.store.hashes import KeyedHash
 from reenact.store.schema import LOW
 from reenact.store.stream_pieces import FIRST_LINK, Chunk, parts_of
@@ -41,7 +41,7 @@ class ShortStreams:
 
     __slots__ = ("_hasher", "_known", "_reading")
 
-    def __init__(self, reading: Reading, hasher: KeyedHash) -> None:
+    def __init__(self, reading: ReadConnection, hasher: KeyedHash) -> None:
         self._reading = reading
         self._hasher = hasher
         self._known: dict[int, tuple[bytes, list[Segment]]] = {}
@@ -96,7 +96,7 @@ class AmbientAhead:
 
     __slots__ = ("_pages", "_reading")
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: ReadConnection) -> None:
         self._reading = reading
         self._pages: dict[int, AmbientPage] = {}
 

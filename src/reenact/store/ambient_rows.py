@@ -8,10 +8,10 @@ from zlib import crc32
 from reenact.facts.record import AmbientRead
 from reenact.store.ahead import AmbientAhead
 from reenact.store.check_sums import damaged
-from reenact.store.connection import PAGE, Reading
+from reenact.store.connection import PAGE, ReadConnection
 from reenact.store.lane_rows import LaneRows
 from reenact.store.schema import LOW
-from reenact.store.span import Span
+from reenact.store.span import RunRows
 
 
 class AmbientRows:
@@ -23,7 +23,7 @@ class AmbientRows:
         lanes: Its lanes.
     """
 
-    def __init__(self, reading: Reading, span: Span, lanes: LaneRows) -> None:
+    def __init__(self, reading: ReadConnection, span: RunRows, lanes: LaneRows) -> None:
         self._reading = reading
         self._span = span
         self._lanes = lanes

@@ -15,7 +15,7 @@ from reenact.store.contents import Contents
 from reenact.store.frames import DEFLATED
 from reenact.store.hashes import KeyedHash
 from reenact.store.payloads import WITHHELD, decompress
-from reenact.store.slot_rows import States
+from reenact.store.slot_rows import StateReader
 from reenact.store.stream_pieces import FIRST_LINK, Chunk, parts_of
 
 CHECK_SUM = "does not agree with its check sum"
@@ -41,7 +41,7 @@ class Beside:
         self.hasher = KeyedHash(key)
         self.broken: dict[bytes, str] = {}
         self._contents = Contents(self.hasher, self.rows)
-        self.states = States(self.rows, self.hasher)
+        self.states = StateReader(self.rows, self.hasher)
         self._tables = {name for (name,) in self.rows("SELECT name FROM sqlite_master")}
         self.indexed = self.has("words_index") and self._answers("SELECT rowid FROM words_index LIMIT 1")
         self.paths = _AnyPath()

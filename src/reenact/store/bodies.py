@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from reenact.errors import BlobCorrupt, StoreError
 from reenact.facts.event import Payload
-from reenact.store.connection import Reading
+from reenact.store.connection import ReadConnection
 from reenact.store.contents import Contents
 from reenact.store.hashes import KeyedHash
 from reenact.store.payloads import RAW, corrupt, missing
 from reenact.store.schema import LOW
 from reenact.store.slot_rows import short_value
-from reenact.store.span import Span
+from reenact.store.span import RunRows
 from reenact.store.stream_rows import StreamRows
 
 _CACHED = 1024
@@ -37,7 +37,12 @@ class Bodies:
     """
 
     def __init__(
-        self, reading: Reading, hasher: KeyedHash, span: Span, streams: StreamRows, beside: Bodies | None = None
+        self,
+        reading: ReadConnection,
+        hasher: KeyedHash,
+        span: RunRows,
+        streams: StreamRows,
+        beside: Bodies | None = None,
     ) -> None:
         self._reading = reading
         self._hasher = hasher

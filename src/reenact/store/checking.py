@@ -16,12 +16,12 @@ from reenact.errors import ReenactError, StoreError
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.store.beside import Beside
 from reenact.store.connection import connect_reading, explain
-from reenact.store.faults import Fault, Place
+from reenact.store.faults import Place, StoreFault
 from reenact.store.guarding import UNSOUND
-from reenact.store.pieces import Part
+from reenact.store.pieces import LogPart
 from reenact.store.ranges import unpack_ranges
 from reenact.store.schema import LOW, SHIFT, TEXTS, declared
-from reenact.store.soundness import TABLES, UNREADABLE, Table
+from reenact.store.soundness import TABLES, UNREADABLE, TableCheck
 from reenact.store.versions import check_readable, read_format
 
 _PROGRESS = 256
@@ -60,7 +60,7 @@ class Break(NamedTuple):
     touched: tuple[Touched, ...]
 
 
-class Checked(NamedTuple):
+class CheckResult(NamedTuple):
     """What a check has found.
 
     Attributes:
@@ -83,10 +83,10 @@ class _Found:
     what: str
     name: str
     problem: str
-    places: set[tuple[int, Part | None, int | None]] = field(default_factory=set)
+    places: set[tuple[int, LogPart | None, int | None]] = field(default_factory=set)
 
 
-def check_store(path: Path, told: Told = lambda table, done, total: None) -> Checked:
+def check_store(path: Path, told: Told = lambda table, done, total: None) -> CheckResult:
     """Check all of a store.
 
     Args:
@@ -125,7 +125,7 @@ class _Walk:
         self._found: dict[tuple[str, str], _Found] = {}
         self._rows = 0
 
-    def checked(self, told: Told) -> Checked:
+    def checked(self, told: Told) -> CheckResult:
         """Everything."""
         self._file()
         self._schema()
@@ -133,7 +133,7 @@ class _Walk:
             if self._beside.has(table.name):
                 self._table(table, told)
         breaks = tuple(Break(each.what, each.name, each.problem, self._touched(each)) for each in self._found.values())
-        return Checked(breaks, self._count("run"), self._rows, self._written)
+        return CheckResult(breaks, self._count("run"), self._rows, self._written)
 
     def _file(self) -> None:
         """SQLite's own check of its pages, indices and constraints."""
@@ -144,14 +144,14 @@ class _Walk:
         for (text,) in said:
             if text != "ok":
                 for line in str(text).splitlines():
-                    self._note(Fault("file", line.strip("* "), "", 0))
+                    self._note(StoreFault("file", line.strip("* "), "", 0))
 
     def _schema(self) -> None:
         """The texts that say what a table is: SQLite reads by them, and has no check sum of them."""
         wanted = declared()
         for name, text in _quiet(self._connection, TEXTS):
             if wanted.get(name, text) != text:
-                self._note(Fault("schema", str(name), "is declared in another way than in a sound store", 0))
+                self._note(StoreFault("schema", str(name), "is declared in another way than in a sound store", 0))
 
     def _count(self, table: str) -> int:
         try:
@@ -159,7 +159,7 @@ class _Walk:
         except sqlite3.DatabaseError:
             return 0
 
-    def _table(self, table: Table, told: Told) -> None:
+    def _table(self, table: TableCheck, told: Told) -> None:
         total = self._count(table.name)
         for done, row in enumerate(self._walk(table)):
             if done % _PROGRESS == 0:
@@ -169,11 +169,11 @@ class _Walk:
                 for fault in table.faults(self._beside, row):
                     self._note(fault)
             except sqlite3.DatabaseError as error:
-                self._note(Fault(table.name, _name(row), str(error), *_place(table, row)))
+                self._note(StoreFault(table.name, _name(row), str(error), *_place(table, row)))
             except (ReenactError, *UNSOUND):
-                self._note(Fault(table.name, _name(row), UNREADABLE, *_place(table, row)))
+                self._note(StoreFault(table.name, _name(row), UNREADABLE, *_place(table, row)))
 
-    def _walk(self, table: Table) -> Iterator[tuple[Any, ...]]:
+    def _walk(self, table: TableCheck) -> Iterator[tuple[Any, ...]]:
         """All rows that can be read: from the first on, and, where that ends too early, from the last one back."""
         last, keys = None, len(table.keys)
         try:
@@ -192,12 +192,12 @@ class _Walk:
                 yield row
         except sqlite3.DatabaseError:
             pass
-        self._note(Fault(table.name, "rows", f"some cannot be read: {problem}", low))
+        self._note(StoreFault(table.name, "rows", f"some cannot be read: {problem}", low))
         for (log,) in self._connection.execute("SELECT id FROM run WHERE id > ? AND id = log", (low,)):
             if high is None or log <= high:
-                self._note(Fault(table.name, "rows", "", log))
+                self._note(StoreFault(table.name, "rows", "", log))
 
-    def _note(self, fault: Fault) -> None:
+    def _note(self, fault: StoreFault) -> None:
         key = (fault.what, fault.digest.hex() or f"{fault.log} {fault.name}")
         if fault.name == "rows":
             key = (fault.what, "rows")
@@ -214,7 +214,7 @@ class _Walk:
             places = {each for each in places if each[1] is not None}
         events: dict[str, set[int]] = {}
         for log, part, number in places:
-            event = number if part is Part.EVENTS else None
+            event = number if part is LogPart.EVENTS else None
             for run in self._runs(log, part, event):
                 events.setdefault(run, set()).update(() if event is None else (event,))
             if part is not None:
@@ -223,10 +223,10 @@ class _Walk:
                         events.setdefault(run, set()).update(() if event is None else (event,))
         return tuple(Touched(run, tuple(sorted(events[run]))) for run in sorted(events))
 
-    def _runs(self, log: int, part: Part | None, event: int | None) -> Iterable[str]:
+    def _runs(self, log: int, part: LogPart | None, event: int | None) -> Iterable[str]:
         """The runs of a log; of an event that of the log, and those nested in it that have it."""
         rows = _quiet(self._connection, "SELECT run_id, lane FROM run WHERE log = ?", log)
-        if part is Part.EVENTS and event is not None:
+        if part is LogPart.EVENTS and event is not None:
             sql = "SELECT l.path FROM event e JOIN lane l ON l.id = e.strand WHERE e.id = ?"
             lanes = _quiet(self._connection, sql, log << SHIFT | event)
             path = str(lanes[0][0]) if lanes else ""
@@ -237,7 +237,7 @@ class _Walk:
             rows = [row for row in rows if not row[1]] or rows
         return [str(row[0]) for row in rows] or [f"log {log}"]
 
-    def _readers(self, log: int, part: Part, number: int | None) -> Iterator[int]:
+    def _readers(self, log: int, part: LogPart, number: int | None) -> Iterator[int]:
         """The logs that read a number of a part of this one; None: any number."""
         if not self._beside.has("piece"):
             return
@@ -247,7 +247,7 @@ class _Walk:
                 ranges = unpack_ranges(data)
             except (TypeError, ValueError):
                 continue
-            if part is Part.ORDER and number is not None:  # a row holds many
+            if part is LogPart.ORDER and number is not None:  # a row holds many
                 if any(end > number for _, end in ranges):
                     yield int(reader)
             elif (number is None and ranges) or (number is not None and number in ranges):
@@ -262,12 +262,12 @@ def _quiet(connection: sqlite3.Connection, sql: str, *values: Any) -> list[Any]:
         return []
 
 
-def _query(table: Table, order: str) -> str:
+def _query(table: TableCheck, order: str) -> str:
     keys = ", ".join(table.keys)
     return f"SELECT {keys}, {table.columns} FROM {table.name} ORDER BY {', '.join(key + order for key in table.keys)}"
 
 
-def _place(table: Table, row: tuple[Any, ...]) -> Place:
+def _place(table: TableCheck, row: tuple[Any, ...]) -> Place:
     try:
         return table.place_of(row)
     except (TypeError, ValueError, IndexError):

@@ -45,7 +45,7 @@ _STATEMENTS = 256
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR) if hasattr(sqlite3, "SQLITE_FULL") else (13, 10)
 _READ_ONLY = getattr(sqlite3, "SQLITE_READONLY", 8)
 
-_opened: weakref.WeakSet[Reading | Writing] = weakref.WeakSet()
+_opened: weakref.WeakSet[ReadConnection | Writing] = weakref.WeakSet()
 
 _inherited: list[sqlite3.Connection | None] = []
 """Connections of a parent process: kept, because SQLite does not allow to close one in a child."""
@@ -175,7 +175,7 @@ def connect_reading(path: Path) -> sqlite3.Connection:
     return connection
 
 
-class Reading:
+class ReadConnection:
     """Reading queries, from any thread; each is answered whole before the next.
 
     Args:

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from reenact.facts.event import Event
     from reenact.facts.run import Totals
     from reenact.store.bodies import Bodies
-    from reenact.store.connection import Reading
-    from reenact.store.evidence_rows import Evidence
+    from reenact.store.connection import ReadConnection
+    from reenact.store.evidence_rows import EvidenceRows
     from reenact.store.lane_rows import LaneRows
     from reenact.store.references import no_event
     from reenact.store.rows import Recurring
-    from reenact.store.span import Span
+    from reenact.store.span import RunRows
     from reenact.store.stream_rows import StreamRows
     from reenact.store.unfinished import totalled
 else:
@@ -66,12 +66,12 @@ class EventRows:
 
     def __init__(
         self,
-        reading: Reading,
-        span: Span,
+        reading: ReadConnection,
+        span: RunRows,
         lanes: LaneRows,
         bodies: Bodies,
         streams: StreamRows,
-        evidence: Evidence,
+        evidence: EvidenceRows,
         recurring: Recurring,
     ) -> None:
         self._reading = reading

@@ -13,11 +13,11 @@ from reenact.store.schema import LOW
 if TYPE_CHECKING:
     from reenact.facts.call import Json
     from reenact.store.bodies import Bodies
-    from reenact.store.connection import Reading
-    from reenact.store.span import Span
+    from reenact.store.connection import ReadConnection
+    from reenact.store.span import RunRows
 
 
-class Evidence:
+class EvidenceRows:
     """The evidence of one run.
 
     Args:
@@ -26,7 +26,7 @@ class Evidence:
         bodies: Its payloads, among which long evidence is.
     """
 
-    def __init__(self, reading: Reading, span: Span, bodies: Bodies) -> None:
+    def __init__(self, reading: ReadConnection, span: RunRows, bodies: Bodies) -> None:
         self._reading = reading
         self._span = span
         self._bodies = bodies

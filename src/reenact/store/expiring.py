@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reenact.abc.store import Store
     from reenact.facts.retention import Expiry
     from reenact.facts.run import Run
-    from reenact.store.connection import Reading
+    from reenact.store.connection import ReadConnection
     from reenact.store.forgetting import forget
     from reenact.store.full_text import erase_some
     from reenact.store.removing import remove_rest
@@ -98,7 +98,7 @@ class Housekeeping:
         lives: Whether the recorder of a run, by its id, still lives.
     """
 
-    def __init__(self, store: Store, reading: Reading, lives: Callable[[str], bool]) -> None:
+    def __init__(self, store: Store, reading: ReadConnection, lives: Callable[[str], bool]) -> None:
         self._store = store
         self._reading = reading
         self._lives = lives

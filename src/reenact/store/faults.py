@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from reenact.store.pieces import Part
+from reenact.store.pieces import LogPart
 
 
-class Fault(NamedTuple):
+class StoreFault(NamedTuple):
     """One thing that is wrong.
 
     Attributes:
         what: The kind of row.
         name: Which one, for people.
         problem: What is wrong with it.
-        log, part, number: Whose it is: a log, and in it an event (``Part.EVENTS``), a delivery, … ; number None for
+        log, part, number: Whose it is: a log, and in it an event (``LogPart.EVENTS``), a delivery, … ; number None for
             all of the log.
         digest: Of the payload that is gone or damaged, with all that names it; empty for none.
     """
@@ -23,10 +23,10 @@ class Fault(NamedTuple):
     name: str
     problem: str
     log: int
-    part: Part | None = None
+    part: LogPart | None = None
     number: int | None = None
     digest: bytes = b""
 
 
-Place = tuple[int, Part | None, int | None]
+Place = tuple[int, LogPart | None, int | None]
 """A log, and in it a part and a number."""

@@ -14,7 +14,7 @@ from reenact.facts.features import VERSION, Features
 from reenact.facts.run import Run, Status
 from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump, load
-from reenact.store.connection import Reading, Writing
+from reenact.store.connection import ReadConnection, Writing
 from reenact.store.guarding import UNSOUND
 from reenact.store.runrows import row_number
 from reenact.store.schema import LOW
@@ -87,7 +87,7 @@ class FeatureRows:
         writing: Gives its writing connection.
     """
 
-    def __init__(self, reading: Reading, writing: Callable[[], Writing]) -> None:
+    def __init__(self, reading: ReadConnection, writing: Callable[[], Writing]) -> None:
         self._reading = reading
         self._writing = writing
 

@@ -33,7 +33,7 @@ Rows = Callable[[str, Sequence[Any]], list[Any]]
 """Gives all rows of a query."""
 
 
-class Hits(Protocol):
+class TextSearch(Protocol):
     """What finds the runs that hold words (``store.hits``)."""
 
     def few(self) -> Set[int] | None:
@@ -51,7 +51,7 @@ class Text(NamedTuple):
         conditions: On ``run r``, each with its values, where no index can be read.
     """
 
-    hits: Sequence[Hits] = ()
+    hits: Sequence[TextSearch] = ()
     conditions: Sequence[tuple[str, Sequence[str]]] = ()
 
 
@@ -75,7 +75,7 @@ def add_narrow(connection: sqlite3.Connection) -> None:
     connection.execute(NARROW_INDEX)
 
 
-class Finding:
+class RunQuery:
     """The runs that agree with some filters, as far as a store's rows say so: of one that is written as being recorded,
     whether it is.
 

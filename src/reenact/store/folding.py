@@ -24,7 +24,7 @@ _KINDS = 256
 """Kinds of texts of one log that later ones may be like."""
 
 
-class Known(NamedTuple):
+class FirstText(NamedTuple):
     """The first text of a kind.
 
     Attributes:
@@ -42,9 +42,9 @@ class Folding:
     __slots__ = ("_done", "_kinds", "_known")
 
     def __init__(self) -> None:
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, FirstText] = {}
         self._kinds: dict[int, str] = {}
-        self._done: list[tuple[bool, str, Known]] = []  # what the batch has added (True) or dropped, in order
+        self._done: list[tuple[bool, str, FirstText]] = []  # what the batch has added (True) or dropped, in order
 
     def fold(self, number: int, text: str, has_row: Callable[[int], bool]) -> str:
         """The text of an event's row as it is kept.
@@ -60,7 +60,7 @@ class Folding:
         known = self._known.get(kind)
         if known is None:
             if len(self._known) < _KINDS and has_row(number):
-                self._known[kind] = known = Known(number, holes)
+                self._known[kind] = known = FirstText(number, holes)
                 self._kinds[number] = kind
                 self._done.append((True, kind, known))
             return text

@@ -14,7 +14,7 @@ from reenact.facts.growing import Grown
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.store.frames import Packing
 from reenact.store.splice_rows import LOW, Splice
-from reenact.store.splices import Change, Piece
+from reenact.store.splices import SplicePiece, VersionChange
 from reenact.store.splicing import new_text, put_portions
 
 _CLOSE = b"]"
@@ -24,7 +24,7 @@ _PACKED = 16
 """Lists whose text is gone on with in the frame that is under way: each takes about 0.5 MB."""
 
 
-class Lost(Exception):
+class EntriesLost(Exception):
     """Entries before these have not been written."""
 
 
@@ -79,7 +79,7 @@ class GrowingLists:
         if kept is None:
             kept = self._lists[grown.number] = _Kept(self._begin())
         if kept.entries != grown.start or kept.end + len(grown) >= LOW:
-            raise Lost
+            raise EntriesLost
         for some in (grown.lead, grown):
             if some:
                 kept.hash.update(some)
@@ -96,8 +96,8 @@ class GrowingLists:
         kept.used = True
         if not kept.text:
             kept.text = new_text(connection, self._owner)
-        pieces = (Piece(len(_CLOSE), kept.end - len(_CLOSE)), Piece(0, len(_CLOSE)))
-        return Splice(kept.text, 0, Change(0, 0, pieces)).pack()
+        pieces = (SplicePiece(len(_CLOSE), kept.end - len(_CLOSE)), SplicePiece(0, len(_CLOSE)))
+        return Splice(kept.text, 0, VersionChange(0, 0, pieces)).pack()
 
     def finish(self, connection: sqlite3.Connection) -> None:
         """Write what is new of the texts: before the end of the transaction."""

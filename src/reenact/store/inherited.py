@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, TypeVar
 from reenact.abc.hashes import Hash
 from reenact.errors import BlobMissing, EventNotFound, StoreError
 from reenact.facts.call import Json
-from reenact.facts.checkpoint import Snapshot, Version
+from reenact.facts.checkpoint import SlotVersion, Snapshot
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.order import Delivery
 from reenact.facts.record import AmbientRead
 from reenact.facts.run import Run, Status, Totals
-from reenact.store.connection import PAGE, Reading
-from reenact.store.pieces import QUERY, Part, Piece, pieces_of, place_of
+from reenact.store.connection import PAGE, ReadConnection
+from reenact.store.pieces import QUERY, LogPart, LogPiece, pieces_of, place_of
 from reenact.store.ranges import Ranges
 from reenact.store.references import no_event
 from reenact.store.schema import LOW, SHIFT
@@ -52,14 +52,14 @@ class SharingRecording:
         reading: The store's reading connection.
     """
 
-    def __init__(self, own: SqliteRecording, log: int, reading: Reading) -> None:
+    def __init__(self, own: SqliteRecording, log: int, reading: ReadConnection) -> None:
         self._own = own
         own.attributes_by(self._evidence)
         self._log = log
         self._reading = reading
         self._others: dict[int, SqliteRecording] = {}
         self._numbers_of_lanes: dict[str, int] = {}
-        self._known: tuple[list[Any], tuple[Piece, ...]] = ([], ())
+        self._known: tuple[list[Any], tuple[LogPiece, ...]] = ([], ())
 
     @property
     def run(self) -> Run:
@@ -68,13 +68,13 @@ class SharingRecording:
 
     # --- where it lies -----------------------------------------------------------------------------------------
 
-    def _pieces(self) -> tuple[Piece, ...]:
+    def _pieces(self) -> tuple[LogPiece, ...]:
         rows = self._reading.rows(QUERY, (self._log,))
         if rows != self._known[0]:
             self._known = (rows, pieces_of(rows))
         return self._known[1]
 
-    def _sources(self, pieces: Iterable[Piece], part: Part) -> list[_Source]:
+    def _sources(self, pieces: Iterable[LogPiece], part: LogPart) -> list[_Source]:
         """The logs that hold any numbers of a part, its own last."""
         found = [_Source(self._rows(piece.base), piece.of(part)) for piece in pieces if piece.of(part)]
         return [*found, _Source(self._own, _ALL)]
@@ -90,7 +90,7 @@ class SharingRecording:
         """Evidence of an event whose row was found somewhere: it is asked for later, when that may lie elsewhere."""
         return dict(self.notes(address & LOW))
 
-    def _steady(self, part: Part, read: Callable[[list[_Source]], T]) -> T:
+    def _steady(self, part: LogPart, read: Callable[[list[_Source]], T]) -> T:
         """What is read while nothing moves from one log to another."""
         pieces = self._pieces()
         while True:
@@ -113,7 +113,7 @@ class SharingRecording:
 
     def _merged(
         self,
-        part: Part,
+        part: LogPart,
         fetch: Callable[[SqliteRecording, int, int | None], Iterator[T]],
         number: Callable[[T], int],
         between: tuple[int, int | None],
@@ -138,7 +138,7 @@ class SharingRecording:
             if bound < 0:
                 return
             after, before = (after, bound + 1) if backwards else (bound - 1, before)
-            most = _TURNS if part is Part.ORDER else PAGE
+            most = _TURNS if part is LogPart.ORDER else PAGE
             size = size * 4 if not page else min(size * 4, most)  # much may have one number, and comes in one page
 
     # --- events ------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class SharingRecording:
             raise AssertionError("the log's own rows may have any number")
 
         try:
-            return self._steady(Part.EVENTS, read)
+            return self._steady(LogPart.EVENTS, read)
         except EventNotFound:
             raise no_event(self.run.id, number, self.last()) from None
 
@@ -182,7 +182,7 @@ class SharingRecording:
         def fetch(rows: SqliteRecording, after: int, before: int | None) -> Iterator[Event]:
             return rows.events(lane=lane, after=after, before=before, kinds=wanted, name=name, backwards=backwards)
 
-        every = self._merged(Part.EVENTS, fetch, _number_of, (after, before), backwards)
+        every = self._merged(LogPart.EVENTS, fetch, _number_of, (after, before), backwards)
         return every if limit is None else islice(every, max(limit, 0))
 
     def _numbers(self, **wanted: Any) -> list[int]:
@@ -191,7 +191,7 @@ class SharingRecording:
         def read(sources: list[_Source]) -> list[int]:
             return sorted(chain.from_iterable(_own_numbers(source, wanted) for source in sources))
 
-        return self._steady(Part.EVENTS, read)
+        return self._steady(LogPart.EVENTS, read)
 
     def count(self) -> int:
         """See ``abc.store.Recording``."""
@@ -248,7 +248,7 @@ class SharingRecording:
         def fetch(rows: SqliteRecording, after: int, before: int | None) -> Iterator[LaneFact]:
             return rows.lanes(after)
 
-        return self._merged(Part.LANES, fetch, _number_of, (-1, None))
+        return self._merged(LogPart.LANES, fetch, _number_of, (-1, None))
 
     def lane(self, path: str) -> LaneFact | None:
         """See ``abc.store.Recording``."""
@@ -257,7 +257,7 @@ class SharingRecording:
             found = ((each.rows.lane(path), each.numbers) for each in reversed(sources))
             return next((fact for fact, numbers in found if fact is not None and fact.number in numbers), None)
 
-        return self._steady(Part.LANES, read)
+        return self._steady(LogPart.LANES, read)
 
     def deliveries(self, start: int = 0) -> Iterator[Delivery]:
         """See ``abc.store.Recording``."""
@@ -267,7 +267,7 @@ class SharingRecording:
         def fetch(rows: SqliteRecording, after: int, before: int | None) -> Iterator[Delivery]:
             return rows.deliveries(after + 1)
 
-        return self._merged(Part.ORDER, fetch, _number_of, (max(start, 0) - 1, None))
+        return self._merged(LogPart.ORDER, fetch, _number_of, (max(start, 0) - 1, None))
 
     def ambient(self, lane: str, position: int) -> Mapping[str, bytes]:
         """See ``abc.store.Recording``."""
@@ -284,8 +284,8 @@ class SharingRecording:
 
         # A replay asks at every step. What has ended is right wherever it was found: only what is not there has moved.
         ended = self.run.status is not Status.RECORDING
-        found = read(self._sources(self._known[1], Part.READS)) if ended else {}
-        return found or self._steady(Part.READS, read)
+        found = read(self._sources(self._known[1], LogPart.READS)) if ended else {}
+        return found or self._steady(LogPart.READS, read)
 
     def reads(self) -> Iterator[AmbientRead]:
         """See ``abc.store.Recording``."""
@@ -293,7 +293,7 @@ class SharingRecording:
         def fetch(rows: SqliteRecording, after: int, before: int | None) -> Iterator[AmbientRead]:
             return rows.reads((after + 1) >> SHIFT, (after + 1) & LOW)
 
-        return self._merged(Part.READS, fetch, _place_of, (-1, None))
+        return self._merged(LogPart.READS, fetch, _place_of, (-1, None))
 
     # --- the rest ----------------------------------------------------------------------------------------------
 
@@ -311,11 +311,11 @@ class SharingRecording:
 
     def checkpoint_slots(self, event: int, phase: str, *, proven: bool = True) -> Mapping[str, bytes] | None:
         """See ``abc.store.Recording``."""
-        return self._steady(Part.EVENTS, lambda _: self._holder(event).checkpoint_slots(event, phase, proven=proven))
+        return self._steady(LogPart.EVENTS, lambda _: self._holder(event).checkpoint_slots(event, phase, proven=proven))
 
     def checkpoint_digests(self, event: int, phase: str) -> Mapping[str, str] | None:
         """See ``abc.store.Recording``."""
-        return self._steady(Part.EVENTS, lambda _: self._holder(event).checkpoint_digests(event, phase))
+        return self._steady(LogPart.EVENTS, lambda _: self._holder(event).checkpoint_digests(event, phase))
 
     def begin_digest(self) -> Hash:
         """See ``abc.store.Recording``."""
@@ -323,7 +323,7 @@ class SharingRecording:
 
     def checkpoint_note(self, event: int, phase: str) -> str:
         """See ``abc.store.Recording``."""
-        return self._steady(Part.EVENTS, lambda _: self._holder(event).checkpoint_note(event, phase))
+        return self._steady(LogPart.EVENTS, lambda _: self._holder(event).checkpoint_note(event, phase))
 
     def snapshots(
         self,
@@ -339,24 +339,24 @@ class SharingRecording:
         def fetch(rows: SqliteRecording, after: int, before: int | None) -> Iterator[Snapshot]:
             return rows.snapshots(lanes=lanes, after=after, before=before, unlike=unlike, backwards=backwards)
 
-        return self._merged(Part.EVENTS, fetch, _event_of, (after, before), backwards)
+        return self._merged(LogPart.EVENTS, fetch, _event_of, (after, before), backwards)
 
     def versions(
         self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
-    ) -> Iterator[Version]:
+    ) -> Iterator[SlotVersion]:
         """See ``abc.store.Recording``."""
 
         def fetch(rows: SqliteRecording, _: int, before: int | None) -> Iterator[tuple[Any, ...]]:
             return rows.places(slot, lanes, before, unended)
 
-        every = self._merged(Part.EVENTS, fetch, _event_at, (-1, before), backwards=True)
+        every = self._merged(LogPart.EVENTS, fetch, _event_at, (-1, before), backwards=True)
         return map(self._own.version, distinct(every))
 
     def notes(self, event: int | None) -> Mapping[str, Any]:
         """See ``abc.store.Recording``."""
         if event is None:
             return self._own.notes(None)
-        return self._steady(Part.EVENTS, lambda _: self._holder(event).notes(event))
+        return self._steady(LogPart.EVENTS, lambda _: self._holder(event).notes(event))
 
     def gaps(self) -> Iterator[tuple[str, str, int]]:
         """See ``abc.store.Recording``."""

@@ -16,11 +16,11 @@ from reenact.store.codec import load
 from reenact.store.folding import FOLDED
 from reenact.store.passages import share_text, take_text_back, text_of
 from reenact.store.payloads import decompress
-from reenact.store.pieces import Part, Piece, declare, is_there, pieces, place_of, readers_of, set_pieces
+from reenact.store.pieces import LogPart, LogPiece, declare, is_there, pieces, place_of, readers_of, set_pieces
 from reenact.store.ranges import Ranges
 from reenact.store.schema import LOW, SHIFT
-from reenact.store.slot_rows import PACKED, States, copy_states, long_values, states_of
-from reenact.store.spoken import STREAMS, Spoken, len_of, take_output_back
+from reenact.store.slot_rows import PACKED, StateReader, copy_states, long_values, states_of
+from reenact.store.spoken import STREAMS, BaseOutput, len_of, take_output_back
 
 _AT_ONCE = 400
 """Most numbers in one statement."""
@@ -114,7 +114,7 @@ class Heir:
                 for some in _some(equal):
                     self._left |= _lanes_of(self._connection, self._log, some)
                     _remove(self._connection, self._log, some)
-                self._set(piece.having(Part.EVENTS, piece.events.with_(equal)))
+                self._set(piece.having(LogPart.EVENTS, piece.events.with_(equal)))
                 left = sorted({*left} - {*equal})
 
     def _equal(self, base: int, numbers: Sequence[int]) -> list[int]:
@@ -131,7 +131,7 @@ class Heir:
             found = [number for number in wanted if number in piece.events]
             if found:
                 self._copy(piece.base, Ranges().with_(found))
-                self._set(piece.having(Part.EVENTS, piece.events.without(found)))
+                self._set(piece.having(LogPart.EVENTS, piece.events.without(found)))
                 for some in _some(found):
                     self.take_lanes_back(_lanes_of(self._connection, self._log, some))
 
@@ -147,7 +147,7 @@ class Heir:
                 )
             copy_states(self._connection, span["first"], span["last"], by)
 
-    def _set(self, changed: Piece) -> None:
+    def _set(self, changed: LogPiece) -> None:
         self._pieces = tuple(changed if piece.base == changed.base else piece for piece in self._pieces)
 
     # --- the order ---------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class Heir:
                 theirs = {each.number: each for each in _order(self._connection, piece.base, numbers)}
                 equal = [each.number for each in left if theirs.get(each.number) == each]
                 if equal:
-                    self._set(piece.having(Part.ORDER, piece.order.with_(equal)))
+                    self._set(piece.having(LogPart.ORDER, piece.order.with_(equal)))
                     left = [each for each in left if theirs.get(each.number) != each]
         return left
 
@@ -197,7 +197,7 @@ class Heir:
                 self._left.add(span[0] & LOW)
                 del own[place]
             if equal:
-                self._set(piece.having(Part.READS, piece.reads.with_(equal)))
+                self._set(piece.having(LogPart.READS, piece.reads.with_(equal)))
 
     def _theirs(self, base: int, place: int) -> dict[str, bytes] | None:
         sql = "SELECT path FROM lane WHERE id = ?"
@@ -211,7 +211,7 @@ class Heir:
             found = [place for place in wanted if place in piece.reads]
             if found:
                 self._copy_reads(piece.base, Ranges().with_(found))
-                self._set(piece.having(Part.READS, piece.reads.without(found)))
+                self._set(piece.having(LogPart.READS, piece.reads.without(found)))
                 self.take_lanes_back({place >> SHIFT for place in found})
 
     def _copy_reads(self, base: int, places: Ranges) -> None:
@@ -224,7 +224,7 @@ class Heir:
                 (by, strand, position, position + end - first),
             )
 
-    def own_output(self, spoken: Spoken, stream: int, offset: int, data: bytes) -> bytes:
+    def own_output(self, spoken: BaseOutput, stream: int, offset: int, data: bytes) -> bytes:
         """Leave what is printed behind ``offset`` bytes to the bases, as far as they agree; gives the rest."""
         for piece in spoken.agreeing(self._connection, self._pieces, stream, offset, data):
             self._set(piece)
@@ -249,7 +249,7 @@ class Heir:
                 self._connection.execute("DELETE FROM lane WHERE id = ?", (self._log << SHIFT | number,))
                 del own[number]
             if equal:
-                self._set(piece.having(Part.LANES, piece.lanes.with_(equal)))
+                self._set(piece.having(LogPart.LANES, piece.lanes.with_(equal)))
 
     def _is_used(self, number: int) -> bool:
         address = (self._log << SHIFT | number,)
@@ -266,7 +266,7 @@ class Heir:
             found = [number for number in wanted if number in piece.lanes]
             if found:
                 self._copy_lanes(piece.base, Ranges().with_(found))
-                self._set(piece.having(Part.LANES, piece.lanes.without(found)))
+                self._set(piece.having(LogPart.LANES, piece.lanes.without(found)))
 
     def _copy_lanes(self, base: int, numbers: Ranges) -> None:
         by = (self._log - base) << SHIFT
@@ -382,7 +382,7 @@ def _events(connection: sqlite3.Connection, log: int, numbers: Sequence[int]) ->
             if table == "event":
                 found[address & LOW] = {}
             found.get(address & LOW, {}).setdefault(table, []).append(row)
-    states: States | None = None
+    states: StateReader | None = None
     for number, event in found.items():
         if any(row[1] == PACKED for row in event.get("slot", ())):
             states = states or states_of(connection)
@@ -394,7 +394,7 @@ def _events(connection: sqlite3.Connection, log: int, numbers: Sequence[int]) ->
     return found
 
 
-def _slots(states: States, address: int, rows: list[Any]) -> list[Any]:
+def _slots(states: StateReader, address: int, rows: list[Any]) -> list[Any]:
     """The rows of an event's states, as one for each slot; one that is damaged is equal to none."""
     found: list[Any] = []
     for row in rows:

@@ -28,7 +28,7 @@ from reenact.store.full_text import TextGatherer
 
 
 @dataclass(slots=True)
-class Answered:
+class EventRecords:
     """Everything that was said about one event."""
 
     issued: CallIssued
@@ -39,12 +39,12 @@ class Answered:
 
 
 @dataclass(slots=True)
-class Kept:
+class KeptLog:
     """One log."""
 
     run: str
     live: bool = True
-    calls: dict[int, Answered] = field(default_factory=dict)
+    calls: dict[int, EventRecords] = field(default_factory=dict)
     lanes: dict[int, LaneFact] = field(default_factory=dict)
     paths: dict[str, int] = field(default_factory=dict)
     reads: dict[tuple[int, int], list[AmbientRead]] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Kept:
     records: list[Record] = field(default_factory=list)
     events: dict[tuple[str, int], Event] = field(default_factory=dict)
     """Events that were asked for since the log has ended, by run and number."""
-    _in_order: dict[int | None, list[Answered]] = field(default_factory=dict)
+    _in_order: dict[int | None, list[EventRecords]] = field(default_factory=dict)
     _lists: dict[int, bytes] = field(default_factory=dict)
     _texts: list[Record] = field(default_factory=list)
 
@@ -89,7 +89,7 @@ class Kept:
         return b""
 
     def _call(self, record: CallIssued) -> None:
-        self.calls[record.event] = Answered(record)
+        self.calls[record.event] = EventRecords(record)
         self._in_order.clear()
 
     def _lane(self, record: LaneOpened) -> None:
@@ -121,7 +121,7 @@ class Kept:
         if not ordered:
             self.turns.sort()
 
-    def in_order(self, lane: int | None) -> list[Answered]:
+    def in_order(self, lane: int | None) -> list[EventRecords]:
         """The calls of one lane, or of all, by number."""
         found = self._in_order.get(lane)
         if found is None:
@@ -147,21 +147,21 @@ class Kept:
 _WITH_TEXT: Final = frozenset({CallIssued, CallSettled, Noted, Printed})
 """The records that ``store.full_text`` takes texts from."""
 
-_TAKEN_BY: Final[Mapping[type, Callable[[Kept, Any], None]]] = {
-    CallIssued: Kept._call,
-    LaneOpened: Kept._lane,
-    AmbientRead: Kept._read,
-    Noted: Kept._note,
-    CheckpointTaken: Kept._checkpoint,
-    Delivered: Kept._turns,
-    CallSettled: Kept._answer,
-    HeadArrived: Kept._answer,
-    SegmentArrived: Kept._answer,
-    StreamEnded: Kept._answer,
+_TAKEN_BY: Final[Mapping[type, Callable[[KeptLog, Any], None]]] = {
+    CallIssued: KeptLog._call,
+    LaneOpened: KeptLog._lane,
+    AmbientRead: KeptLog._read,
+    Noted: KeptLog._note,
+    CheckpointTaken: KeptLog._checkpoint,
+    Delivered: KeptLog._turns,
+    CallSettled: KeptLog._answer,
+    HeadArrived: KeptLog._answer,
+    SegmentArrived: KeptLog._answer,
+    StreamEnded: KeptLog._answer,
 }
 """What adds each sort of record; any other one is kept as it is."""
 
 
-def number_of(call: Answered) -> int:
+def number_of(call: EventRecords) -> int:
     """Number of a call's event."""
     return call.issued.event

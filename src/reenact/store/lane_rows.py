@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reenact.facts.event import LaneFact
-from reenact.store.connection import PAGE, Reading
+from reenact.store.connection import PAGE, ReadConnection
 from reenact.store.schema import LOW, MENTIONED, SCOPE
-from reenact.store.span import Span
+from reenact.store.span import RunRows
 
 
 class LaneRows:
@@ -18,7 +18,7 @@ class LaneRows:
         span: Which rows are the run's.
     """
 
-    def __init__(self, reading: Reading, span: Span) -> None:
+    def __init__(self, reading: ReadConnection, span: RunRows) -> None:
         self._reading = reading
         self._span = span
         self._strands: dict[str, int] = {}

@@ -28,7 +28,7 @@ from reenact.facts.record import (
 from reenact.facts.run import Run, Status, belongs_to, kept_in
 from reenact.store.full_text import occurs, words_of
 from reenact.store.hashes import KeyedHash
-from reenact.store.kept import Kept
+from reenact.store.kept import KeptLog
 from reenact.store.memory_reading import MemoryRecording
 from reenact.store.payloads import address_of, taken_out, unknown
 from reenact.store.references import Latest, parse_run, refuse_run
@@ -64,7 +64,7 @@ class MemoryStore(Views):
         self._written = written
         self.hasher = hasher or KeyedHash(entropy.bytes(32))
         self._runs: dict[str, Run] = {}
-        self._logs: dict[str, Kept] = {}
+        self._logs: dict[str, KeptLog] = {}
         self._amended: dict[str, dict[str, Any]] = {}
         self.extra: dict[str, dict[str, Any]] = {}
         self._claims: dict[str, Claim] = {}
@@ -112,7 +112,7 @@ class MemoryStore(Views):
         run = replace(run, totals=recording.totals())
         return run if log.live else replace(run, status=Status.INTERRUPTED, interrupted_at=recording.last())
 
-    def log_of(self, run: Run) -> Kept:
+    def log_of(self, run: Run) -> KeptLog:
         """The log that holds a run's events."""
         if run.id in self._logs:
             return self._logs[run.id]
@@ -144,7 +144,7 @@ class MemoryStore(Views):
             found = run
         return self._reading(found, self.log_of(found))
 
-    def _reading(self, run: Run, log: Kept) -> MemoryRecording:
+    def _reading(self, run: Run, log: KeptLog) -> MemoryRecording:
         return MemoryRecording(run, log, self.hasher, lambda: self.extra.get(run.id, {}))
 
     def payload(self, digest: Payload | str) -> bytes:
@@ -163,7 +163,7 @@ class MemoryStore(Views):
         if run.id in self._runs:
             raise StoreError(f"there is a run {run.id} already", cause="the same id was used twice")
         self._runs[run.id] = run
-        log = self._logs[run.id] = Kept(run.id)
+        log = self._logs[run.id] = KeptLog(run.id)
         written = None if self._written is None else self._written.setdefault(run.id, [])
         return MemoryLog(log, self._set, self.hasher, written)
 
@@ -290,7 +290,7 @@ class MemoryStore(Views):
         """See ``abc.store.Store``. The runs stay as long as the process."""
 
 
-def opened(log: Kept) -> Iterator[RunOpened | RunClosed]:
+def opened(log: KeptLog) -> Iterator[RunOpened | RunClosed]:
     """What a log says about runs."""
     return (record for record in log.records if isinstance(record, RunOpened | RunClosed))
 
@@ -305,7 +305,7 @@ def _renamed(record: Record, before: str, now: str) -> Record:
 class MemoryLog:
     """The write side of one run."""
 
-    def __init__(self, log: Kept, set_run: Any, hasher: KeyedHash, written: list[Record] | None) -> None:
+    def __init__(self, log: KeptLog, set_run: Any, hasher: KeyedHash, written: list[Record] | None) -> None:
         self._log = log
         self._hasher = hasher
         self._set_run = set_run

@@ -10,7 +10,7 @@ from typing import Any
 
 from reenact.abc.hashes import Hash
 from reenact.facts.call import Call, End, Outcome, Stream, Value
-from reenact.facts.checkpoint import Snapshot, Version
+from reenact.facts.checkpoint import SlotVersion, Snapshot
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.growing import unproven
 from reenact.facts.large import is_withheld
@@ -23,7 +23,7 @@ from reenact.facts.record import (
 from reenact.facts.run import Run, Totals
 from reenact.store.codec import joined, weaker
 from reenact.store.hashes import KeyedHash
-from reenact.store.kept import Answered, Kept, number_of
+from reenact.store.kept import EventRecords, KeptLog, number_of
 from reenact.store.payloads import missing, taken_out
 from reenact.store.proofs import not_proven, require_proven
 from reenact.store.references import no_event
@@ -40,7 +40,7 @@ class MemoryRecording:
         at_end: Gives the notes that came with its end.
     """
 
-    def __init__(self, run: Run, log: Kept, hasher: KeyedHash, at_end: Callable[[], Mapping[str, Any]]) -> None:
+    def __init__(self, run: Run, log: KeptLog, hasher: KeyedHash, at_end: Callable[[], Mapping[str, Any]]) -> None:
         self._run = run
         self._log = log
         self._hasher = hasher
@@ -59,7 +59,7 @@ class MemoryRecording:
         fact = self._log.lanes.get(lane)
         return f"?{lane}" if fact is None else fact.path
 
-    def _calls(self) -> list[Answered]:
+    def _calls(self) -> list[EventRecords]:
         calls = self._log.in_order(None)
         return calls if not self._run.lane else [call for call in calls if self._holds(self._path(call.issued.lane))]
 
@@ -77,7 +77,7 @@ class MemoryRecording:
             raise no_event(self._run.id, number, self.last())
         return self._event(call)
 
-    def _event(self, call: Answered) -> Event:
+    def _event(self, call: EventRecords) -> Event:
         """The event of a call; of a log that has ended it is made once."""
         if self._log.live:
             return self._made(call)
@@ -87,7 +87,7 @@ class MemoryRecording:
             found = made[place] = self._made(call)
         return found
 
-    def _made(self, call: Answered) -> Event:
+    def _made(self, call: EventRecords) -> Event:
         issued = call.issued
         fidelity, remark = issued.fidelity, issued.note
         for said in (call.settled or call.head, *call.segments):
@@ -144,7 +144,7 @@ class MemoryRecording:
         )
         return (self._event(call) for call in islice(found, skip, None if limit is None else skip + limit))
 
-    def _of_lane(self, path: str) -> list[Answered]:
+    def _of_lane(self, path: str) -> list[EventRecords]:
         if not self._holds(path):
             return []
         known = self._log.paths.get(path)
@@ -301,7 +301,7 @@ class MemoryRecording:
 
     def versions(
         self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
-    ) -> Iterator[Version]:
+    ) -> Iterator[SlotVersion]:
         """See ``abc.store.Recording``."""
         places = (
             each
@@ -313,7 +313,7 @@ class MemoryRecording:
             if slot in newest.unproven:
                 raise not_proven(self.run.id, newest.event, slot)
             body = self._log.slots[newest.event, newest.phase].get(slot, b"")
-            yield Version(newest.event, newest.phase, newest.lane, digest, body)
+            yield SlotVersion(newest.event, newest.phase, newest.lane, digest, body)
 
     def notes(self, event: int | None) -> Mapping[str, Any]:
         """See ``abc.store.Recording``."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from reenact.errors import StoreError
 from reenact.store.backup import Told, back_up, free_name
-from reenact.store.connection import Reading, Writing, connect_reading
+from reenact.store.connection import ReadConnection, Writing, connect_reading
 from reenact.store.finding import add_narrow, has_narrow, make_narrow
 from reenact.store.folding import Folding
 from reenact.store.hashes import KeyedHash
@@ -37,7 +37,7 @@ _IN_PARTS = 2
 """The ``auto_vacuum`` of a file that gives pages back some at a time."""
 
 
-class Plan(NamedTuple):
+class MigrationPlan(NamedTuple):
     """What a migration would be.
 
     Attributes:
@@ -107,13 +107,13 @@ class Migration:
         lives: Whether a run is being recorded, by its id.
     """
 
-    def __init__(self, path: Path, reading: Reading, hasher: KeyedHash, lives: Callable[[str], bool]) -> None:
+    def __init__(self, path: Path, reading: ReadConnection, hasher: KeyedHash, lives: Callable[[str], bool]) -> None:
         self._path = path
         self._reading = reading
         self._hasher = hasher
         self._lives = lives
 
-    def plan(self, *, backup: bool = True) -> Plan:
+    def plan(self, *, backup: bool = True) -> MigrationPlan:
         """What would be done now. Nothing is written.
 
         Args:
@@ -142,7 +142,7 @@ class Migration:
             copy = free_name(self._path, written) if backup else None
         needed = min(size, _MARGIN) + (2 * after if anew else 0) + (size if copy is not None and not made else 0)
         free = shutil.disk_usage(self._path.parent).free
-        return Plan(
+        return MigrationPlan(
             written, tuple(logs), tuple(live), size, after, needed, free, anew, copy, begun is not None, narrow
         )  # fmt: skip
 
@@ -156,7 +156,7 @@ class Migration:
             if f"{MARK}{log}" in marked or log in owners or _can_fold(connection, log, shares=shares):
                 yield log, run_id
 
-    def migrate(self, writing: Writing, plan: Plan, told: Told) -> Migrated:
+    def migrate(self, writing: Writing, plan: MigrationPlan, told: Told) -> Migrated:
         """Do it. One process at a time.
 
         Args:
@@ -208,7 +208,7 @@ class Migration:
         """Make the index by which runs are found, where it is all that lacks."""
         make_narrow(writing, self._reading.rows, any_size=True)
 
-    def _reword(self, writing: Writing, plan: Plan, told: Told) -> list[Damage]:
+    def _reword(self, writing: Writing, plan: MigrationPlan, told: Told) -> list[Damage]:
         """Keep each word of a text once: first of all, for forks read passages of their parents' by number."""
         damaged: list[Damage] = []
         with closing(connect_reading(self._path)) as connection:
@@ -251,7 +251,7 @@ def _can_fold(connection: sqlite3.Connection, log: int, *, shares: bool) -> bool
     return False
 
 
-def _sizes(path: Path, plan: Plan) -> dict[int, int]:
+def _sizes(path: Path, plan: MigrationPlan) -> dict[int, int]:
     """For each log how much there is to do: bytes of bodies, and some for each event."""
     with closing(connect_reading(path)) as connection:
         found = {}

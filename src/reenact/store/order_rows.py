@@ -8,12 +8,12 @@ from zlib import crc32
 
 from reenact.facts.order import Delivery, unpack
 from reenact.store.check_sums import damaged
-from reenact.store.connection import FEW, Reading
+from reenact.store.connection import FEW, ReadConnection
 from reenact.store.schema import LOW
-from reenact.store.span import Span
+from reenact.store.span import RunRows
 
 
-def deliveries(reading: Reading, span: Span, start: int) -> Iterator[Delivery]:
+def deliveries(reading: ReadConnection, span: RunRows, start: int) -> Iterator[Delivery]:
     """The deliveries of a run from number ``start`` on.
 
     Args:
@@ -25,7 +25,7 @@ def deliveries(reading: Reading, span: Span, start: int) -> Iterator[Delivery]:
     return found if start <= 0 else dropwhile(lambda delivery: delivery.number < start, found)
 
 
-def _packs(reading: Reading, span: Span, start: int) -> Iterator[Iterator[Delivery]]:
+def _packs(reading: ReadConnection, span: RunRows, start: int) -> Iterator[Iterator[Delivery]]:
     """The deliveries of each row, from the row that holds ``start`` on."""
     paths = _Paths(reading, span.first)
     row = reading.row(
@@ -49,7 +49,7 @@ def _packs(reading: Reading, span: Span, start: int) -> Iterator[Iterator[Delive
 class _Paths(dict[int, str]):
     """Paths of lanes by number, each looked up when it is first met."""
 
-    def __init__(self, reading: Reading, first: int) -> None:
+    def __init__(self, reading: ReadConnection, first: int) -> None:
         self._reading = reading
         self._first = first
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from zlib import crc32
 
 from reenact.store.check_sums import damaged
-from reenact.store.connection import FEW, Reading
+from reenact.store.connection import FEW, ReadConnection
 from reenact.store.payloads import decompress
 from reenact.store.schema import LOW
-from reenact.store.span import Span
+from reenact.store.span import RunRows
 
 
-def printed(reading: Reading, span: Span, stream: int) -> Iterator[bytes]:
+def printed(reading: ReadConnection, span: RunRows, stream: int) -> Iterator[bytes]:
     """The output of a run, in portions.
 
     Args:

@@ -21,7 +21,7 @@ from reenact.facts.ids import tail
 from reenact.facts.large import Withheld, is_large, is_withheld
 from reenact.facts.late import late
 from reenact.facts.weaving import Piece, Woven
-from reenact.store.growing import Lost
+from reenact.store.growing import EntriesLost
 from reenact.store.hashes import DIGEST_SIZE
 from reenact.store.splice_rows import SPLICED
 from reenact.store.splicing import Splicing
@@ -277,7 +277,7 @@ class Payloads:
         one."""
         try:
             digest, size = self._growing.take(grown)
-        except Lost:
+        except EntriesLost:
             return self.keep(connection, cast(bytes, Withheld(0, source=b"lost: %d %d" % (grown.number, grown.look))))
         where = self._known.get(digest) or self._staged.get(digest) or self._find(connection, digest, grown)
         if where is None:

@@ -21,7 +21,7 @@ QUERY = "SELECT base, kind, data FROM piece WHERE log = ? ORDER BY base, kind"
 """The rows of one log, for ``pieces_of``."""
 
 
-class Part(IntEnum):
+class LogPart(IntEnum):
     """What of a log is read elsewhere; the numbers stand in the file."""
 
     EVENTS = 0
@@ -39,7 +39,7 @@ class Part(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LogPiece:
     """What a log reads in one of its bases.
 
     Attributes:
@@ -55,15 +55,15 @@ class Piece:
     err: Ranges = NONE
     lanes: Ranges = NONE
 
-    def of(self, part: Part) -> Ranges:
+    def of(self, part: LogPart) -> Ranges:
         """What it reads of one part."""
         found: Ranges = getattr(self, part.name.lower())
         return found
 
-    def having(self, part: Part, ranges: Ranges) -> Piece:
+    def having(self, part: LogPart, ranges: Ranges) -> LogPiece:
         """The same with other numbers of one part."""
-        changed = {each.name.lower(): ranges if each is part else self.of(each) for each in Part}
-        return Piece(self.base, **changed)
+        changed = {each.name.lower(): ranges if each is part else self.of(each) for each in LogPart}
+        return LogPiece(self.base, **changed)
 
 
 def place_of(lane: int, position: int) -> int:
@@ -71,22 +71,22 @@ def place_of(lane: int, position: int) -> int:
     return lane << SHIFT | position
 
 
-def pieces_of(rows: Iterable[tuple[int, int, bytes]]) -> tuple[Piece, ...]:
+def pieces_of(rows: Iterable[tuple[int, int, bytes]]) -> tuple[LogPiece, ...]:
     """The pieces of one log, by base; empty for a log that has all of its rows itself.
 
     Raises:
         StoreError: A row is damaged.
     """
-    found: dict[int, Piece] = {}
+    found: dict[int, LogPiece] = {}
     for base, kind, data in rows:
         try:
-            found[base] = found.get(base, Piece(base)).having(Part(kind), unpack_ranges(data))
+            found[base] = found.get(base, LogPiece(base)).having(LogPart(kind), unpack_ranges(data))
         except ValueError:
             raise damaged("what a fork shares with its parent") from None
     return tuple(found.values())
 
 
-def pieces(connection: sqlite3.Connection, log: int) -> tuple[Piece, ...]:
+def pieces(connection: sqlite3.Connection, log: int) -> tuple[LogPiece, ...]:
     """The same for whoever writes, in a transaction; the table must be there (``is_there``)."""
     return pieces_of(connection.execute(QUERY, (log,)))
 
@@ -96,14 +96,14 @@ def is_there(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'piece'").fetchone() is not None
 
 
-def set_pieces(connection: sqlite3.Connection, log: int, found: Sequence[Piece]) -> None:
+def set_pieces(connection: sqlite3.Connection, log: int, found: Sequence[LogPiece]) -> None:
     """Say what a log reads elsewhere; each of its bases has a row for its events, be they none."""
     connection.execute("DELETE FROM piece WHERE log = ?", (log,))
     rows = [
         (log, piece.base, int(part), piece.of(part).pack())
         for piece in found
-        for part in Part
-        if part is Part.EVENTS or piece.of(part)
+        for part in LogPart
+        if part is LogPart.EVENTS or piece.of(part)
     ]
     connection.executemany("INSERT INTO piece(log, base, kind, data) VALUES (?, ?, ?, ?)", rows)
 
@@ -114,7 +114,7 @@ def declare(connection: sqlite3.Connection, log: int, parent: int) -> None:
     if not is_there(connection):
         bring_up(connection)
     bases = [parent, *(piece.base for piece in pieces(connection, parent))]
-    set_pieces(connection, log, [Piece(base) for base in bases])
+    set_pieces(connection, log, [LogPiece(base) for base in bases])
 
 
 def readers_of(connection: sqlite3.Connection, base: int) -> list[int]:

@@ -9,7 +9,7 @@ from zlib import crc32
 
 from reenact.store.frames import DEFLATED
 from reenact.store.splice_rows import SHIFT, Splice
-from reenact.store.splices import Change, Piece
+from reenact.store.splices import SplicePiece, VersionChange
 from reenact.store.splicing import new_text
 
 _TRIAL = 8192
@@ -33,7 +33,7 @@ def put_pieces(connection: sqlite3.Connection, owner: int, pieces: Iterable[byte
             (text << SHIFT | place, place, len(piece), DEFLATED, _packed(piece), crc32(piece, place)),
         )
         place += len(piece)
-    return Splice(text, 0, Change(0, 0, (Piece(0, place),))).pack()
+    return Splice(text, 0, VersionChange(0, 0, (SplicePiece(0, place),))).pack()
 
 
 def _packed(piece: bytes) -> bytes:

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from reenact.store.frames import Packing
 from reenact.store.splice_rows import SPLICED, Splice, Spliced, unpack_splice
-from reenact.store.splices import Change, Piece
+from reenact.store.splices import SplicePiece, VersionChange
 from reenact.store.splicing import new_text, put_text
 
 _AT_ONCE = 64 << 10
@@ -65,7 +65,7 @@ def _own(splices: dict[int, Splice], spliced: Spliced) -> dict[int, Splice]:
         own = splice
         if splice.before and splice.before not in found:
             try:
-                own = Splice(splice.text, 0, Change(0, 0, spliced.pieces(splice)))
+                own = Splice(splice.text, 0, VersionChange(0, 0, spliced.pieces(splice)))
             except ValueError:
                 continue
         if all(start + size <= end for start, size in own.change.middle):
@@ -80,7 +80,7 @@ class _Moved:
         pieces: They.
     """
 
-    def __init__(self, pieces: Iterable[Piece]) -> None:
+    def __init__(self, pieces: Iterable[SplicePiece]) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
         for start, size in sorted(pieces):
@@ -93,15 +93,15 @@ class _Moved:
         for start, end in zip(self._starts, self._ends, strict=True):
             self._places.append(self._places[-1] + end - start)
 
-    def pieces(self) -> Iterable[Piece]:
+    def pieces(self) -> Iterable[SplicePiece]:
         """The ranges, in order, a long one in several."""
         for start, end in zip(self._starts, self._ends, strict=True):
             for at in range(start, end, _AT_ONCE):
-                yield Piece(at, min(_AT_ONCE, end - at))
+                yield SplicePiece(at, min(_AT_ONCE, end - at))
 
-    def change(self, change: Change) -> Change:
+    def change(self, change: VersionChange) -> VersionChange:
         """The same change in the other text."""
-        return change._replace(middle=tuple([Piece(self._place(start), size) for start, size in change.middle]))
+        return change._replace(middle=tuple([SplicePiece(self._place(start), size) for start, size in change.middle]))
 
     def _place(self, start: int) -> int:
         at = bisect_right(self._starts, start) - 1

@@ -42,7 +42,7 @@ Rows = Callable[[str, Sequence[Any]], list[Any]]
 """Gives all rows of a query."""
 
 
-class Kept(NamedTuple):
+class SlotRow(NamedTuple):
     """What a row says of one slot.
 
     Attributes:
@@ -54,7 +54,7 @@ class Kept(NamedTuple):
     data: bytes
 
 
-class State(NamedTuple):
+class KeptState(NamedTuple):
     """A state as its row has it.
 
     Attributes:
@@ -63,10 +63,10 @@ class State(NamedTuple):
     """
 
     names: tuple[str, ...]
-    kept: list[Kept]
+    kept: list[SlotRow]
 
 
-class Row(NamedTuple):
+class StateRow(NamedTuple):
     """The columns of a row of a state."""
 
     event: int
@@ -78,7 +78,7 @@ class Row(NamedTuple):
     remark: str
 
 
-COLUMNS = ", ".join(Row._fields)
+COLUMNS = ", ".join(StateRow._fields)
 
 GIVEN = "in"
 """The phase of the state that a step was given."""
@@ -99,11 +99,11 @@ def pack_state(
     phase: str,
     names: tuple[str, ...],
     shape: str,
-    kept: Iterable[Kept],
+    kept: Iterable[SlotRow],
     fidelity: str,
     remark: str,
-    given: State | None = None,
-) -> Row:
+    given: KeptState | None = None,
+) -> StateRow:
     """The row of a state.
 
     Args:
@@ -124,10 +124,10 @@ def pack_state(
         found += bytes((_SAME,)) if before.get(name) == each else entry
     listed = dump(names)
     found[:_SUM] = _sum(address, _said(phase, fidelity, remark, listed), whole)
-    return Row(address, phase, PACKED, shape or listed, bytes(found), fidelity, remark)
+    return StateRow(address, phase, PACKED, shape or listed, bytes(found), fidelity, remark)
 
 
-def _entry(kept: Kept) -> bytes:
+def _entry(kept: SlotRow) -> bytes:
     return bytes((len(kept.data) if kept.short else _LONG,)) + kept.data
 
 
@@ -140,16 +140,16 @@ def _sum(address: int, said: bytes, whole: bytes | bytearray) -> bytes:
 
 
 def _checked(
-    address: int, names: tuple[str, ...], kept: Sequence[Kept | None], said: bytes, data: bytes, whole: bytes
-) -> State:
+    address: int, names: tuple[str, ...], kept: Sequence[SlotRow | None], said: bytes, data: bytes, whole: bytes
+) -> KeptState:
     """A state, where its row (``data``) has the check sum of all of it."""
     found = [each for each in kept if each is not None]
     if len(found) != len(names) or data[:_SUM] != _sum(address, said, whole):
         raise ValueError("a state that does not agree with its check sum")
-    return State(names, found)
+    return KeptState(names, found)
 
 
-class States:
+class StateReader:
     """Reads rows of states. Any thread may use it: what it keeps in mind is never changed, only replaced.
 
     Args:
@@ -161,14 +161,14 @@ class States:
         self._rows = rows
         self._hasher = hasher
         self._shapes: dict[int, tuple[tuple[str, ...], str]] = {}
-        self._last: tuple[tuple[Any, ...], State] = ((), State((), []))
+        self._last: tuple[tuple[Any, ...], KeptState] = ((), KeptState((), []))
         self._digests: dict[bytes, bytes] = {}
 
-    def unpack(self, row: Sequence[Any], given: Sequence[Any] | None = None) -> State:
+    def unpack(self, row: Sequence[Any], given: Sequence[Any] | None = None) -> KeptState:
         """What a row says.
 
         Args:
-            row: Its columns, as those of ``Row``.
+            row: Its columns, as those of ``StateRow``.
             given: The row of what the same step was given, where it is at hand.
 
         Raises:
@@ -200,11 +200,11 @@ class States:
         self,
         address: int,
         names: tuple[str, ...],
-        found: Sequence[Kept | None],
+        found: Sequence[SlotRow | None],
         said: bytes,
         data: bytes,
         given: Sequence[Any],
-    ) -> State:
+    ) -> KeptState:
         """What a step has left, with what it was given."""
         before = self.unpack(given)
         self._last = tuple(given), before  # which is asked for next, by those who go back
@@ -239,7 +239,7 @@ class States:
             self._shapes = {**self._shapes, place: known} if len(self._shapes) < SHAPES else {place: known}
         return known
 
-    def digest(self, kept: Kept) -> bytes:
+    def digest(self, kept: SlotRow) -> bytes:
         """The digest of a value, which says the same of every value, however it is kept; empty for no bytes."""
         if not kept.short or not kept.data:
             return kept.data
@@ -274,9 +274,9 @@ def _listed(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _kept(data: bytes) -> list[Kept | None]:
+def _kept(data: bytes) -> list[SlotRow | None]:
     """What a row says of each slot; None where that is as its step was given it."""
-    found: list[Kept | None] = []
+    found: list[SlotRow | None] = []
     at = _SUM
     while at < len(data):
         size = data[at]
@@ -285,7 +285,7 @@ def _kept(data: bytes) -> list[Kept | None]:
             found.append(None)
             continue
         end = at + (DIGEST_SIZE if size == _LONG else size)
-        found.append(Kept(size != _LONG, data[at:end]))
+        found.append(SlotRow(size != _LONG, data[at:end]))
         at = end
     return found
 
@@ -301,7 +301,7 @@ def short_value(rows: Rows, hasher: KeyedHash, digest: bytes, first: int, end: i
         first: Address of the first event.
         end: Address of the last one.
     """
-    states = States(rows, hasher)
+    states = StateReader(rows, hasher)
     for row in rows(f"SELECT {COLUMNS} FROM slot WHERE event BETWEEN ? AND ? AND n = {PACKED}", (first, end)):
         try:
             kept = states.unpack(row).kept
@@ -316,21 +316,21 @@ def short_value(rows: Rows, hasher: KeyedHash, digest: bytes, first: int, end: i
 # --- in the transaction that changes them ------------------------------------------------------------------------
 
 
-def states_of(connection: sqlite3.Connection) -> States:
+def states_of(connection: sqlite3.Connection) -> StateReader:
     """Reads states by a writing connection."""
     (key,) = connection.execute("SELECT value FROM meta WHERE name = 'key'").fetchone()
     return reader_of(connection, KeyedHash(key))
 
 
-def reader_of(connection: sqlite3.Connection, hasher: KeyedHash) -> States:
+def reader_of(connection: sqlite3.Connection, hasher: KeyedHash) -> StateReader:
     """The same where the store's hash is at hand."""
-    return States(lambda sql, values: connection.execute(sql, values).fetchall(), hasher)
+    return StateReader(lambda sql, values: connection.execute(sql, values).fetchall(), hasher)
 
 
-def packed_rows(connection: sqlite3.Connection, first: int, end: int) -> list[Row]:
+def packed_rows(connection: sqlite3.Connection, first: int, end: int) -> list[StateRow]:
     """The rows of states between two addresses, both included."""
     return [
-        Row(*row)
+        StateRow(*row)
         for row in connection.execute(
             f"SELECT {COLUMNS} FROM slot WHERE event BETWEEN ? AND ? AND n = {PACKED}", (first, end)
         )
@@ -342,7 +342,7 @@ def put_rows(connection: sqlite3.Connection, rows: Iterable[Sequence[Any]]) -> N
     connection.executemany(f"INSERT OR REPLACE INTO slot({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
 
-def given_to(connection: sqlite3.Connection, states: States, address: int) -> State | None:
+def given_to(connection: sqlite3.Connection, states: StateReader, address: int) -> KeptState | None:
     """What a step was given, where that is one row which can be read.
 
     Args:
@@ -366,7 +366,7 @@ def make_room(connection: sqlite3.Connection, address: int, phase: str) -> None:
     if phase == GIVEN:
         states = states_of(connection)
         others = connection.execute(f"{sql.replace('phase =', 'phase !=')} AND n = {PACKED}", (address, phase))
-        for row in [Row(*each) for each in others.fetchall()]:
+        for row in [StateRow(*each) for each in others.fetchall()]:
             names, kept = states.unpack(row)
             shape = "" if row.name[:1] == "[" else row.name
             put_rows(connection, [pack_state(address, row.phase, names, shape, kept, row.fidelity, row.remark)])
@@ -418,7 +418,7 @@ def take_out(connection: sqlite3.Connection, log: int) -> None:
                     "INSERT OR IGNORE INTO payload(digest, size, codec, owner, data) VALUES (?, ?, ?, ?, x'')",
                     (states.digest(each), len(each.data), WITHHELD, log),
                 )
-                left.append(Kept(False, states.digest(each)))
+                left.append(SlotRow(False, states.digest(each)))
             else:
                 left.append(each)
         shape = "" if row.name[:1] == "[" or not names else row.name

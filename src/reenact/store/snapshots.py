@@ -9,10 +9,10 @@ from typing import Any
 from reenact.facts.checkpoint import Snapshot
 from reenact.facts.growing import mark_in
 from reenact.store.check_sums import damaged
-from reenact.store.connection import Reading
+from reenact.store.connection import ReadConnection
 from reenact.store.payloads import RAW
 from reenact.store.schema import LOW, SHIFT
-from reenact.store.slot_rows import GIVEN, PACKED, State, States
+from reenact.store.slot_rows import GIVEN, PACKED, KeptState, StateReader
 
 _FIRST_PAGE = 4
 _PAGE = 1024
@@ -34,8 +34,8 @@ WHERE s.n <= 0 AND s.event > ? AND s.event < ?
 
 
 def snapshots(
-    reading: Reading,
-    states: States,
+    reading: ReadConnection,
+    states: StateReader,
     between: tuple[int, int],
     lane: tuple[str, ...],
     lanes: Collection[str],
@@ -93,8 +93,8 @@ WHERE s.n <= 0 AND s.event > ? AND s.event < ?
 
 
 def places(
-    reading: Reading,
-    states: States,
+    reading: ReadConnection,
+    states: StateReader,
     slot: str,
     between: tuple[int, int],
     lane: tuple[str, ...],
@@ -152,7 +152,7 @@ def places(
 
 
 def _found(
-    states: States, slot: str, row: tuple[Any, ...], given: Given
+    states: StateReader, slot: str, row: tuple[Any, ...], given: Given
 ) -> tuple[Any, bytes | None, int | None, str | None]:
     """What a place says of a slot: its digest (None: not there), its value where that is in the row, its place among
     the slots, and what is noted with them."""
@@ -171,14 +171,14 @@ def _given(rows: Sequence[tuple[Any, ...]]) -> Given:
     return {row[0]: row[:7] for row in rows if row[1] == GIVEN and row[2] == PACKED}
 
 
-def _unpacked(states: States, row: tuple[Any, ...], given: Given) -> State:
+def _unpacked(states: StateReader, row: tuple[Any, ...], given: Given) -> KeptState:
     try:
         return states.unpack(row[:7], given.get(row[0]))
     except ValueError:
         raise damaged(f"the state of event {row[0] & LOW}") from None
 
 
-def _strands(reading: Reading, log: int, lane: tuple[str, ...], lanes: Collection[str]) -> dict[int, str]:
+def _strands(reading: ReadConnection, log: int, lane: tuple[str, ...], lanes: Collection[str]) -> dict[int, str]:
     """The paths of the lanes wanted, by address. Those of a run, if none is named, are read at once."""
     condition, *values = lane
     sql = "SELECT l.id, l.path FROM lane l WHERE l.id BETWEEN ? AND ?" + condition
@@ -187,7 +187,7 @@ def _strands(reading: Reading, log: int, lane: tuple[str, ...], lanes: Collectio
     return dict(reading.rows(sql, (log, log | LOW, *values, *lanes)))
 
 
-def _bodies(reading: Reading, digests: Collection[bytes]) -> dict[bytes, tuple[int, bytes | None]]:
+def _bodies(reading: ReadConnection, digests: Collection[bytes]) -> dict[bytes, tuple[int, bytes | None]]:
     """Codec and data of some payloads, by digest; no data for what is large."""
     if not digests:
         return {}
@@ -225,8 +225,8 @@ def _differs(slots: dict[str, str], unlike: tuple[str, str | None] | None) -> bo
 
 
 def _filled(
-    reading: Reading,
-    states: States,
+    reading: ReadConnection,
+    states: StateReader,
     rows: list[tuple[Any, ...]],
     given: Given,
     unlike: tuple[str, str | None] | None,
@@ -248,7 +248,7 @@ def _filled(
         yield Snapshot(event & LOW, phase, path, {name: digest.hex() for _, _, name, digest, _ in own}, note=note)
 
 
-def _slots(reading: Reading, events: list[int]) -> dict[tuple[int, str], list[Any]]:
+def _slots(reading: ReadConnection, events: list[int]) -> dict[tuple[int, str], list[Any]]:
     """The slots of the states at some events that have a row each."""
     found = reading.rows(
         "SELECT event, phase, name, digest, remark FROM slot "

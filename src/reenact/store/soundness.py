@@ -15,12 +15,12 @@ from reenact.facts.order import unpack
 from reenact.store.beside import CHECK_SUM, MISSING, Beside
 from reenact.store.check_sums import sum_of
 from reenact.store.codec import load, unpack_call, unpack_end, unpack_run, unpack_settled
-from reenact.store.faults import Fault, Place
+from reenact.store.faults import Place, StoreFault
 from reenact.store.folding import first_of, whole
 from reenact.store.full_text import plain
 from reenact.store.marks import mark_of
 from reenact.store.payloads import decompress
-from reenact.store.pieces import Part
+from reenact.store.pieces import LogPart
 from reenact.store.ranges import unpack_ranges
 from reenact.store.removing import MARK
 from reenact.store.runrows import amended_run
@@ -34,7 +34,7 @@ _WORD = lazy_regex(r"(?<![^\s])[A-Za-z0-9]+(?![^\s])")
 _WORDS_AT_ONCE = 32
 
 
-class Table(NamedTuple):
+class TableCheck(NamedTuple):
     """How the rows of one table are checked.
 
     Attributes:
@@ -42,13 +42,13 @@ class Table(NamedTuple):
         keys: Columns that order it, and say whose a row is.
         columns: The others that are read.
         faults: Gives what is wrong with a row (its keys and columns).
-        place_of: Names the owner of a row of which nothing else can be read: log, part and number, as in ``Fault``.
+        place_of: Names the owner of a row of which nothing else can be read: log, part, number, as in ``StoreFault``.
     """
 
     name: str
     keys: tuple[str, ...]
     columns: str
-    faults: Callable[[Beside, tuple[Any, ...]], Iterator[Fault]]
+    faults: Callable[[Beside, tuple[Any, ...]], Iterator[StoreFault]]
     place_of: Callable[[Sequence[Any]], Place]
 
 
@@ -63,20 +63,20 @@ def _in_log_of_address(row: Sequence[Any]) -> Place:
 
 def _in_event(row: Sequence[Any]) -> Place:
     address = int(row[0])
-    return address >> SHIFT, Part.EVENTS, address & LOW
+    return address >> SHIFT, LogPart.EVENTS, address & LOW
 
 
-def _of(part: Part) -> Callable[[Sequence[Any]], Place]:
+def _of(part: LogPart) -> Callable[[Sequence[Any]], Place]:
     return lambda row: (int(row[0]) >> SHIFT, part, int(row[0]) & LOW)
 
 
 def _where_read(row: Sequence[Any]) -> Place:
-    return int(row[0]) >> SHIFT, Part.READS, (int(row[0]) & LOW) << SHIFT | int(row[1])
+    return int(row[0]) >> SHIFT, LogPart.READS, (int(row[0]) & LOW) << SHIFT | int(row[1])
 
 
 def _where_printed(row: Sequence[Any]) -> Place:
     owner = int(row[1])
-    return owner >> SHIFT, {1: Part.OUT, 2: Part.ERR}.get(owner & LOW), None
+    return owner >> SHIFT, {1: LogPart.OUT, 2: LogPart.ERR}.get(owner & LOW), None
 
 
 def _noted(row: Sequence[Any]) -> Place:
@@ -96,35 +96,37 @@ def _nowhere(row: Sequence[Any]) -> Place:
     return 0, None, None
 
 
-def _event(name: str, address: int, problem: str) -> Fault:
-    return Fault(name, str(address & LOW), problem, address >> SHIFT, Part.EVENTS, address & LOW)
+def _event(name: str, address: int, problem: str) -> StoreFault:
+    return StoreFault(name, str(address & LOW), problem, address >> SHIFT, LogPart.EVENTS, address & LOW)
 
 
-def _lost(digest: bytes, log: int, event: int | None, problem: str = MISSING) -> Fault:
-    return Fault("payload", digest.hex()[:12], problem, log, None if event is None else Part.EVENTS, event, digest)
+def _lost(digest: bytes, log: int, event: int | None, problem: str = MISSING) -> StoreFault:
+    return StoreFault(
+        "payload", digest.hex()[:12], problem, log, None if event is None else LogPart.EVENTS, event, digest
+    )
 
 
-def _run(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _run(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     number, run_id, tail, log, lane, agent, user, tenant, session, status, started, parent, body, amended, crc = row
     if sum_of(0, body) != crc:
-        yield Fault("run", str(run_id), CHECK_SUM, log)
+        yield StoreFault("run", str(run_id), CHECK_SUM, log)
         return
     run = unpack_run(body)
     own = (run.id, run.lane, run.agent, run.user, run.tenant, run.session, run.status.value, run.started_us, run.parent)
     if own != (run_id, lane, agent, user, tenant, session, status, started, parent) or not run.id.endswith(tail):
-        yield Fault("run", run.id, "is indexed as something else", log)
+        yield StoreFault("run", run.id, "is indexed as something else", log)
     if beside.ask("SELECT 1 FROM log WHERE id = ?", log) is None:
-        yield Fault("log", run.id, MISSING, log)
+        yield StoreFault("log", run.id, MISSING, log)
     tags = amended_run(run, load(amended) if amended else None).tags
     found = dict(beside.ask_all("SELECT name, value FROM tag WHERE run = ?", number))
     if found != dict(tags):
-        yield Fault("tag", run.id, "the labels in the index are not those of the run", log)
+        yield StoreFault("tag", run.id, "the labels in the index are not those of the run", log)
 
 
-def _log(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _log(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     log, events, last = row
     if beside.ask("SELECT 1 FROM run WHERE id = ?", log) is None:
-        yield Fault("log", str(log), "belongs to no run", log)
+        yield StoreFault("log", str(log), "belongs to no run", log)
     span = (log << SHIFT, log << SHIFT | LOW)
     own, highest = beside.ask("SELECT count(*), max(id) FROM event WHERE id BETWEEN ? AND ?", *span)
     if beside.has("piece"):
@@ -134,18 +136,18 @@ def _log(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
             except ValueError:
                 return  # said of the piece
     if own != events:
-        yield Fault("log", str(log), f"has {own} events where {events} were written", log)
+        yield StoreFault("log", str(log), f"has {own} events where {events} were written", log)
     elif highest is not None and highest & LOW > last:
-        yield Fault("log", str(log), f"has event {highest & LOW} beyond its last, {last}", log)
+        yield StoreFault("log", str(log), f"has event {highest & LOW} beyond its last, {last}", log)
 
 
-def _lane(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _lane(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     address, path, parent, kind = row
     if type(path) is not str or kind not in range(MENTIONED + 1) or not (parent is None or type(parent) is int):
-        yield Fault("lane", str(address & LOW), UNREADABLE, address >> SHIFT, Part.LANES, address & LOW)
+        yield StoreFault("lane", str(address & LOW), UNREADABLE, address >> SHIFT, LogPart.LANES, address & LOW)
 
 
-def _event_row(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _event_row(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     address, strand, kind, name, request, answer, asked, asked_crc, came, came_crc = row
     log, number = address >> SHIFT, address & LOW
     if beside.ask("SELECT 1 FROM lane WHERE id = ?", strand) is None:
@@ -179,7 +181,7 @@ def _whole(beside: Beside, address: int, column: str, text: str) -> str:
     return text if row is None else str(whole(text, row[0]))
 
 
-def _named(beside: Beside, log: int, number: int, row: int | None, digest: str, size: int) -> Iterator[Fault]:
+def _named(beside: Beside, log: int, number: int, row: int | None, digest: str, size: int) -> Iterator[StoreFault]:
     """A payload that an event names, by its digest and by its row."""
     if not size:
         return
@@ -188,12 +190,12 @@ def _named(beside: Beside, log: int, number: int, row: int | None, digest: str, 
     if found is None:
         yield _lost(address, log, number)
     elif found[0] != row:
-        yield Fault("event", str(number), "names another row of its payload", log, Part.EVENTS, number)
+        yield StoreFault("event", str(number), "names another row of its payload", log, LogPart.EVENTS, number)
     elif address in beside.broken:
         yield _lost(address, log, number, beside.broken[address])
 
 
-def _stream(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _stream(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     address, digest, ended, crc = row
     if sum_of(address, ended) != crc:
         yield _event("stream", address, CHECK_SUM)
@@ -209,7 +211,7 @@ def _stream(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
         yield _event("stream", address, "does not hash to its digest")
 
 
-def _chunk(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _chunk(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     event = row[0]
     problem = beside.chunk(row)
     missing = row[1] == 0 and beside.ask("SELECT 1 FROM event WHERE id = ?", event) is None
@@ -226,30 +228,30 @@ def _is_going(beside: Beside, log: int) -> bool:
     return beside.ask("SELECT 1 FROM meta WHERE name = ?", f"{MARK}{log}") is not None
 
 
-def _payload(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _payload(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     _, digest, size, codec, owner, data = row
     problem = beside.content(digest, codec, data, size)
     if problem:
         beside.broken[digest] = problem
-        yield Fault("payload", digest.hex()[:12], problem, owner, None, None, digest)
+        yield StoreFault("payload", digest.hex()[:12], problem, owner, None, None, digest)
     elif beside.ask("SELECT 1 FROM log WHERE id = ?", owner) is None and not _is_going(beside, owner):
-        yield Fault("payload", digest.hex()[:12], "belongs to no run", owner)
+        yield StoreFault("payload", digest.hex()[:12], "belongs to no run", owner)
 
 
-def _held(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _held(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     payload, log, _ = row
     if beside.ask("SELECT 1 FROM payload WHERE id = ?", payload) is None:
-        yield Fault("held", str(payload), "names a payload that is not there", log)
+        yield StoreFault("held", str(payload), "names a payload that is not there", log)
 
 
-def _slot(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _slot(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     address, _, n, name, digest, fidelity, _ = row
     log, event = address >> SHIFT, address & LOW
     if n == PACKED:
         yield from _state(beside, row)
         return
     if type(name) is not str or type(fidelity) is not str:
-        yield Fault("slot", f"{event} {name!s}", UNREADABLE, log, Part.EVENTS, event)
+        yield StoreFault("slot", f"{event} {name!s}", UNREADABLE, log, LogPart.EVENTS, event)
     if n < 0 or not digest:
         return
     if digest in beside.broken:
@@ -258,13 +260,13 @@ def _slot(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
         yield _lost(digest, log, event)
 
 
-def _state(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _state(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     """The row of a whole state."""
     log, event = row[0] >> SHIFT, row[0] & LOW
     try:
         kept = beside.states.unpack(row).kept
     except ValueError as error:
-        yield Fault("slot", f"{event} {row[1]!s}", str(error), log, Part.EVENTS, event)
+        yield StoreFault("slot", f"{event} {row[1]!s}", str(error), log, LogPart.EVENTS, event)
         return
     for each in kept:
         if each.short:
@@ -275,57 +277,57 @@ def _state(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
             yield _lost(each.data, log, event)
 
 
-def _shape(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _shape(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     address, names = row
     if type(names) is not str or not all(type(name) is str for name in load(names)):
-        yield Fault("shape", str(address & LOW), UNREADABLE, address >> SHIFT)
+        yield StoreFault("shape", str(address & LOW), UNREADABLE, address >> SHIFT)
 
 
-def _note(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _note(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     owner, name, value, digest, crc = row
     log, event = (owner >> SHIFT, owner & LOW) if owner >= 0 else (beside.log_of_run(-owner), None)
-    part = None if event is None else Part.EVENTS
+    part = None if event is None else LogPart.EVENTS
     if digest is None:
         if sum_of(owner & LOW, value) != crc:
-            yield Fault("note", str(name), CHECK_SUM, log, part, event)
+            yield StoreFault("note", str(name), CHECK_SUM, log, part, event)
     elif digest in beside.broken:
         yield _lost(digest, log, event, beside.broken[digest])
     elif beside.ask("SELECT 1 FROM payload WHERE digest = ?", digest) is None:
         yield _lost(digest, log, event)
 
 
-def _ambient(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _ambient(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     strand, position, _, source, data, crc = row
     if crc32(data, strand & LOW) != crc:
         place = (strand & LOW) << SHIFT | position
-        yield Fault("ambient", f"{source} since {position}", CHECK_SUM, strand >> SHIFT, Part.READS, place)
+        yield StoreFault("ambient", f"{source} since {position}", CHECK_SUM, strand >> SHIFT, LogPart.READS, place)
 
 
-def _turns(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _turns(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     address, count, data, crc = row
     first = address & LOW
     problem = CHECK_SUM
     if crc32(data, first) == crc:
         problem = "" if len(list(unpack(data, first, beside.paths))) == count else "holds another count than it says"
     if problem:
-        yield Fault("turns", f"from {first}", problem, address >> SHIFT, Part.ORDER, first)
+        yield StoreFault("turns", f"from {first}", problem, address >> SHIFT, LogPart.ORDER, first)
 
 
-def _printed(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _printed(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     number, owner, said, codec, data, crc = row
     stream = owner & LOW
     if stream not in (1, 2) or crc32(decompress(codec, data), stream) != crc or (said and not load(said)):
-        part = {1: Part.OUT, 2: Part.ERR}.get(stream)
-        yield Fault("printed", str(number), CHECK_SUM, owner >> SHIFT, part)
+        part = {1: LogPart.OUT, 2: LogPart.ERR}.get(stream)
+        yield StoreFault("printed", str(number), CHECK_SUM, owner >> SHIFT, part)
 
 
-def _gap(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _gap(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     _, log, what, place, count = row
     if beside.ask("SELECT 1 FROM log WHERE id = ?", log) is None or type(what) is not str or type(count) is not int:
-        yield Fault("gap", f"{what} {place}", UNREADABLE, log)
+        yield StoreFault("gap", f"{what} {place}", UNREADABLE, log)
 
 
-def _words(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _words(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     """Text for the search: every plain word of it must be found by the index."""
     number, body = row
     log = number >> SHIFT if number > LOW else number
@@ -334,99 +336,99 @@ def _words(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
         terms = " AND ".join(f'"{word}"' for word in words[at : at + _WORDS_AT_ONCE])
         sql = "SELECT 1 FROM words_index WHERE words_index MATCH ? AND rowid = ?"
         if beside.ask(sql, terms, number) is None:
-            yield Fault("text index", str(number), "does not find the words of a run", log)
+            yield StoreFault("text index", str(number), "does not find the words of a run", log)
             return
 
 
-def _piece(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _piece(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     log, base, kind, data = row
     ranges = unpack_ranges(data)
-    part = Part(kind)
+    part = LogPart(kind)
     if beside.ask("SELECT 1 FROM log WHERE id = ?", base) is None:
-        yield Fault("piece", f"{part.name.lower()} of log {base}", "is of a log that is not there", log)
+        yield StoreFault("piece", f"{part.name.lower()} of log {base}", "is of a log that is not there", log)
         return
-    if part is not Part.EVENTS:
+    if part is not LogPart.EVENTS:
         return
     for first, end in ranges:
         span = (base << SHIFT | first, base << SHIFT | end - 1)
         found = beside.ask("SELECT count(*) FROM event WHERE id BETWEEN ? AND ?", *span)[0]
         if found != end - first:
-            yield Fault("piece", f"events {first}..{end - 1}", f"{end - first - found} of them are not there", log)
+            yield StoreFault("piece", f"events {first}..{end - 1}", f"{end - first - found} of them are not there", log)
 
 
-def _passage(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _passage(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     log, n, base, end = row
     found = beside.ask(
         "SELECT count(*) FROM words WHERE id BETWEEN ? AND ?", base << SHIFT | n, base << SHIFT | (end - 1)
     )[0]
     if found != end - n:
-        yield Fault("passage", f"{n}..{end - 1}", MISSING, log)
+        yield StoreFault("passage", f"{n}..{end - 1}", MISSING, log)
 
 
-def _text(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _text(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     number, owner = row
     if beside.ask("SELECT 1 FROM log WHERE id = ?", owner) is None and not _is_going(beside, owner):
-        yield Fault("text", str(number), "belongs to no run", owner)
+        yield StoreFault("text", str(number), "belongs to no run", owner)
 
 
-def _frame(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _frame(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     address, first, size, codec, data, crc = row
     text, start = address >> SHIFT, address & LOW
     problem = beside.portion(text, start, first, size, codec, data, crc)
     if problem:
         owner = beside.ask("SELECT owner FROM text WHERE id = ?", text)
         if owner is None or not _is_going(beside, owner[0]):
-            yield Fault("frame", f"{text} from byte {start}", problem, 0 if owner is None else owner[0])
+            yield StoreFault("frame", f"{text} from byte {start}", problem, 0 if owner is None else owner[0])
 
 
-def _gone(_: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _gone(_: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     run_id, end, at_us, why = row
     if not run_id.endswith(end) or type(at_us) is not int or type(why) is not str:
-        yield Fault("gone", str(run_id), "is indexed as something else", 0)
+        yield StoreFault("gone", str(run_id), "is indexed as something else", 0)
 
 
-def _arrival(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _arrival(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     number, at_us = row
     if type(at_us) is not int or beside.ask("SELECT 1 FROM run WHERE id = ?", number) is None:
-        yield Fault("arrival", str(number), "belongs to no run", number)
+        yield StoreFault("arrival", str(number), "belongs to no run", number)
 
 
-def _mark(_: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+def _mark(_: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
     mark_of(*row)  # one that is not sound raises
     return iter(())
 
 
-TABLES: tuple[Table, ...] = (
-    Table("log", ("id",), "events, last", _log, _in_log),
-    Table(
+TABLES: tuple[TableCheck, ...] = (
+    TableCheck("log", ("id",), "events, last", _log, _in_log),
+    TableCheck(
         "run",
         ("id",),
         "run_id, tail, log, lane, agent, user, tenant, session, status, started_us, parent, body, amended, crc",
         _run,
         _in_log,
     ),
-    Table("lane", ("id",), "path, parent, kind", _lane, _of(Part.LANES)),
-    Table("text", ("id",), "owner", _text, _second),
-    Table("frame", ("id",), "first, size, codec, data, crc", _frame, _nowhere),
-    Table("payload", ("id",), "digest, size, codec, owner, data", _payload, _owned),
-    Table("held", ("payload", "log"), "1", _held, _second),
-    Table("chunk", ("event", "n"), "codec, size, said, segments, data, digest", _chunk, _in_event),
-    Table("stream", ("id",), "digest, ended, crc", _stream, _in_event),
-    Table(
+    TableCheck("lane", ("id",), "path, parent, kind", _lane, _of(LogPart.LANES)),
+    TableCheck("text", ("id",), "owner", _text, _second),
+    TableCheck("frame", ("id",), "first, size, codec, data, crc", _frame, _nowhere),
+    TableCheck("payload", ("id",), "digest, size, codec, owner, data", _payload, _owned),
+    TableCheck("held", ("payload", "log"), "1", _held, _second),
+    TableCheck("chunk", ("event", "n"), "codec, size, said, segments, data, digest", _chunk, _in_event),
+    TableCheck("stream", ("id",), "digest, ended, crc", _stream, _in_event),
+    TableCheck(
         "event", ("id",), "strand, kind, name, request, answer, asked, asked_crc, came, came_crc", _event_row, _in_event
     ),
-    Table("shape", ("id",), "names", _shape, _in_log_of_address),
-    Table("slot", ("event", "phase", "n"), "name, digest, fidelity, remark", _slot, _in_event),
-    Table("note", ("owner", "name"), "value, digest, crc", _note, _noted),
-    Table("ambient", ("strand", "position", "n"), "source, data, crc", _ambient, _where_read),
-    Table("turns", ("id",), "count, data, crc", _turns, _of(Part.ORDER)),
-    Table("printed", ("id",), "owner, said, codec, data, crc", _printed, _where_printed),
-    Table("gap", ("id",), "log, what, place, count", _gap, _second),
-    Table("words", ("id",), "body", _words, _in_log_of_address),
-    Table("piece", ("log", "base", "kind"), "data", _piece, _in_log),
-    Table("gone", ("run_id",), "tail, at_us, why", _gone, _nowhere),
-    Table("arrival", ("run",), "at_us", _arrival, _in_log),
-    Table("passage", ("log", "n"), "base, end", _passage, _in_log),
-    Table("mark", ("id",), "body, crc", _mark, _nowhere),
+    TableCheck("shape", ("id",), "names", _shape, _in_log_of_address),
+    TableCheck("slot", ("event", "phase", "n"), "name, digest, fidelity, remark", _slot, _in_event),
+    TableCheck("note", ("owner", "name"), "value, digest, crc", _note, _noted),
+    TableCheck("ambient", ("strand", "position", "n"), "source, data, crc", _ambient, _where_read),
+    TableCheck("turns", ("id",), "count, data, crc", _turns, _of(LogPart.ORDER)),
+    TableCheck("printed", ("id",), "owner, said, codec, data, crc", _printed, _where_printed),
+    TableCheck("gap", ("id",), "log, what, place, count", _gap, _second),
+    TableCheck("words", ("id",), "body", _words, _in_log_of_address),
+    TableCheck("piece", ("log", "base", "kind"), "data", _piece, _in_log),
+    TableCheck("gone", ("run_id",), "tail, at_us, why", _gone, _nowhere),
+    TableCheck("arrival", ("run",), "at_us", _arrival, _in_log),
+    TableCheck("passage", ("log", "n"), "base, end", _passage, _in_log),
+    TableCheck("mark", ("id",), "body, crc", _mark, _nowhere),
 )
 """Every table, in an order in which what others name comes before them."""

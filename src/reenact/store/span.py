@@ -17,7 +17,7 @@ class Owner(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class RunRows:
     """The rows of one run.
 
     Attributes:
@@ -47,11 +47,11 @@ class Span:
         return not own or path == own or path.startswith((f"{own}/", f"{own}>"))
 
 
-def span_of(run: Run, owner: Owner) -> Span:
+def span_of(run: Run, owner: Owner) -> RunRows:
     """The rows of a run that are where ``owner`` says."""
     first = owner.log << SHIFT
     sql, values = _below(run.lane)
-    return Span(run.id, owner, run.lane, first, first | LOW, sql, values)
+    return RunRows(run.id, owner, run.lane, first, first | LOW, sql, values)
 
 
 def _below(lane: str) -> tuple[str, tuple[str, ...]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from reenact.store.frames import Portion, unpack
-from reenact.store.splices import EMPTY, Change, Piece, Shape, applied
+from reenact.store.splices import EMPTY, SplicePiece, VersionChange, VersionShape, applied
 
 SPLICED = 2
 """How the bytes of a payload's row are kept: as a change."""
@@ -40,7 +40,7 @@ class Splice(NamedTuple):
 
     text: int
     before: int
-    change: Change
+    change: VersionChange
 
     def pack(self) -> bytes:
         """As it lies in the row: integers in groups of seven bits, low ones first; where a piece begins is said from
@@ -84,9 +84,9 @@ def unpack_splice(data: bytes) -> Splice:
         start = at + (by >> 1 if not by & 1 else -((by + 1) >> 1))
         if start < 0 or start + size > LOW:
             raise ValueError("a piece beyond its text")
-        pieces.append(Piece(start, size))
+        pieces.append(SplicePiece(start, size))
         at = start + size
-    return Splice(numbers[0], numbers[1], Change(numbers[2], numbers[3], tuple(pieces)))
+    return Splice(numbers[0], numbers[1], VersionChange(numbers[2], numbers[3], tuple(pieces)))
 
 
 class Spliced:
@@ -100,7 +100,7 @@ class Spliced:
         self._rows = rows
         self._frames: dict[int, bytes] = {}
         self._last = 0, _NONE
-        self._shapes: dict[tuple[int, int], Shape] = {}
+        self._shapes: dict[tuple[int, int], VersionShape] = {}
 
     def body(self, data: bytes) -> bytes:
         """The bytes of a body.
@@ -123,7 +123,7 @@ class Spliced:
         for piece in self.pieces(splice):
             yield from self._parts(splice.text, *piece)
 
-    def pieces(self, splice: Splice) -> Sequence[Piece]:
+    def pieces(self, splice: Splice) -> Sequence[SplicePiece]:
         """All pieces of a body.
 
         Raises:
@@ -169,8 +169,8 @@ class Spliced:
             yield part
             address += len(part)
 
-    def _shape(self, splice: Splice) -> Shape:
-        changes: list[tuple[int, Change]] = []
+    def _shape(self, splice: Splice) -> VersionShape:
+        changes: list[tuple[int, VersionChange]] = []
         shape, row = EMPTY.shape, splice.before
         while row:
             known = self._shapes.get((splice.text, row))
@@ -220,7 +220,7 @@ class Spliced:
         return text
 
 
-def _changed(change: Change, shape: Shape) -> Shape:
+def _changed(change: VersionChange, shape: VersionShape) -> VersionShape:
     if change.head + change.tail > shape.size:
         raise ValueError("a change of something longer")
     return applied(change, shape)

@@ -37,14 +37,14 @@ _END = methodcaller("end")
 Bytes = bytes | bytearray
 
 
-class Piece(NamedTuple):
+class SplicePiece(NamedTuple):
     """Some bytes of the text."""
 
     start: int
     size: int
 
 
-class Change(NamedTuple):
+class VersionChange(NamedTuple):
     """How a version differs from the one before it.
 
     Attributes:
@@ -55,13 +55,13 @@ class Change(NamedTuple):
 
     head: int
     tail: int
-    middle: Sequence[Piece]
+    middle: Sequence[SplicePiece]
 
 
-class Shape(NamedTuple):
+class VersionShape(NamedTuple):
     """Where the bytes of a version lie: its pieces, and where in the version each of them ends."""
 
-    pieces: Sequence[Piece]
+    pieces: Sequence[SplicePiece]
     ends: Sequence[int]
 
     @property
@@ -70,14 +70,14 @@ class Shape(NamedTuple):
         return self.ends[-1] if self.ends else 0
 
 
-class Version(NamedTuple):
+class SpliceVersion(NamedTuple):
     """One version: its bytes, and where they lie."""
 
     body: bytes
-    shape: Shape
+    shape: VersionShape
 
 
-EMPTY = Version(b"", Shape((), ()))
+EMPTY = SpliceVersion(b"", VersionShape((), ()))
 """What comes before the first."""
 
 
@@ -100,7 +100,7 @@ class Recent:
         self._unplaced: list[tuple[int, bytes]] = []
         self.end = 0
 
-    def append(self, new: bytes) -> Piece:
+    def append(self, new: bytes) -> SplicePiece:
         """Take in new text."""
         at = self.end
         self._text += new
@@ -109,7 +109,7 @@ class Recent:
         if len(self._text) > 2 * WINDOW:
             self._place()
             self._forget()
-        return Piece(at, len(new))
+        return SplicePiece(at, len(new))
 
     def _place(self) -> None:
         """Work out where strings, objects and lines begin in what came since."""
@@ -126,7 +126,7 @@ class Recent:
         del self._text[:-WINDOW]
         self._places = {key: at for key, at in self._places.items() if at >= self._origin}
 
-    def find(self, body: bytes, start: int, end: int) -> Iterable[tuple[int, Piece]]:
+    def find(self, body: bytes, start: int, end: int) -> Iterable[tuple[int, SplicePiece]]:
         """What of a part of a body stands here already: where in the body, and where in the text; in order."""
         self._place()
         if not self._places:
@@ -145,11 +145,13 @@ class Recent:
             if first == where:
                 first -= common_tail(body, self._text, where, at, where - free)
             if last - first >= FOUND:
-                yield first, Piece(there + first - where, last - first)
+                yield first, SplicePiece(there + first - where, last - first)
                 free = last
 
 
-def split(body: bytes, earlier: Version, recent: Recent, append: Callable[[bytes], Piece]) -> tuple[Change, Version]:
+def split(
+    body: bytes, earlier: SpliceVersion, recent: Recent, append: Callable[[bytes], SplicePiece]
+) -> tuple[VersionChange, SpliceVersion]:
     """Split a version.
 
     Args:
@@ -163,7 +165,7 @@ def split(body: bytes, earlier: Version, recent: Recent, append: Callable[[bytes
     tail = common_tail(body, earlier.body, len(body), len(earlier.body), most)
     head, tail = (each if each >= LEAST else 0 for each in (head, tail))
     end = len(body) - tail
-    middle: list[Piece] = []
+    middle: list[SplicePiece] = []
     free = head
     # All of it is found before anything is appended: a match never reaches into what this version brings.
     for where, piece in list(recent.find(body, head, end)) if end - head >= _KEY else ():
@@ -173,11 +175,11 @@ def split(body: bytes, earlier: Version, recent: Recent, append: Callable[[bytes
         free = where + piece.size
     if free < end:
         middle.append(append(body[free:end]))
-    change = Change(head, tail, tuple(joined(middle)))
-    return change, Version(body, applied(change, earlier.shape))
+    change = VersionChange(head, tail, tuple(joined(middle)))
+    return change, SpliceVersion(body, applied(change, earlier.shape))
 
 
-def applied(change: Change, earlier: Shape) -> Shape:
+def applied(change: VersionChange, earlier: VersionShape) -> VersionShape:
     """Where the bytes of a version lie, from those of the one before it. Only what lies about the change is looked at;
     the rest is copied."""
     pieces, ends = earlier
@@ -185,12 +187,12 @@ def applied(change: Change, earlier: Shape) -> Shape:
     begun = ends[first - 1] if first else 0
     new = list(change.middle)
     if change.head > begun:
-        new.insert(0, Piece(pieces[first].start, change.head - begun))
+        new.insert(0, SplicePiece(pieces[first].start, change.head - begun))
     rest = earlier.size - change.tail
     last = bisect_right(ends, rest)
     if last < len(pieces):
         cut = rest - (ends[last - 1] if last else 0)
-        new.append(Piece(pieces[last].start + cut, pieces[last].size - cut))
+        new.append(SplicePiece(pieces[last].start + cut, pieces[last].size - cut))
         last += 1
     if first:  # its neighbours may go on in the text
         first -= 1
@@ -203,15 +205,15 @@ def applied(change: Change, earlier: Shape) -> Shape:
     middle = [begun + each for each in accumulate(size for _, size in new)]
     by = (middle[-1] if middle else begun) - (ends[last - 1] if last else 0)
     after = ends[last:] if not by else [each + by for each in ends[last:]]
-    return Shape([*pieces[:first], *new, *pieces[last:]], [*ends[:first], *middle, *after])
+    return VersionShape([*pieces[:first], *new, *pieces[last:]], [*ends[:first], *middle, *after])
 
 
-def joined(pieces: Iterable[Piece]) -> list[Piece]:
+def joined(pieces: Iterable[SplicePiece]) -> list[SplicePiece]:
     """The same with neighbours in the text as one, and without what is empty."""
-    found: list[Piece] = []
+    found: list[SplicePiece] = []
     for piece in pieces:
         if found and sum(found[-1]) == piece.start:
-            found[-1] = Piece(found[-1].start, found[-1].size + piece.size)
+            found[-1] = SplicePiece(found[-1].start, found[-1].size + piece.size)
         elif piece.size:
             found.append(piece)
     return found

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from reenact.facts.alike import nearest
 from reenact.store.frames import Packing, Portion
 from reenact.store.splice_rows import LOW, SHIFT, SPLICED, Splice
-from reenact.store.splices import EMPTY, Change, Piece, Recent, Version, split
+from reenact.store.splices import EMPTY, Recent, SplicePiece, SpliceVersion, VersionChange, split
 from reenact.store.versions import bring_up
 
 BODIES = 256
@@ -43,7 +43,7 @@ class _Last:
 
     __slots__ = ("changes", "channel", "row", "spent", "version")
 
-    def __init__(self, channel: str, row: int, version: Version, changes: int, spent: int) -> None:
+    def __init__(self, channel: str, row: int, version: SpliceVersion, changes: int, spent: int) -> None:
         self.channel = channel
         self.row = row
         self.version = version
@@ -139,7 +139,7 @@ class Splicing:
             spent = nearest.spent + len(data)
         least = _A_PIECE * len(version.shape.pieces)
         if not before or least <= _FEW or least <= len(data) or (changes > _LONGEST and least <= 2 * spent):
-            data = Splice(self._text, 0, Change(0, 0, version.shape.pieces)).pack()
+            data = Splice(self._text, 0, VersionChange(0, 0, version.shape.pieces)).pack()
             changes, spent = 0, 0
         continues = nearest is not None and 2 * (change.head + change.tail) >= len(nearest.version.body)
         return data, _Last(channel, 0, version, changes, spent), nearest if continues else None
@@ -150,7 +150,7 @@ class Splicing:
         _, number = nearest(body, [each.version.body for each in beside])
         return beside[number] if number >= 0 else None
 
-    def _append(self, new: bytes) -> Piece:
+    def _append(self, new: bytes) -> SplicePiece:
         self._pending.append(new)
         self._waiting += len(new)
         return self._recent.append(new)

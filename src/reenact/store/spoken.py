@@ -10,25 +10,25 @@ from zlib import crc32
 
 from reenact.facts.alike import shared_length
 from reenact.store.payloads import compress, decompress
-from reenact.store.pieces import Part, Piece, pieces
+from reenact.store.pieces import LogPart, LogPiece, pieces
 from reenact.store.schema import LOW, SHIFT
 
 LONGEST = 1 << 20
 """Bytes of a base's output that are compared at most."""
 
-STREAMS = {1: Part.OUT, 2: Part.ERR}
+STREAMS = {1: LogPart.OUT, 2: LogPart.ERR}
 """The parts of standard output and error."""
 
 
-class Spoken:
+class BaseOutput:
     """What the bases of one log have printed, as it was read once: they have ended."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], bytes] = {}
 
     def agreeing(
-        self, connection: sqlite3.Connection, found: tuple[Piece, ...], stream: int, offset: int, data: bytes
-    ) -> list[Piece]:
+        self, connection: sqlite3.Connection, found: tuple[LogPiece, ...], stream: int, offset: int, data: bytes
+    ) -> list[LogPiece]:
         """The pieces that change because ``data``, printed behind ``offset`` bytes, is what bases have there.
 
         Args:
@@ -59,7 +59,7 @@ class Spoken:
         return known
 
 
-def len_of(found: tuple[Piece, ...], part: Part) -> int:
+def len_of(found: tuple[LogPiece, ...], part: LogPart) -> int:
     """How many bytes of a stream a log leaves to its bases: its own follow them."""
     return sum(len(piece.of(part)) for piece in found)
 
@@ -83,7 +83,7 @@ def printed_by(connection: sqlite3.Connection, log: int, stream: int) -> bytes:
     return bytes(found[:LONGEST])
 
 
-def take_output_back(connection: sqlite3.Connection, log: int, found: tuple[Piece, ...]) -> None:
+def take_output_back(connection: sqlite3.Connection, log: int, found: tuple[LogPiece, ...]) -> None:
     """Have all of its output itself; the pieces are those of the log, and their bases are still there."""
     for stream, part in STREAMS.items():
         ranges = sorted((first, end, piece.base) for piece in found for first, end in piece.of(part))

@@ -20,8 +20,8 @@ from reenact.facts.ids import TIME_LENGTH, is_run_id, tail
 from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run, Status, kept_in
-from reenact.store.connection import Reading, Writing
-from reenact.store.finding import Finding, Text, has_narrow, make_narrow
+from reenact.store.connection import ReadConnection, Writing
+from reenact.store.finding import RunQuery, Text, has_narrow, make_narrow
 from reenact.store.hashes import KeyedHash
 from reenact.store.runrows import COLUMNS, row_number, run_of
 from reenact.store.schema import LOW
@@ -127,7 +127,7 @@ class SqliteStore(Views):
         self._entropy = entropy
         self._clock = clock
         self._lock = allocate_lock()
-        self._reading: Reading | None = None
+        self._reading: ReadConnection | None = None
         self._writing: Writing | None = None
         self._hasher: KeyedHash | None = None
         self._format = Format(0, 0)
@@ -143,12 +143,12 @@ class SqliteStore(Views):
         reading, _ = self._read()
         return self._filtered(reading, filters)
 
-    def _filtered(self, reading: Reading, filters: Mapping[str, Any], *, own: bool = False) -> Iterator[Run]:
+    def _filtered(self, reading: ReadConnection, filters: Mapping[str, Any], *, own: bool = False) -> Iterator[Run]:
         """Runs, newest first: by when their ids were made, those of one millisecond by their rows. What a replay that
         was kept says of its start is its recording's."""
         limit = filters.get("limit")
         found = 0
-        rows = Finding(reading.rows, filters, self._text(reading, filters.get("text") or ""), own=own)
+        rows = RunQuery(reading.rows, filters, self._text(reading, filters.get("text") or ""), own=own)
         for _, group in groupby(rows, key=lambda row: row[5][:TIME_LENGTH]):
             for row in sorted(group, key=lambda row: -int(row[0])):
                 if limit is not None and found >= limit:
@@ -158,7 +158,7 @@ class SqliteStore(Views):
                     found += 1
                     yield run
 
-    def _text(self, reading: Reading, text: str) -> Text | None:
+    def _text(self, reading: ReadConnection, text: str) -> Text | None:
         """How a text is looked for."""
         if not text:
             return None
@@ -195,21 +195,21 @@ class SqliteStore(Views):
             row = self._row(reading, found[0][0])
         return self._run_of(reading, row)
 
-    def _refuse(self, ref: str, text: str, reading: Reading, candidates: Sequence[str]) -> NoReturn:
+    def _refuse(self, ref: str, text: str, reading: ReadConnection, candidates: Sequence[str]) -> NoReturn:
         """Say that no run, or more than one, answers to a reference, or that the run has expired."""
         gone = [] if candidates else find(reading.rows, text)
         if len(gone) == 1:
             refuse_expired(ref, gone[0])
         refuse_run(ref, candidates)
 
-    def _row(self, reading: Reading, run_id: str) -> Any:
+    def _row(self, reading: ReadConnection, run_id: str) -> Any:
         return reading.row(f"SELECT {COLUMNS} FROM run r WHERE r.run_id = ?", (run_id,))
 
-    def _run_of(self, reading: Reading, row: tuple[Any, ...]) -> Run:
+    def _run_of(self, reading: ReadConnection, row: tuple[Any, ...]) -> Run:
         """The run of a row, as it stands now; it knows that it is kept here."""
         return kept_in(self._stands(reading, row), self)
 
-    def _stands(self, reading: Reading, row: tuple[Any, ...]) -> Run:
+    def _stands(self, reading: ReadConnection, row: tuple[Any, ...]) -> Run:
         number, log, body, amended, crc = row
         run = run_of(body, amended, crc)
         if run.status is not Status.RECORDING:
@@ -231,7 +231,7 @@ class SqliteStore(Views):
             return replace(run, status=ended[0], ended_us=ended[1], degraded=(*run.degraded, UNKEPT))
         return replace(run, status=Status.INTERRUPTED, interrupted_at=recording.last())
 
-    def _log_name(self, reading: Reading, log: int, run: Run) -> str:
+    def _log_name(self, reading: ReadConnection, log: int, run: Run) -> str:
         """Id of the run that owns the log."""
         if not run.lane:
             return run.id
@@ -258,13 +258,13 @@ class SqliteStore(Views):
         return self._recording(found, Owner(*row[:2]), reading, shares=bool(row[2]))
 
     def _recording(
-        self, run: Run, owner: Owner, reading: Reading, *, shares: bool
+        self, run: Run, owner: Owner, reading: ReadConnection, *, shares: bool
     ) -> SqliteRecording | SharingRecording:
         """The run's views; those of a fork also look where its parent's rows are."""
         own = SqliteRecording(run, owner, reading, self._hash())
         return SharingRecording(own, owner.log, reading) if shares else own
 
-    def _has_shared(self, reading: Reading) -> bool:
+    def _has_shared(self, reading: ReadConnection) -> bool:
         """Whether any fork of this store has ever shared rows with its parent."""
         if not self._shares:
             self._shares = bool(reading.rows("SELECT 1 FROM sqlite_master WHERE name = 'piece'"))
@@ -495,7 +495,7 @@ class SqliteStore(Views):
         assert self._hasher is not None
         return self._hasher
 
-    def _read(self) -> tuple[Reading, KeyedHash]:
+    def _read(self) -> tuple[ReadConnection, KeyedHash]:
         """The reading connection, opened when first needed.
 
         Raises:
@@ -510,7 +510,7 @@ class SqliteStore(Views):
             if self._reading is None:
                 if not self.path.exists():
                     raise no_store(self.url)
-                reading = Reading(self.path)
+                reading = ReadConnection(self.path)
                 try:
                     self._look(reading)
                 except BaseException:
@@ -519,7 +519,7 @@ class SqliteStore(Views):
                 self._reading = reading
             return self._reading, self._hash()
 
-    def _look(self, reading: Reading) -> None:
+    def _look(self, reading: ReadConnection) -> None:
         """Read what a store says about itself."""
         names = {name for (name,) in reading.rows("SELECT name FROM sqlite_master")}
         if "meta" not in names:

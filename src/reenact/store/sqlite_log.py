@@ -53,9 +53,9 @@ from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT, STRAND
 from reenact.store.slot_rows import (
     GIVEN,
     SHAPES,
-    Kept,
-    Row,
-    States,
+    SlotRow,
+    StateReader,
+    StateRow,
     given_to,
     is_short,
     make_room,
@@ -64,7 +64,7 @@ from reenact.store.slot_rows import (
     reader_of,
     said_of,
 )
-from reenact.store.spoken import Spoken
+from reenact.store.spoken import BaseOutput
 from reenact.store.stream_pieces import OpenStream
 from reenact.store.versions import has_folded, has_packed
 
@@ -213,7 +213,7 @@ class _State:
         self.packs = packs
         self.shares = bool(bases)
         self.spoken: dict[int, int] = {}
-        self.bases_spoken = Spoken()
+        self.bases_spoken = BaseOutput()
         self.words = TextGatherer()
         self.noticing = Noticing()
         self.returned: int | None = None
@@ -242,7 +242,7 @@ class _Batch:
         self._paths: dict[str, int] = {}
         self._lanes: list[tuple[int, str, int | None, int]] = []
         self._shapes: dict[tuple[str, ...], int] = {}
-        self._reader: States | None = None
+        self._reader: StateReader | None = None
         self._mentioned = state.mentioned
         self._serial = state.serial
         self._spoken: dict[int, int] = {}
@@ -491,14 +491,14 @@ class _Batch:
             rows.append((address, record.phase, -1, "", b"", record.fidelity.value, record.note))
         self._connection.executemany("INSERT INTO slot VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
-    def _packed(self, address: int, record: CheckpointTaken) -> Row:
+    def _packed(self, address: int, record: CheckpointTaken) -> StateRow:
         """A state in one row."""
         kept = []
         for name, body in record.slots.items():
             if is_short(body):
-                kept.append(Kept(True, bytes(body)))
+                kept.append(SlotRow(True, bytes(body)))
             else:
-                kept.append(Kept(False, self._state.payloads.keep(self._connection, body, f"slot:{name}")[1]))
+                kept.append(SlotRow(False, self._state.payloads.keep(self._connection, body, f"slot:{name}")[1]))
         names = tuple(record.slots)
         shape = self._shape_of(names) if names else ""
         given = None

@@ -13,16 +13,16 @@ from reenact.store.span import Owner, span_of
 if TYPE_CHECKING:
     from reenact.abc.hashes import Hash
     from reenact.facts.call import Json
-    from reenact.facts.checkpoint import Snapshot, Version
+    from reenact.facts.checkpoint import SlotVersion, Snapshot
     from reenact.facts.event import Event, LaneFact, Payload
     from reenact.facts.order import Delivery
     from reenact.facts.record import AmbientRead
     from reenact.facts.run import Run, Totals
     from reenact.store.ambient_rows import AmbientRows
     from reenact.store.bodies import Bodies
-    from reenact.store.connection import Reading
+    from reenact.store.connection import ReadConnection
     from reenact.store.event_rows import EventRows
-    from reenact.store.evidence_rows import Evidence
+    from reenact.store.evidence_rows import EvidenceRows
     from reenact.store.hashes import KeyedHash
     from reenact.store.lane_rows import LaneRows
     from reenact.store.order_rows import deliveries
@@ -35,7 +35,7 @@ else:
     AmbientRows = late("reenact.store.ambient_rows", "AmbientRows")
     Bodies = late("reenact.store.bodies", "Bodies")
     EventRows = late("reenact.store.event_rows", "EventRows")
-    Evidence = late("reenact.store.evidence_rows", "Evidence")
+    EvidenceRows = late("reenact.store.evidence_rows", "EvidenceRows")
     LaneRows = late("reenact.store.lane_rows", "LaneRows")
     deliveries = late("reenact.store.order_rows", "deliveries")
     printed = late("reenact.store.output_rows", "printed")
@@ -57,7 +57,7 @@ class SqliteRecording:
     """
 
     def __init__(
-        self, run: Run, owner: Owner, reading: Reading, hasher: KeyedHash, beside: SqliteRecording | None = None
+        self, run: Run, owner: Owner, reading: ReadConnection, hasher: KeyedHash, beside: SqliteRecording | None = None
     ) -> None:
         self._run = run
         self._reading = reading
@@ -81,8 +81,8 @@ class SqliteRecording:
         return Bodies(self._reading, self._hasher, self._span, self._streams, beside)
 
     @cached_property
-    def _evidence(self) -> Evidence:
-        return Evidence(self._reading, self._span, self._bodies)
+    def _evidence(self) -> EvidenceRows:
+        return EvidenceRows(self._reading, self._span, self._bodies)
 
     @cached_property
     def _states(self) -> States:
@@ -254,7 +254,7 @@ class SqliteRecording:
     @guarded_each
     def versions(
         self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
-    ) -> Iterator[Version]:
+    ) -> Iterator[SlotVersion]:
         """See ``abc.store.Recording``. About 7 µs a version."""
         return map(self.version, distinct(self.places(slot, lanes, before, unended)))
 
@@ -266,7 +266,7 @@ class SqliteRecording:
         return self._states.places(slot, lanes, before, unended)
 
     @guarded
-    def version(self, place: tuple[Any, ...]) -> Version:
+    def version(self, place: tuple[Any, ...]) -> SlotVersion:
         """One of the places, with its bytes."""
         return self._states.version(place)
 

@@ -6,21 +6,21 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from reenact.facts.checkpoint import Snapshot, Version
+from reenact.facts.checkpoint import SlotVersion, Snapshot
 from reenact.facts.event import Payload
 from reenact.facts.growing import NOTE, mark_in, unproven
 from reenact.facts.lazy_dataclass import replace
 from reenact.store.bodies import Bodies
 from reenact.store.check_sums import damaged, sum_of
-from reenact.store.connection import Reading
+from reenact.store.connection import ReadConnection
 from reenact.store.hashes import KeyedHash
 from reenact.store.payloads import missing
 from reenact.store.proofs import not_proven, require_proven
 from reenact.store.schema import LOW, SHIFT
-from reenact.store.slot_rows import COLUMNS, PACKED, State
-from reenact.store.slot_rows import States as Packed
+from reenact.store.slot_rows import COLUMNS, PACKED, KeptState
+from reenact.store.slot_rows import StateReader as Packed
 from reenact.store.snapshots import places, snapshots
-from reenact.store.span import Span
+from reenact.store.span import RunRows
 
 
 class States:
@@ -33,7 +33,7 @@ class States:
         hasher: The store's hash.
     """
 
-    def __init__(self, reading: Reading, span: Span, bodies: Bodies, hasher: KeyedHash) -> None:
+    def __init__(self, reading: ReadConnection, span: RunRows, bodies: Bodies, hasher: KeyedHash) -> None:
         self._rows = Packed(reading.rows, hasher)
         self._reading = reading
         self._span = span
@@ -91,7 +91,7 @@ class States:
             require_proven(self._span.run, event, list(found), rows[0][6], self._proofs(self._span.first))
         return {name: digest.hex() for name, digest in found.items()}
 
-    def _unpacked(self, row: Sequence[Any]) -> State:
+    def _unpacked(self, row: Sequence[Any]) -> KeptState:
         """What the row of a state says.
 
         Raises:
@@ -158,7 +158,7 @@ class States:
         ends = tuple(span.first | number for number in unended)
         return places(self._reading, self._rows, slot, span.between(-1, before), (span.sql, *span.values), lanes, ends)
 
-    def version(self, place: tuple[Any, ...]) -> Version:
+    def version(self, place: tuple[Any, ...]) -> SlotVersion:
         """One of the places, with its bytes."""
         address, phase, lane, digest, codec, data, n, remark = place
         event = address & LOW
@@ -172,4 +172,4 @@ class States:
             body = self._bodies.body(Payload(digest.hex(), 0))
         else:
             body = self._bodies.contents.of(digest, codec, data, run=self._span.run, event=event)
-        return Version(event, phase, lane, None if digest is None else digest.hex(), body)
+        return SlotVersion(event, phase, lane, None if digest is None else digest.hex(), body)

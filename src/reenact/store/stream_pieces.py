@@ -31,7 +31,7 @@ FIRST_LINK = bytes(DIGEST_SIZE)
 _ADDRESS = struct.Struct("<qI")
 
 
-class Part(NamedTuple):
+class StreamPart(NamedTuple):
     """One segment, or what one row holds of it."""
 
     delivery: int | None
@@ -102,7 +102,7 @@ class OpenStream:
 
     def cut(self, hasher: KeyedHash) -> Iterator[Chunk]:
         """Rows for everything that waits."""
-        parts: list[Part] = []
+        parts: list[StreamPart] = []
         size = 0
         for part in _pieces(self.pending):
             if parts and size + len(part.data) > ROW_BYTES:
@@ -114,7 +114,7 @@ class OpenStream:
             yield self._row(hasher, parts)
         self.pending.clear()
 
-    def _row(self, hasher: KeyedHash, parts: list[Part]) -> Chunk:
+    def _row(self, hasher: KeyedHash, parts: list[StreamPart]) -> Chunk:
         data = b"".join([part.data for part in parts])
         table = b"".join(
             _ENTRY.pack(
@@ -135,16 +135,16 @@ class OpenStream:
         return chunk
 
 
-def _pieces(records: Iterable[SegmentArrived]) -> Iterator[Part]:
+def _pieces(records: Iterable[SegmentArrived]) -> Iterator[StreamPart]:
     """Segments, the largest cut so that each piece fits a row."""
     for record in records:
         data = record.data
         if len(data) <= ROW_BYTES:
-            yield Part(record.delivery, record.at_us, data)
+            yield StreamPart(record.delivery, record.at_us, data)
             continue
         for at in range(0, len(data), ROW_BYTES):
             piece = data[at : at + ROW_BYTES]
-            yield Part(record.delivery, record.at_us, piece, at + ROW_BYTES < len(data))
+            yield StreamPart(record.delivery, record.at_us, piece, at + ROW_BYTES < len(data))
 
 
 def _framed(table: bytes) -> bytes:
@@ -158,7 +158,7 @@ def link_of(hasher: KeyedHash, address: int, n: int, before: bytes, table: bytes
     return hasher.of(b"".join((_ADDRESS.pack(address & 0xFFFFFFFF, n), before, table, data)))
 
 
-def parts_of(hasher: KeyedHash, before: bytes, chunk: Chunk) -> list[Part]:
+def parts_of(hasher: KeyedHash, before: bytes, chunk: Chunk) -> list[StreamPart]:
     """The parts of one row.
 
     Args:
@@ -177,7 +177,7 @@ def parts_of(hasher: KeyedHash, before: bytes, chunk: Chunk) -> list[Part]:
     at = 0
     for delivery, at_us, size, flags in _ENTRY.iter_unpack(table):
         piece = data[at : at + size]
-        parts.append(Part(None if delivery == _NO_DELIVERY else delivery, at_us, piece, flags & _CONTINUED != 0))
+        parts.append(StreamPart(None if delivery == _NO_DELIVERY else delivery, at_us, piece, flags & _CONTINUED != 0))
         at += size
     return parts
 

@@ -9,12 +9,12 @@ from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import replace
 from reenact.store.ahead import ShortStreams
 from reenact.store.codec import joined, weaker
-from reenact.store.connection import FEW, Reading
+from reenact.store.connection import FEW, ReadConnection
 from reenact.store.hashes import KeyedHash
 from reenact.store.payloads import WITHHELD, corrupt, missing, taken_out
 from reenact.store.rows import parsed
-from reenact.store.span import Span
-from reenact.store.stream_pieces import FIRST_LINK, Chunk, Part, parts_of, said_of
+from reenact.store.span import RunRows
+from reenact.store.stream_pieces import FIRST_LINK, Chunk, StreamPart, parts_of, said_of
 
 _CACHED = 1024
 
@@ -32,7 +32,7 @@ class StreamRows:
             once.
     """
 
-    def __init__(self, reading: Reading, hasher: KeyedHash, span: Span) -> None:
+    def __init__(self, reading: ReadConnection, hasher: KeyedHash, span: RunRows) -> None:
         self._reading = reading
         self._hasher = hasher
         self._span = span
@@ -89,7 +89,7 @@ class StreamRows:
                 raise missing(ended[0].hex(), self._span.run, event)
             raise corrupt(ended[0].hex(), whole.digest().hex(), run=self._span.run, event=event)
 
-    def _chunks(self, event: int, known: bytes = b"") -> Iterator[tuple[Chunk, list[Part]]]:
+    def _chunks(self, event: int, known: bytes = b"") -> Iterator[tuple[Chunk, list[StreamPart]]]:
         """The rows of a stream with their parts, a few at a time; ``known`` is the stream's digest, for errors."""
         n = 0
         link = FIRST_LINK

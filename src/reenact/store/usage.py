@@ -10,7 +10,7 @@ from reenact.facts.call import Json
 from reenact.facts.event import Payload
 from reenact.store.check_sums import damaged, sum_of
 from reenact.store.codec import load
-from reenact.store.connection import Reading
+from reenact.store.connection import ReadConnection
 from reenact.store.schema import LOW, SHIFT
 
 _PAGE = 2000
@@ -33,7 +33,7 @@ _SIZES = (
 """What is a log's own, by table: without indexes and the room between rows."""
 
 
-class Place(NamedTuple):
+class RunPlace(NamedTuple):
     """Where a run lies.
 
     Attributes:
@@ -47,7 +47,7 @@ class Place(NamedTuple):
     lane: str
 
 
-class Noted(NamedTuple):
+class NotedUsage(NamedTuple):
     """What is known of one model call, or what a program said that its run cost.
 
     Attributes:
@@ -73,13 +73,13 @@ class Usage:
         fetch: Gives what lies under a digest: long evidence does.
     """
 
-    def __init__(self, reading: Reading, fetch: Callable[[Payload], bytes]) -> None:
+    def __init__(self, reading: ReadConnection, fetch: Callable[[Payload], bytes]) -> None:
         self._reading = reading
         self._fetch = fetch
 
-    def places(self) -> Mapping[str, Place]:
+    def places(self) -> Mapping[str, RunPlace]:
         """Where each run lies, by its id."""
-        return {row[0]: Place(*row[1:]) for row in self._reading.rows("SELECT run_id, id, log, lane FROM run")}
+        return {row[0]: RunPlace(*row[1:]) for row in self._reading.rows("SELECT run_id, id, log, lane FROM run")}
 
     def sizes(self) -> Mapping[int, int]:
         """Bytes of each log in the file, about: what a fork shares with its parent is the parent's."""
@@ -90,7 +90,7 @@ class Usage:
                 found[log] = found.get(log, 0) + int(size or 0)
         return found
 
-    def noted(self) -> Iterator[Noted]:
+    def noted(self) -> Iterator[NotedUsage]:
         """What is noted of model calls and costs, in order of the logs.
 
         Raises:
@@ -110,10 +110,10 @@ class Usage:
                     raise damaged(f"a note ({name})")
                 said = load(value if digest is None else self._fetch(Payload(digest.hex(), 0)))
                 if owner < 0:
-                    yield Noted(0, -owner, "", name, said)
+                    yield NotedUsage(0, -owner, "", name, said)
                 else:
                     log, event = owner >> SHIFT, owner & LOW
-                    yield Noted(log, event, lanes[log].get(event, "") if log in lanes else "", name, said)
+                    yield NotedUsage(log, event, lanes[log].get(event, "") if log in lanes else "", name, said)
             if len(rows) < _PAGE:
                 return
             after = rows[-1][:2]

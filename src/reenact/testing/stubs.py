@@ -27,7 +27,7 @@ from reenact.facts.run import Run
 from reenact.replaying import divergence as words
 from reenact.replaying.replay_opening import redactor_of
 from reenact.seams.functions import Seam, SeamCall
-from reenact.seams.generators import Playing, played, played_async
+from reenact.seams.generators import ItemPlayer, played, played_async
 from reenact.seams.lanes import Lane
 from reenact.store import open_store
 
@@ -161,10 +161,10 @@ class RecordedTool:
             return plain(*args, **kwargs)
 
         def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-            return (yield from played(Playing(*self._begun(args, kwargs))))
+            return (yield from played(ItemPlayer(*self._begun(args, kwargs))))
 
         async def async_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-            async for item in played_async(Playing(*self._begun(args, kwargs))):
+            async for item in played_async(ItemPlayer(*self._begun(args, kwargs))):
                 yield item
 
         if inspect.isasyncgenfunction(function):

@@ -34,7 +34,7 @@ STREAMED = "stream: true"
 """The word of a request whose answer is to be streamed."""
 
 
-class Sort(StrEnum):
+class PairSort(StrEnum):
     """How the two sides of a pair differ."""
 
     ADDED = "added"
@@ -66,7 +66,7 @@ class Face:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class CallPair:
     """Two calls that are one, or one that has no counterpart (None).
 
     Attributes:
@@ -78,7 +78,7 @@ class Match:
 
     left: int | None
     right: int | None
-    change: Sort | None = None
+    change: PairSort | None = None
 
 
 Words = tuple[Callable[[Face], frozenset[str]], Callable[[Face], frozenset[str]]]
@@ -89,7 +89,7 @@ def _wordless(face: Face) -> frozenset[str]:
     return frozenset()
 
 
-def align(left: Sequence[Face], right: Sequence[Face], words: Words = (_wordless, _wordless)) -> list[Match]:
+def align(left: Sequence[Face], right: Sequence[Face], words: Words = (_wordless, _wordless)) -> list[CallPair]:
     """Find the counterpart of every call.
 
     Args:
@@ -111,16 +111,16 @@ class _Alignment:
         self._left, self._right = left, right
         self._words = words
         self._inside = (_inside(left), _inside(right))
-        self._found: dict[int, Match] = {}
+        self._found: dict[int, CallPair] = {}
         self._taken: set[int] = set()
         self._unknown: tuple[set[int], set[int]] = (set(), set())
 
-    def run(self) -> list[Match]:
+    def run(self) -> list[CallPair]:
         pending: deque[tuple[Face | None, Face | None]] = deque([(None, None)])
         while pending:
             pending.extend(self._entered(*pending.popleft()))
         for one, other in _same_elsewhere(*self._free(self._left, self._right)):
-            self._pair(one, other, Sort.REORDERED)
+            self._pair(one, other, PairSort.REORDERED)
             pending.append((one, other))
         while pending:
             pending.extend(self._entered(*pending.popleft()))
@@ -155,12 +155,12 @@ class _Alignment:
                 rest[0].extend(gap[0])
                 rest[1].extend(gap[1])
         for one, same in _same_elsewhere(*rest):
-            self._pair(one, same, Sort.REORDERED)
+            self._pair(one, same, PairSort.REORDERED)
             yield one, same
         for gap in gaps:
             before, after = self._free(*gap)
             for at, there in self._likeliest(before, after):
-                self._pair(before[at], after[there], Sort.ARGUMENTS)
+                self._pair(before[at], after[there], PairSort.ARGUMENTS)
                 yield before[at], after[there]
 
     def _free(self, left: Sequence[Face], right: Sequence[Face]) -> tuple[list[Face], list[Face]]:
@@ -196,15 +196,17 @@ class _Alignment:
             strands[_relative(face.lane, None if around is None else around.lane)].append(face)
         return strands
 
-    def _pair(self, left: Face, right: Face, change: Sort | None) -> None:
-        self._found[left.number] = Match(left.number, right.number, change)
+    def _pair(self, left: Face, right: Face, change: PairSort | None) -> None:
+        self._found[left.number] = CallPair(left.number, right.number, change)
         self._taken.add(right.number)
 
-    def _in_order(self) -> list[Match]:
+    def _in_order(self) -> list[CallPair]:
         """All of it in the order of the left run; what was added stands behind what it followed and all inside that."""
-        counterpart = {match.right: match.left for match in self._found.values() if match.change is not Sort.REORDERED}
+        counterpart = {
+            match.right: match.left for match in self._found.values() if match.change is not PairSort.REORDERED
+        }
         last = last_inside(self._left)
-        placed: dict[int, list[Match]] = defaultdict(list)
+        placed: dict[int, list[CallPair]] = defaultdict(list)
         followed: dict[str, int] = {}
         furthest = -1
         for face in self._right:
@@ -214,11 +216,11 @@ class _Alignment:
                 furthest = max(furthest, at)
             elif face.number not in self._taken:
                 furthest = max(furthest, followed.get(face.lane, -1))
-                change = None if face.number in self._unknown[1] else Sort.ADDED
-                placed[furthest].append(Match(None, face.number, change))
+                change = None if face.number in self._unknown[1] else PairSort.ADDED
+                placed[furthest].append(CallPair(None, face.number, change))
         ordered = list(placed.get(-1, ()))
         for face in self._left:
-            alone = Match(face.number, None, None if face.number in self._unknown[0] else Sort.REMOVED)
+            alone = CallPair(face.number, None, None if face.number in self._unknown[0] else PairSort.REMOVED)
             ordered.append(self._found.get(face.number) or alone)
             ordered.extend(placed.get(face.number, ()))
         return ordered

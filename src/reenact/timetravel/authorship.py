@@ -14,7 +14,7 @@ from typing import Final
 from reenact.abc.store import Recording
 from reenact.errors import UsageError
 from reenact.facts.call import Json, Kind
-from reenact.facts.checkpoint import Snapshot, Version
+from reenact.facts.checkpoint import SlotVersion, Snapshot
 from reenact.facts.difference import dotted
 from reenact.facts.event import Event, Payload
 from reenact.facts.ids import tail
@@ -36,7 +36,7 @@ ABSENT: Final = Absent()
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ValueOrigin:
     """Who set a value last.
 
     Attributes:
@@ -56,7 +56,7 @@ class Setting:
     after: Json
 
 
-def last_set(recording: Recording, path: Sequence[str], at: Event | None = None) -> Setting:
+def last_set(recording: Recording, path: Sequence[str], at: Event | None = None) -> ValueOrigin:
     """Who set a value of the state last.
 
     Args:
@@ -85,7 +85,7 @@ def last_set(recording: Recording, path: Sequence[str], at: Event | None = None)
         setter = _innermost(recording, value, first)
     event = recording.event(setter.event)
     shown = dotted(path)
-    return Setting(shown, event, inside, None if other is None else other.event, before, after)
+    return ValueOrigin(shown, event, inside, None if other is None else other.event, before, after)
 
 
 class _View:
@@ -114,7 +114,7 @@ class _View:
             if self._counts(place) and (older is None or _moment(place) < _moment(older)):
                 yield place
 
-    def versions(self, older: Snapshot, slot: str) -> Iterator[Version]:
+    def versions(self, older: Snapshot, slot: str) -> Iterator[SlotVersion]:
         """What one slot was before ``older``, newest first."""
         unended = () if self._at is None else self._around
         return self._recording.versions(slot, lanes=self._lanes, before=older.event + 1, unended=unended)
@@ -181,13 +181,13 @@ class _Values:
             self._read[digest] = descend(self.whole(place), self.rest)
         return self._read[digest]
 
-    def in_version(self, version: Version) -> Json | Absent:
+    def in_version(self, version: SlotVersion) -> Json | Absent:
         """What stood at the path in a version of the slot; not kept, for many are asked for once each."""
         if version.digest is None:
             return ABSENT
         return descend(jsonable(version.body) if version.digest else "", self.rest)
 
-    def slots_of(self, version: Version) -> dict[str, str]:
+    def slots_of(self, version: SlotVersion) -> dict[str, str]:
         """The slots of a snapshot that has this version, as far as they matter here."""
         return {} if version.digest is None else {self.slot: version.digest}
 

@@ -10,7 +10,7 @@ from reenact.facts.run import Run, Status, run_failed
 from reenact.facts.suspicions.healthy import Profile, profile
 from reenact.facts.suspicions.ranking import Suspect, ranked, steps_of
 from reenact.store.courses import LONGEST, course_of
-from reenact.timetravel.suspicious import Look
+from reenact.timetravel.suspicious import SuspicionLook
 
 MOST: Final = 3
 """Steps that are shown; how often the decisive one is among them is measured for so many."""
@@ -23,7 +23,7 @@ def is_asked_for(run: Run) -> bool:
     return (run_failed(run) or run.flagged) and run.totals.events <= LONGEST
 
 
-def decisive_steps(store: Store, run: Run, seen: Look) -> list[Suspect]:
+def decisive_steps(store: Store, run: Run, seen: SuspicionLook) -> list[Suspect]:
     """The likeliest steps of a failed run, at most three, the likeliest first.
 
     Args:

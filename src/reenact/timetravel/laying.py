@@ -11,7 +11,7 @@ from reenact.facts.call import Failure, Stream
 from reenact.facts.event import Event
 from reenact.facts.values import canonical
 from reenact.timetravel import event_documents
-from reenact.timetravel.aligning import Match, Sort, align, last_inside
+from reenact.timetravel.aligning import CallPair, PairSort, align, last_inside
 from reenact.timetravel.authorship import equal
 from reenact.timetravel.faces import Side, same_call
 from reenact.timetravel.readings import decision_of
@@ -33,7 +33,7 @@ class Laid:
         self.sides = (left, right)
         self.matches = align(left.faces, right.faces, (left.words, right.words))
 
-    def first(self, before: int | None = None) -> Match | None:
+    def first(self, before: int | None = None) -> CallPair | None:
         """The match that differs first, in the order in which it happened; None for none.
 
         Args:
@@ -62,7 +62,7 @@ class Laid:
                 places[match.right] = at
         return places
 
-    def _moment(self, match: Match) -> tuple[int, int, int]:
+    def _moment(self, match: CallPair) -> tuple[int, int, int]:
         """When a pair differs, if it does."""
         if match.left is None:
             assert match.right is not None
@@ -85,21 +85,21 @@ class Laid:
             return cuts.get(right.id, 0)
         return cuts.get(left.id, 0) if left.parent == right.id else 0
 
-    def changes(self, match: Match) -> tuple[Sort, ...]:
+    def changes(self, match: CallPair) -> tuple[PairSort, ...]:
         """How the two calls of a match differ; empty where they are the same. Payloads are read where bytes differ."""
         if match.left is None or match.right is None:
             return () if match.change is None else (match.change,)
         found = [] if match.change is None else [match.change]
         ours, theirs = self.sides
         same_bytes = ours.said[match.left] == theirs.said[match.right]
-        if same_bytes and match.change is not Sort.ARGUMENTS:
+        if same_bytes and match.change is not PairSort.ARGUMENTS:
             return tuple(found)
         left, right = ours.recording, theirs.recording
         one, other = ours.event(match.left), theirs.event(match.right)
-        if match.change is Sort.ARGUMENTS and same_call(left, one, right, other):
+        if match.change is PairSort.ARGUMENTS and same_call(left, one, right, other):
             found = []
         if not same_bytes and not same_answer(left, one, right, other):
-            found.append(Sort.ANSWER)
+            found.append(PairSort.ANSWER)
         return tuple(found)
 
 

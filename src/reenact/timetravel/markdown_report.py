@@ -23,7 +23,7 @@ from reenact.timetravel.gist import answer_of, command_of, error_of_run, questio
 from reenact.timetravel.markup import LINE, block, cell, code
 from reenact.timetravel.readings import decides, decision_of, model_name
 from reenact.timetravel.run_comparison import Comparison, Pair
-from reenact.timetravel.story import Line, tell
+from reenact.timetravel.story import StoryLine, tell
 
 if TYPE_CHECKING:
     from reenact.facts.suspicions import Rule
@@ -102,13 +102,13 @@ def _facts(run: Run, cost: Decimal | None) -> Iterator[tuple[str, str]]:
         yield "degraded", reason
 
 
-def _story(lines: Sequence[Line]) -> str:
+def _story(lines: Sequence[StoryLine]) -> str:
     strands = any(line.strand for line in lines)
     heads = ("#", *(("lane",) if strands else ()), "kind", "call", "took", "look at")
     return _table(heads, (_row(line, strands) for line in lines)) if lines else "Nothing was recorded."
 
 
-def _row(line: Line, strands: bool) -> tuple[str, ...]:
+def _row(line: StoryLine, strands: bool) -> tuple[str, ...]:
     numbers = str(line.first) if line.first == line.last else f"{line.first}..{line.last}"
     gap = "" if not line.name or line.text.startswith("(") else " "
     took = "" if line.elapsed_us is None else preview.duration(line.elapsed_us)

@@ -11,7 +11,7 @@ from typing import Final
 from reenact.abc.sources import Clock, Entropy
 from reenact.errors import UsageError
 from reenact.facts.ids import make_run_id
-from reenact.facts.known import Known
+from reenact.facts.known import KnownCredentials
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.marks import LAST, Mark
 from reenact.facts.policy import Policy
@@ -60,7 +60,7 @@ def make_mark(
         )
     now_us = clock.wall_us()
     names = sorted(chosen(environment)["env_secret"])
-    redactor = make_redactor(policy=policy, known=Known(environment, names, fields=policy.redact))
+    redactor = make_redactor(policy=policy, known=KnownCredentials(environment, names, fields=policy.redact))
     return Mark(
         id=make_run_id(now_us, entropy.bytes(8)),
         text=redactor.text(words),

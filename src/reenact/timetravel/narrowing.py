@@ -28,7 +28,7 @@ _FILTERS = ("agent", "user", "tenant", "session", "status")
 Reads = Literal["index", "row", "events"]
 
 
-class Part(NamedTuple):
+class ExpressionPart(NamedTuple):
     """One part of an expression.
 
     Attributes:
@@ -52,10 +52,10 @@ class Narrowing:
     def __init__(self, expression: Expression) -> None:
         self._expression = expression
         self.filters: dict[str, Any] = {}
-        self.parts: list[Part] = []
+        self.parts: list[ExpressionPart] = []
         for node in _parts(expression.root):
             text = ast.get_source_segment(expression.text, node) or ast.unparse(node)
-            self.parts.append(Part(" ".join(text.split()), node, self._take(node)))
+            self.parts.append(ExpressionPart(" ".join(text.split()), node, self._take(node)))
         self._first = [part.node for part in self.parts if part.reads != "events"]
 
     def _take(self, node: ast.expr) -> Reads:

@@ -13,7 +13,7 @@ from reenact.facts.event import Event
 from reenact.facts.run import Run
 from reenact.store import open_store
 from reenact.timetravel import event_documents
-from reenact.timetravel.aligning import Match, Sort
+from reenact.timetravel.aligning import CallPair, PairSort
 from reenact.timetravel.authorship import equal
 from reenact.timetravel.faces import Side, beginnings, compared, side_of
 from reenact.timetravel.figures import figures
@@ -37,7 +37,7 @@ class Pair:
     __slots__ = ("_sides", "changes", "numbers")
 
     def __init__(
-        self, sides: tuple[Side, Side], numbers: tuple[int | None, int | None], changes: tuple[Sort, ...]
+        self, sides: tuple[Side, Side], numbers: tuple[int | None, int | None], changes: tuple[PairSort, ...]
     ) -> None:
         self._sides = sides
         self.numbers = numbers
@@ -108,7 +108,7 @@ class Comparison:
         first = near.first(before=rest[_NEAR].number if len(rest) > _NEAR else None)
         return self._pair(near, first) if first is not None else self._pair(self._laid, self._laid.first())
 
-    def _pair(self, laid: Laid, match: Match | None) -> Pair | None:
+    def _pair(self, laid: Laid, match: CallPair | None) -> Pair | None:
         return None if match is None else Pair(laid.sides, (match.left, match.right), laid.changes(match))
 
     @cached_property

@@ -25,7 +25,7 @@ _StateOf = Callable[[Recording, int, str | None], Json]
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class StepCall:
     """One tool call of a step: the event, the tool, its arguments, and its result or error (one of them is None)."""
 
     event: int
@@ -62,7 +62,7 @@ class Step:
     last: int
     input_state: Json
     decision: Json
-    acts: tuple[Act, ...]
+    acts: tuple[StepCall, ...]
     output_state: Json
     error: Json
     started_us: int
@@ -218,12 +218,12 @@ def _decision_data(decision: Decision) -> dict[str, Json]:
     return {"tool_calls": calls, "text": decision.text, "finish": decision.finish}
 
 
-def _act(recording: Recording, event: Event) -> Act:
+def _act(recording: Recording, event: Event) -> StepCall:
     arguments = arguments_of(_read(asked(recording, event, _LIMIT)))
     error = error_of(event)
     if error is not None:
-        return Act(event.number, event.name, arguments, error=error_data(error))
-    return Act(event.number, event.name, arguments, result=_read(answered(recording, event, _LIMIT)))
+        return StepCall(event.number, event.name, arguments, error=error_data(error))
+    return StepCall(event.number, event.name, arguments, result=_read(answered(recording, event, _LIMIT)))
 
 
 def _read(content: Json | Unread) -> Json:

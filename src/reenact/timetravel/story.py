@@ -41,7 +41,7 @@ _ASIDE = 18
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StoryLine:
     """One line of a story.
 
     Attributes:
@@ -101,7 +101,7 @@ def tell(
     width: int = WIDTH,
     rules: Sequence[Rule] | None = None,
     marks: Mapping[int, Sequence[Suspicion]] | None = None,
-) -> Iterator[Line]:
+) -> Iterator[StoryLine]:
     """The lines of a run, in order.
 
     Args:
@@ -223,22 +223,26 @@ def _folded(beats: Sequence[_Beat]) -> Iterator[_Beat]:
         at = end
 
 
-def _line(recording: Recording, beat: _Beat, strands: Mapping[str, str], nodes: Mapping[int, str], width: int) -> Line:
+def _line(
+    recording: Recording, beat: _Beat, strands: Mapping[str, str], nodes: Mapping[int, str], width: int
+) -> StoryLine:
     event, last = beat.events[0], beat.events[-1]
     count, lane = len(beat.events), beat.lane
     strand = nodes.get(event.number) or strands.get(lane, "") if lane else "several" if strands else ""
     if beat.pattern:
-        return Line(event.number, last.number, count, beat.depth, "…", "", _repeat_text(beat), beat.mark, lane, strand)
+        return StoryLine(
+            event.number, last.number, count, beat.depth, "…", "", _repeat_text(beat), beat.mark, lane, strand
+        )
     if beat.group and count > 1:
         kind, name, text = quiet.summary(beat.events)
-        return Line(event.number, last.number, count, beat.depth, kind, preview.safe(name), preview.safe(text))
+        return StoryLine(event.number, last.number, count, beat.depth, kind, preview.safe(name), preview.safe(text))
     kind = "model" if reading_of(event) is not None else PLUMBING if is_plumbing(event.call) else event.kind
     name = preview.safe(shown_name(event))
     aside = _ASIDE + 2 * beat.depth + len(name) + (len(strand) + 2 if strand or strands else 0)
     aside += len(beat.mark) + 6 if beat.mark else 0
     aside += SPENT if elapsed(event) is not None else 0
     text = event_text(recording, event, max(width - aside, 24))
-    return Line(
+    return StoryLine(
         event.number, event.number, 1, beat.depth, kind, name, text, beat.mark, event.lane, strand, elapsed(event)
     )
 

@@ -15,7 +15,7 @@ from reenact.timetravel.conduct import Finding
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SuspicionLook:
     """What rules see of a run, and what they mark in it: read once, and used for the story and for the hint.
 
     Attributes:
@@ -35,10 +35,12 @@ class Look:
         return by_event
 
 
-def look(recording: Recording, rules: Iterable[Rule] | None = None, events: Iterable[Event] | None = None) -> Look:
+def look(
+    recording: Recording, rules: Iterable[Rule] | None = None, events: Iterable[Event] | None = None
+) -> SuspicionLook:
     """Read a run, and apply rules to it; see ``marked``."""
     course = course_of(recording, events)
-    return Look(course, tuple(suspicions(course, RULES if rules is None else rules)))
+    return SuspicionLook(course, tuple(suspicions(course, RULES if rules is None else rules)))
 
 
 def marked(

@@ -27,7 +27,7 @@ from reenact.store.checkpoints import (
     snapshots_before,
 )
 from reenact.store.references import find_event
-from reenact.timetravel.authorship import Setting, last_set
+from reenact.timetravel.authorship import ValueOrigin, last_set
 from reenact.timetravel.readings import Decision, decides, decision_of
 from reenact.timetravel.references import parse_path
 from reenact.timetravel.steps import event_state
@@ -135,7 +135,7 @@ class Timeline:
             return self._changed_messages(found)
         return Changes(found)
 
-    def last_set(self, path: str, *, at: int | str | None = None) -> Setting:
+    def last_set(self, path: str, *, at: int | str | None = None) -> ValueOrigin:
         """Who set a value of the state last.
 
         Args:

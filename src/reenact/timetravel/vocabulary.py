@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from reenact.abc.store import Recording
 from reenact.facts.call import Json, Kind, calls_a_tool
 from reenact.facts.event import Event
-from reenact.facts.expressions import Form, Word
+from reenact.facts.expressions import Word, WordForm
 from reenact.facts.kit import Kit, Verdict
 from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import replace
@@ -63,57 +63,67 @@ def _typed(types: Mapping[str, str], *words: Word) -> tuple[Word, ...]:
 
 RUN_WORDS: tuple[Word, ...] = _typed(
     _TYPES,
-    Word("acts", Form.VALUE, "what it did: a list, tool, kind, args, result, error and event of each outermost call"),
-    Word("agent", Form.VALUE, "name of the agent"),
+    Word(
+        "acts", WordForm.VALUE, "what it did: a list, tool, kind, args, result, error and event of each outermost call"
+    ),
+    Word("agent", WordForm.VALUE, "name of the agent"),
     Word(
         "answer",
-        Form.VALUE,
+        WordForm.VALUE,
         "what the run said in the end: its output, else a model's last words (none in a tool), else stdout",
     ),
-    Word("args", Form.EITHER, "the input of the run; args(NAME): a list, the arguments of each call of NAME"),
-    Word("before", Form.NAMES, "before(A, B): whether B was never called without a call of A before it"),
-    Word("calls", Form.CALL, "calls(NAME): how many calls of NAME there are, a function or a model"),
-    Word("cost", Form.VALUE, "US dollars: as noted, else tokens at the prices of the extra `cost`; otherwise unknown"),
-    Word("duration", Form.VALUE, "seconds from start to end; unknown while it runs"),
-    Word("error", Form.VALUE, "what it failed with, as text; unknown when it did not"),
-    Word("events", Form.VALUE, "number of events"),
-    Word("exit_status", Form.VALUE, "exit status of the process; unknown for a run inside a process"),
-    Word("failed", Form.VALUE, "whether its status is failed, timeout or interrupted"),
-    Word("flag", Form.VALUE, "the text of a person's flag; unknown without one"),
-    Word("flagged", Form.VALUE, "whether a person flagged it"),
-    Word("id", Form.VALUE, "the whole id"),
-    Word("models", Form.VALUE, "number of model calls"),
+    Word("args", WordForm.EITHER, "the input of the run; args(NAME): a list, the arguments of each call of NAME"),
+    Word("before", WordForm.NAMES, "before(A, B): whether B was never called without a call of A before it"),
+    Word("calls", WordForm.CALL, "calls(NAME): how many calls of NAME there are, a function or a model"),
     Word(
-        "order", Form.NAMES, "order(A, B, …): whether A, B, … were called one after the other; others may lie between"
+        "cost", WordForm.VALUE, "US dollars: as noted, else tokens at the prices of the extra `cost`; otherwise unknown"
     ),
-    Word("repeats", Form.EITHER, "most calls of one thing that asked the same; repeats(NAME): of NAME"),
-    Word("result", Form.EITHER, "the output of the run; result(NAME): a list, the result of each call of NAME"),
-    Word("session", Form.VALUE, "session id"),
-    Word("state", Form.EITHER, "the last state a step left; state(NAME): the last that step NAME left"),
-    Word("stderr", Form.VALUE, "what it wrote to standard error, as text"),
-    Word("stdout", Form.VALUE, "what it wrote to standard output, as text"),
-    Word("status", Form.VALUE, "recording, ok, failed, timeout or interrupted; over an event, the HTTP status"),
+    Word("duration", WordForm.VALUE, "seconds from start to end; unknown while it runs"),
+    Word("error", WordForm.VALUE, "what it failed with, as text; unknown when it did not"),
+    Word("events", WordForm.VALUE, "number of events"),
+    Word("exit_status", WordForm.VALUE, "exit status of the process; unknown for a run inside a process"),
+    Word("failed", WordForm.VALUE, "whether its status is failed, timeout or interrupted"),
+    Word("flag", WordForm.VALUE, "the text of a person's flag; unknown without one"),
+    Word("flagged", WordForm.VALUE, "whether a person flagged it"),
+    Word("id", WordForm.VALUE, "the whole id"),
+    Word("models", WordForm.VALUE, "number of model calls"),
+    Word(
+        "order",
+        WordForm.NAMES,
+        "order(A, B, …): whether A, B, … were called one after the other; others may lie between",
+    ),
+    Word("repeats", WordForm.EITHER, "most calls of one thing that asked the same; repeats(NAME): of NAME"),
+    Word("result", WordForm.EITHER, "the output of the run; result(NAME): a list, the result of each call of NAME"),
+    Word("session", WordForm.VALUE, "session id"),
+    Word("state", WordForm.EITHER, "the last state a step left; state(NAME): the last that step NAME left"),
+    Word("stderr", WordForm.VALUE, "what it wrote to standard error, as text"),
+    Word("stdout", WordForm.VALUE, "what it wrote to standard output, as text"),
+    Word("status", WordForm.VALUE, "recording, ok, failed, timeout or interrupted; over an event, the HTTP status"),
     Word(
         "suspicious",
-        Form.EITHER,
+        WordForm.EITHER,
         'names of the rules that mark an event of it, a list; suspicious("loop"): how many events one rule marks',
     ),
-    Word("tag", Form.CALL, "tag(NAME): the value of one label"),
-    Word("tags", Form.VALUE, "all labels, an object"),
-    Word("tenant", Form.VALUE, "tenant id"),
-    Word("tokens", Form.VALUE, "tokens in and out, as providers reported them; unknown where none did"),
-    Word("tokens_in", Form.VALUE, "tokens in"),
-    Word("tokens_out", Form.VALUE, "tokens out"),
-    Word("tools", Form.VALUE, "number of tool calls"),
-    Word("unanswered", Form.VALUE, "tool calls that a model asked for and that were not made, or never returned"),
-    Word("user", Form.VALUE, "user id"),
-    Word("version", Form.VALUE, "version of the agent"),
+    Word("tag", WordForm.CALL, "tag(NAME): the value of one label"),
+    Word("tags", WordForm.VALUE, "all labels, an object"),
+    Word("tenant", WordForm.VALUE, "tenant id"),
+    Word("tokens", WordForm.VALUE, "tokens in and out, as providers reported them; unknown where none did"),
+    Word("tokens_in", WordForm.VALUE, "tokens in"),
+    Word("tokens_out", WordForm.VALUE, "tokens out"),
+    Word("tools", WordForm.VALUE, "number of tool calls"),
+    Word("unanswered", WordForm.VALUE, "tool calls that a model asked for and that were not made, or never returned"),
+    Word("user", WordForm.VALUE, "user id"),
+    Word("version", WordForm.VALUE, "version of the agent"),
 )
 """Names over a run."""
 
 KIT_WORDS: tuple[Word, ...] = (
-    Word("cold", Form.VALUE, "whether it cannot be replayed; unknown while it runs"),
-    Word("missing", Form.VALUE, "items of its kit that are missing or partial: a list of their names, as kit has them"),
+    Word("cold", WordForm.VALUE, "whether it cannot be replayed; unknown while it runs"),
+    Word(
+        "missing",
+        WordForm.VALUE,
+        "items of its kit that are missing or partial: a list of their names, as kit has them",
+    ),
 )
 """Names over a run in a store, by which runs are chosen."""
 
@@ -122,12 +132,12 @@ STORED_WORDS: tuple[Word, ...] = (*RUN_WORDS, *KIT_WORDS)
 
 EVENT_ONLY_WORDS: tuple[Word, ...] = _typed(
     _OF_EVENTS,
-    Word("effect", Form.VALUE, "none, read or write"),
-    Word("kind", Form.VALUE, "kind of the event: tool, http, model, step …"),
-    Word("lane", Form.VALUE, "path of the lane that issued it"),
-    Word("model", Form.VALUE, "the model that answered; unknown for other calls"),
-    Word("name", Form.VALUE, "what was called"),
-    Word("number", Form.VALUE, "number of the event in its run"),
+    Word("effect", WordForm.VALUE, "none, read or write"),
+    Word("kind", WordForm.VALUE, "kind of the event: tool, http, model, step …"),
+    Word("lane", WordForm.VALUE, "path of the lane that issued it"),
+    Word("model", WordForm.VALUE, "the model that answered; unknown for other calls"),
+    Word("name", WordForm.VALUE, "what was called"),
+    Word("number", WordForm.VALUE, "number of the event in its run"),
 )
 """Names that only an event has."""
 
@@ -137,7 +147,7 @@ _OF_BOTH = frozenset(
 
 EVENT_WORDS: tuple[Word, ...] = (
     *EVENT_ONLY_WORDS,
-    *_typed(_OF_EVENTS, *(replace(word, form=Form.VALUE) for word in RUN_WORDS if word.name in _OF_BOTH)),
+    *_typed(_OF_EVENTS, *(replace(word, form=WordForm.VALUE) for word in RUN_WORDS if word.name in _OF_BOTH)),
 )
 """Names over an event."""
 

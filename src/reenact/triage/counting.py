@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from reenact.abc.store import Store
 from reenact.errors import RunNotFound
 from reenact.facts.features import MOST_NAMED, OTHER, Case, names_suspicions
-from reenact.facts.frequent import Key, Tally
+from reenact.facts.frequent import FingerprintTally, Key
 from reenact.store.feature_rows import Featured
-from reenact.triage.seen import Seen, ended, seen_of
+from reenact.triage.seen import EndedRun, ended, seen_of
 
 
 class Cases:
@@ -30,8 +30,8 @@ class Cases:
         self._most = most
         self._counted: frozenset[str] = frozenset()
         self._counted_cold: frozenset[str] = frozenset()
-        self._failed = Tally(most)
-        self._cold = Tally(most)
+        self._failed = FingerprintTally(most)
+        self._cold = FingerprintTally(most)
         self.kept: Mapping[str, int] = {}
         self.unread = 0
 
@@ -49,7 +49,7 @@ class Cases:
         """Count what has come since the last look. A pass over all runs: some 2 s of 100,000."""
         kept: Counter[str] = Counter()
         unread = 0
-        cases: dict[str, Seen] = {}
+        cases: dict[str, EndedRun] = {}
         for row in _ended(self._store):
             kept[row.agent] += 1
             run = None if row.features is None else seen_of(row)
@@ -66,11 +66,11 @@ class Cases:
         self.kept = _bounded(kept, self._most)
 
 
-def _key(run: Seen) -> Key:
+def _key(run: EndedRun) -> Key:
     return Key(run.agent, run.fingerprint)
 
 
-def _unnamed(run: Seen) -> bool:
+def _unnamed(run: EndedRun) -> bool:
     """Whether the group of a run is not known before its suspicious events have been looked for."""
     return run.case is not None and run.features.suspicions is None and names_suspicions(run.case, run.features)
 

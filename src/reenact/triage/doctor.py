@@ -15,7 +15,7 @@ _NEWEST = (3, 14)
 _SHOWN = 3
 
 
-class State(StrEnum):
+class FindingState(StrEnum):
     """What a finding means: ``FINE`` works, ``CAPTURED`` is a client that is recorded, ``NOTE`` is worth knowing,
     ``GAP`` would be missing from a recording."""
 
@@ -26,7 +26,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """One thing the doctor found.
 
     Attributes:
@@ -38,7 +38,7 @@ class Finding:
     """
 
     name: str
-    state: State
+    state: FindingState
     about: str
     fix: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
@@ -89,77 +89,81 @@ class Premises:
     imported: Imported = field(default_factory=Imported)
 
 
-def examine(premises: Premises) -> tuple[Finding, ...]:
+def examine(premises: Premises) -> tuple[DoctorFinding, ...]:
     """Everything found, the premises first, then the clients: pure."""
     return (*_ground(premises), *_sources(premises.imported), *_clients(premises))
 
 
-def _ground(here: Premises) -> Iterator[Finding]:
+def _ground(here: Premises) -> Iterator[DoctorFinding]:
     version = ".".join(map(str, here.python))
     if here.python[:2] < _OLDEST:
-        yield Finding("python", State.GAP, f"{version} is too old", ("Python 3.11 or newer",))
+        yield DoctorFinding("python", FindingState.GAP, f"{version} is too old", ("Python 3.11 or newer",))
     elif here.python[:2] > _NEWEST:
-        yield Finding("python", State.NOTE, f"{version} is newer than what was tested (3.14)")
+        yield DoctorFinding("python", FindingState.NOTE, f"{version} is newer than what was tested (3.14)")
     else:
-        yield Finding("python", State.FINE, version)
+        yield DoctorFinding("python", FindingState.FINE, version)
     if here.disabled:
-        yield Finding("switch", State.GAP, "REENACT_DISABLE is set: nothing is recorded", ("unset REENACT_DISABLE",))
+        yield DoctorFinding(
+            "switch", FindingState.GAP, "REENACT_DISABLE is set: nothing is recorded", ("unset REENACT_DISABLE",)
+        )
     if here.environment and "reenact" not in here.packages:
         python = f"{here.environment}/bin/python"
         about = f"the program's environment is {here.environment}, and reenact is not installed there"
-        yield Finding("environment", State.GAP, about, (f"{python} -m pip install reenact",))
+        yield DoctorFinding("environment", FindingState.GAP, about, (f"{python} -m pip install reenact",))
     if here.store_fault:
         fix = ("reenact --store PATH record -- …", "REENACT_STORE=PATH in the environment")
-        yield Finding("store", State.GAP, f"{here.store}: {here.store_fault}", fix)
+        yield DoctorFinding("store", FindingState.GAP, f"{here.store}: {here.store_fault}", fix)
     else:
-        yield Finding("store", State.FINE, f"{here.store}, writable")
+        yield DoctorFinding("store", FindingState.FINE, f"{here.store}, writable")
     if here.sqlite < here.sqlite_resets_safely:
         least = ".".join(map(str, here.sqlite_resets_safely))
         about = (
             f"SQLite {'.'.join(map(str, here.sqlite))} is older than its repaired WAL reset ({least}): the store keeps"
             " writers waiting while it makes a checkpoint; another program that writes into its file can lose runs"
         )
-        yield Finding("sqlite", State.NOTE, about, (f"a Python with SQLite {least} or newer",))
+        yield DoctorFinding("sqlite", FindingState.NOTE, about, (f"a Python with SQLite {least} or newer",))
     yield from _git(here)
     in_code = here.imported.marks.get("record", [])
     if here.hash_seed and here.hash_seed != "random":
-        yield Finding("hash_seed", State.FINE, f"PYTHONHASHSEED={here.hash_seed}")
+        yield DoctorFinding("hash_seed", FindingState.FINE, f"PYTHONHASHSEED={here.hash_seed}")
     elif in_code:
         about = "reenact.record() in code keeps no hash seed unless one is set; `reenact record --` sets one"
         fix = ("PYTHONHASHSEED=0 in the program's environment", "reenact record -- …")
-        yield Finding("hash_seed", State.NOTE, about, fix, tuple(in_code[:_SHOWN]))
+        yield DoctorFinding("hash_seed", FindingState.NOTE, about, fix, tuple(in_code[:_SHOWN]))
     else:
-        yield Finding("hash_seed", State.FINE, "`reenact record --` sets one")
+        yield DoctorFinding("hash_seed", FindingState.FINE, "`reenact record --` sets one")
 
 
-def _git(here: Premises) -> Iterator[Finding]:
+def _git(here: Premises) -> Iterator[DoctorFinding]:
     if here.commit and here.git:
-        yield Finding("git", State.FINE, here.commit[:12])
+        yield DoctorFinding("git", FindingState.FINE, here.commit[:12])
     elif here.commit:
         about = (
             f"{here.commit[:12]}; without the program git no diff of changed files is kept, the sources that ran are"
         )
-        yield Finding("git", State.NOTE, about, ("install git",))
+        yield DoctorFinding("git", FindingState.NOTE, about, ("install git",))
     else:
         about = "no repository here: a run's kit will name no commit; the sources that ran are kept"
-        yield Finding("git", State.NOTE, about, ("git init", "GIT_COMMIT=… in the environment"))
+        yield DoctorFinding("git", FindingState.NOTE, about, ("git init", "GIT_COMMIT=… in the environment"))
 
 
-def _sources(imported: Imported) -> Iterator[Finding]:
+def _sources(imported: Imported) -> Iterator[DoctorFinding]:
     if imported.unread:
         about = f"{len(imported.unread)} files could not be read: {', '.join(imported.unread[:_SHOWN])}"
-        yield Finding("sources", State.NOTE, about)
+        yield DoctorFinding("sources", FindingState.NOTE, about)
     if imported.cut:
-        yield Finding("sources", State.NOTE, f"only the first {imported.files} files were looked at")
+        yield DoctorFinding("sources", FindingState.NOTE, f"only the first {imported.files} files were looked at")
     elif not imported.files:
-        yield Finding("sources", State.NOTE, "there is no Python here", ("run it in the project's folder",))
+        yield DoctorFinding(
+            "sources", FindingState.NOTE, "there is no Python here", ("run it in the project's folder",)
+        )
     tools = imported.marks.get("tool", [])
     if tools:
         about = f"{len(tools)} marked; one without effect= counts as a write, and no replay repeats it"
-        yield Finding("tools", State.CAPTURED, about, places=tuple(tools[:_SHOWN]))
+        yield DoctorFinding("tools", FindingState.CAPTURED, about, places=tuple(tools[:_SHOWN]))
 
 
-def _clients(here: Premises) -> Iterator[Finding]:
+def _clients(here: Premises) -> Iterator[DoctorFinding]:
     """The clients that the sources import, those that are captured first."""
     places: dict[str, tuple[Client, list[str]]] = {}
     for module, where in here.imported.modules.items():
@@ -167,11 +171,11 @@ def _clients(here: Premises) -> Iterator[Finding]:
         if known is not None:
             places.setdefault(known[0], (known[1], []))[1].extend(where)
     found = [_client(here, name, client, tuple(where)) for name, (client, where) in sorted(places.items())]
-    yield from (each for each in found if each.state is not State.GAP)
-    yield from (each for each in found if each.state is State.GAP)
+    yield from (each for each in found if each.state is not FindingState.GAP)
+    yield from (each for each in found if each.state is FindingState.GAP)
 
 
-def _client(here: Premises, name: str, client: Client, places: tuple[str, ...]) -> Finding:
+def _client(here: Premises, name: str, client: Client, places: tuple[str, ...]) -> DoctorFinding:
     distribution = client.distribution or name.partition(".")[0].replace("_", "-").lower()
     version = here.packages.get(distribution, "")
     shown = f"{name} {version}".rstrip()
@@ -180,14 +184,16 @@ def _client(here: Premises, name: str, client: Client, places: tuple[str, ...]) 
         least = too_old(distribution, version)
         if least:
             about = f"through {way}; older than what the seams know ({least})"
-            return Finding(shown, State.NOTE, about, (f"pip install '{distribution}>={least}'",), places[:_SHOWN])
+            return DoctorFinding(
+                shown, FindingState.NOTE, about, (f"pip install '{distribution}>={least}'",), places[:_SHOWN]
+            )
         own = "its own seam" if way == name else f"through {way}"
-        return Finding(shown, State.CAPTURED, own, places=places[:_SHOWN])
+        return DoctorFinding(shown, FindingState.CAPTURED, own, places=places[:_SHOWN])
     if here.imported.marks.keys() & {"tool", "model", "retriever"} and _behind_marks(here.imported, places):
         about = "behind functions that are marked in the same file; check that all its uses are"
-        return Finding(shown, State.NOTE, about, client.fix, places[:_SHOWN])
+        return DoctorFinding(shown, FindingState.NOTE, about, client.fix, places[:_SHOWN])
     about = "a C library or program of its own talks to the world" if client.native else "has no seam in this version"
-    return Finding(shown, State.GAP, about, client.fix or (TOOL,), places[:_SHOWN])
+    return DoctorFinding(shown, FindingState.GAP, about, client.fix or (TOOL,), places[:_SHOWN])
 
 
 def _behind_marks(imported: Imported, places: tuple[str, ...]) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 from reenact.errors import UsageError
 from reenact.facts.features import Case
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.triage.seen import Seen
+from reenact.triage.seen import EndedRun
 
 SHORT: Final = 8
 """Digits of a fingerprint that people are shown, at least."""
@@ -26,7 +26,7 @@ class Novelty(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RunGroup:
     """Runs with one fingerprint.
 
     Attributes:
@@ -38,7 +38,7 @@ class Group:
 
     fingerprint: str
     case: Case
-    members: tuple[Seen, ...]
+    members: tuple[EndedRun, ...]
     novelty: Novelty = Novelty.NEITHER
 
     @property
@@ -71,8 +71,8 @@ class Group:
 
 
 def grouped(
-    runs: Iterable[Seen], chosen: Iterable[Seen] | None = None, mark_us: int | None = None
-) -> tuple[Group, ...]:
+    runs: Iterable[EndedRun], chosen: Iterable[EndedRun] | None = None, mark_us: int | None = None
+) -> tuple[RunGroup, ...]:
     """The groups of some runs, the largest first; of equal ones the one that came last.
 
     Args:
@@ -86,13 +86,13 @@ def grouped(
         if run.case is not None:
             first, last = ends.get(run.fingerprint, (run.started_us, run.started_us))
             ends[run.fingerprint] = (min(first, run.started_us), max(last, run.started_us))
-    members: dict[str, list[Seen]] = {}
+    members: dict[str, list[EndedRun]] = {}
     for run in every if chosen is None else chosen:
         if run.case is not None:
             members.setdefault(run.fingerprint, []).append(run)
     reached = mark_us is not None and any(run.started_us >= mark_us for run in every)
     found = [
-        Group(name, of[0].case or Case.FAILED, tuple(of), _novelty(*ends[name], mark_us if reached else None))
+        RunGroup(name, of[0].case or Case.FAILED, tuple(of), _novelty(*ends[name], mark_us if reached else None))
         for name, of in members.items()
     ]
     return tuple(sorted(found, key=lambda group: (-len(group.members), -group.last_us, group.fingerprint)))
@@ -117,7 +117,7 @@ def short_names(fingerprints: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def group_called(groups: Sequence[Group], name: str) -> Group:
+def group_called(groups: Sequence[RunGroup], name: str) -> RunGroup:
     """The group that a prefix of its fingerprint names.
 
     Raises:

@@ -13,7 +13,7 @@ from reenact.facts.kit import Bucket, Item, Standing
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import Run
-from reenact.triage.scene import Act, Scene
+from reenact.triage.scene import Scene, SceneCall
 
 IDENTITIES: Mapping[str, str] = {"user_id": "user", "tenant_id": "tenant", "session_id": "session"}
 """What a tool call may carry, and the field of the run it stands for."""
@@ -65,7 +65,7 @@ _SHOWN = 5
 class _Found:
     """How one tool call stands to one identity: ``right`` carries it, ``wrong`` another one, ``hidden`` perhaps."""
 
-    act: Act
+    act: SceneCall
     how: str
     value: str = ""
 
@@ -149,7 +149,7 @@ def _item(name: str, field: str, value: str | None, found: list[_Found]) -> Item
     )
 
 
-def _capture(name: str, act: Act) -> tuple[str, ...]:
+def _capture(name: str, act: SceneCall) -> tuple[str, ...]:
     header = f"send it with the request: a header X-{name.replace('_', '-').title()}, a query parameter {name}"
     parameter = f"give the tool a parameter {name} that your code fills in, not the model"
     if act.event.call.kind is Kind.HTTP:
@@ -171,7 +171,7 @@ def _carried_by_some(scene: Scene, name: str) -> tuple[int, ...]:
     )
 
 
-def _look(act: Act, name: str, value: str | None) -> _Found:
+def _look(act: SceneCall, name: str, value: str | None) -> _Found:
     """How one tool call stands to one identity."""
     noted = act.event.attributes.get(name)
     if noted not in (None, ""):

@@ -17,7 +17,7 @@ from reenact.facts.reading import Reading
 from reenact.facts.run import Run, Totals
 from reenact.facts.trace_runs import is_traced_model, reading_in
 from reenact.store.nesting import holder_of
-from reenact.triage.tool_requests import Request, is_embedding, model_tools, request_of, traceparent_in
+from reenact.triage.tool_requests import ToolRequest, is_embedding, model_tools, request_of, traceparent_in
 
 if TYPE_CHECKING:
     from reenact.facts.dialects import read, recognise
@@ -53,7 +53,7 @@ class ModelCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class SceneCall:
     """One tool call as the world saw it.
 
     Attributes:
@@ -64,7 +64,7 @@ class Act:
 
     event: Event
     label: str
-    request: Request
+    request: ToolRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Scene:
     revision: Mapping[str, Json]
     events: tuple[Event, ...]
     models: tuple[ModelCall, ...]
-    acts: tuple[Act, ...]
+    acts: tuple[SceneCall, ...]
     embeddings: tuple[tuple[Event, Mapping[str, Json]], ...]
     gaps: tuple[tuple[str, str, int], ...]
     lost: tuple[str, ...] = ()
@@ -126,7 +126,7 @@ class _Draft:
 
     events: list[Event] = field(default_factory=list)
     models: list[ModelCall] = field(default_factory=list)
-    acts: list[Act] = field(default_factory=list)
+    acts: list[SceneCall] = field(default_factory=list)
     embeddings: list[tuple[Event, Mapping[str, Json]]] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     handed_in: str = ""
@@ -237,9 +237,9 @@ def _look(recording: Recording, event: Event, draft: _Draft) -> None:
     if is_embedding(request):
         draft.embeddings.append((event, request.embedding(recording, event)))
     elif acts:
-        draft.acts.append(Act(event, label_of(event), request))
+        draft.acts.append(SceneCall(event, label_of(event), request))
     elif tool := _asked_by_a_model(event, draft):
-        draft.acts.append(Act(event, f"{tool} ({request.method} {request.path})", request))
+        draft.acts.append(SceneCall(event, f"{tool} ({request.method} {request.path})", request))
 
 
 def label_of(event: Event) -> str:

@@ -35,7 +35,7 @@ Told = Callable[[str, int, int], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class EndedRun:
     """One run that has ended.
 
     Attributes:
@@ -63,7 +63,7 @@ class Seen:
         return bool(self.features.cold)
 
 
-def seen(store: Store, told: Told = lambda what, done, total: None) -> list[Seen]:
+def seen(store: Store, told: Told = lambda what, done, total: None) -> list[EndedRun]:
     """All runs of a store that were recorded by themselves and have ended, newest first.
 
     Runs inside another run, forks and kept replays are no cases of their own. Features that are missing are made, and
@@ -78,12 +78,14 @@ def seen(store: Store, told: Told = lambda what, done, total: None) -> list[Seen
     return [seen_of(row) for row in _examined(store, rows, told)]
 
 
-def seen_of(row: Featured) -> Seen:
+def seen_of(row: Featured) -> EndedRun:
     """A run whose features are there, as a triage sees it."""
     features = row.features or Features()
     case = case_of(row.status, row.flag is not None, features)
     name = "" if case is None else fingerprint(case, features, row.flag or "")
-    return Seen(row.id, row.agent, row.user, row.tenant, row.session, row.started_us, features, case, name, row.flag)
+    return EndedRun(
+        row.id, row.agent, row.user, row.tenant, row.session, row.started_us, features, case, name, row.flag
+    )
 
 
 def _rows(store: Store) -> Iterator[Featured]:
@@ -188,7 +190,7 @@ def _keep(store: Store, made: list[tuple[Run, Features]]) -> None:
             store.features().put(made)
 
 
-def representative(store: Store, members: Iterable[Seen]) -> Run | None:
+def representative(store: Store, members: Iterable[EndedRun]) -> Run | None:
     """The newest of some runs that is still there, if possible one that can be replayed.
 
     Args:
@@ -202,6 +204,8 @@ def representative(store: Store, members: Iterable[Seen]) -> Run | None:
     return None
 
 
-def restricted(runs: Iterable[Seen], since_us: int | None = None, ids: frozenset[str] | None = None) -> list[Seen]:
+def restricted(
+    runs: Iterable[EndedRun], since_us: int | None = None, ids: frozenset[str] | None = None
+) -> list[EndedRun]:
     """Those of some runs that began since a time, and are among some ids."""
     return [run for run in runs if (since_us is None or run.started_us >= since_us) and (ids is None or run.id in ids)]

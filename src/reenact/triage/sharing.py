@@ -17,8 +17,8 @@ from reenact.facts.association import LEVEL, Association, corrected
 from reenact.facts.call import Json
 from reenact.facts.features import Case, Features, names_suspicions
 from reenact.facts.lazy_dataclass import dataclass, replace
-from reenact.triage.groups import Group
-from reenact.triage.seen import Seen
+from reenact.triage.groups import RunGroup
+from reenact.triage.seen import EndedRun
 
 LEAST: Final = 5
 """Members of a group that is compared."""
@@ -64,7 +64,7 @@ class Share:
         }  # fmt: skip
 
 
-class Traits:
+class RunTraits:
     """The traits of runs.
 
     Args:
@@ -76,7 +76,7 @@ class Traits:
         self._moment = cache(self._at_hour)
         self._kept: dict[int, tuple[Features, tuple[Trait, ...]]] = {}
 
-    def of(self, run: Seen) -> Iterator[Trait]:
+    def of(self, run: EndedRun) -> Iterator[Trait]:
         """Every trait of a run. What a store has once for many runs is worked out once."""
         kept = self._kept.get(id(run.features))
         if kept is None:
@@ -123,7 +123,7 @@ _ORDER: Final = (
 )
 
 
-def shared(groups: Sequence[Group], healthy: Iterable[Seen], zone: tzinfo = UTC) -> dict[str, tuple[Share, ...]]:
+def shared(groups: Sequence[RunGroup], healthy: Iterable[EndedRun], zone: tzinfo = UTC) -> dict[str, tuple[Share, ...]]:
     """What the members of each group share, the strongest evidence first, by fingerprint.
 
     Args:
@@ -135,7 +135,7 @@ def shared(groups: Sequence[Group], healthy: Iterable[Seen], zone: tzinfo = UTC)
         Only what is more common than among healthy runs of the same agents, with a corrected p-value below 5 %. Two
         traits stand together where both do alone, and they say more together. Empty where there is no healthy run.
     """
-    traits = Traits(zone)
+    traits = RunTraits(zone)
     large = [group for group in groups if len(group.members) >= LEAST]
     agents = {group.fingerprint: _agents(group) for group in large}
     among = {group.fingerprint: _counted(group.members, traits) for group in large}
@@ -160,7 +160,9 @@ class _Healthy:
         self.rows: dict[Trait, set[int]] = {}
 
 
-def _healthy(runs: Iterable[Seen], agents: set[str], wanted: set[Trait], traits: Traits) -> Mapping[str, _Healthy]:
+def _healthy(
+    runs: Iterable[EndedRun], agents: set[str], wanted: set[Trait], traits: RunTraits
+) -> Mapping[str, _Healthy]:
     found: dict[str, _Healthy] = {}
     for number, run in enumerate(runs):
         if run.agent not in agents:
@@ -174,15 +176,15 @@ def _healthy(runs: Iterable[Seen], agents: set[str], wanted: set[Trait], traits:
     return found
 
 
-def _agents(group: Group) -> tuple[str, ...]:
+def _agents(group: RunGroup) -> tuple[str, ...]:
     return tuple(sorted({member.agent for member in group.members}))
 
 
-def _counted(members: Iterable[Seen], traits: Traits) -> Counter[Trait]:
+def _counted(members: Iterable[EndedRun], traits: RunTraits) -> Counter[Trait]:
     return Counter(trait for member in members for trait in dict.fromkeys(traits.of(member)))
 
 
-def _of(kind: str, members: Iterable[Seen], healthy: Iterable[_Healthy]) -> tuple[int, int]:
+def _of(kind: str, members: Iterable[EndedRun], healthy: Iterable[_Healthy]) -> tuple[int, int]:
     """Of how many members and healthy runs it is known whether they have a trait of a kind."""
     if kind in ("missing", "suspicion"):
         return sum(one.features.lacks is not None for one in members), sum(each.examined for each in healthy)
@@ -190,7 +192,7 @@ def _of(kind: str, members: Iterable[Seen], healthy: Iterable[_Healthy]) -> tupl
 
 
 def _singles(
-    group: Group, counts: Counter[Trait], having: Mapping[str, _Healthy], agents: Iterable[str]
+    group: RunGroup, counts: Counter[Trait], having: Mapping[str, _Healthy], agents: Iterable[str]
 ) -> Iterator[Share]:
     healthy = [having[agent] for agent in agents if agent in having]
     first = group.members[0].features  # what its fingerprint holds, every member has: that tells nothing
@@ -210,7 +212,7 @@ def _singles(
 
 
 def _pairs(
-    group: Group, singles: Sequence[Share], having: Mapping[str, _Healthy], agents: Iterable[str], traits: Traits
+    group: RunGroup, singles: Sequence[Share], having: Mapping[str, _Healthy], agents: Iterable[str], traits: RunTraits
 ) -> Iterator[Share]:
     """The traits that stand out, two by two, where they say more together than each alone."""
     healthy = [having[agent] for agent in agents if agent in having]

@@ -25,7 +25,7 @@ _FLOAT_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ToolRequest:
     """What was asked.
 
     Attributes:
@@ -77,15 +77,15 @@ def _walked(name: str, value: Json, depth: int = 0) -> Iterator[tuple[str, Json]
         yield name, value
 
 
-def request_of(recording: Recording, event: Event) -> Request:
+def request_of(recording: Recording, event: Event) -> ToolRequest:
     """What an event asked. Reads its body, if that is not too long."""
     call = event.call
     body = recording.body(event.request) if event.request is not None and event.request.size <= LARGEST else b""
     if call.kind is not Kind.HTTP:
-        return Request(arguments=_data(body), opaque=_opaque(call.head))
+        return ToolRequest(arguments=_data(body), opaque=_opaque(call.head))
     address, _, query = str(call.head.get("url", "")).partition("#")[0].partition("?")
     headers = _headers(call.head)
-    return Request(
+    return ToolRequest(
         arguments=_content(headers, body),
         query=dict(parse_qsl(query, keep_blank_values=True)),
         headers=headers,
@@ -131,7 +131,7 @@ def _content(headers: Mapping[str, str], body: bytes, largest: int = LARGEST) ->
         return None
 
 
-def is_embedding(request: Request) -> bool:
+def is_embedding(request: ToolRequest) -> bool:
     """Whether an exchange asks for embeddings."""
     return request.method == "POST" and request.path.rstrip("/").endswith(("/embeddings", "/embed"))
 
@@ -157,7 +157,7 @@ def _dimensions(recording: Recording, event: Event) -> int | None:
     return None
 
 
-def traceparent_in(request: Request) -> str:
+def traceparent_in(request: ToolRequest) -> str:
     """The ``traceparent`` among what was handed in: a field of that name, or what follows it in a list of pairs."""
     before: Json = None
     for name, value in request.pairs():

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 
 from reenact.facts.answers.asks import (
-    Answer,
     Ask,
     BadAsk,
+    ModelAnswer,
     OfferedTool,
     ToolResult,
     ToolUse,
@@ -22,7 +22,7 @@ from reenact.facts.answers.asks import (
     text_of,
 )
 from reenact.facts.answers.drawing import pieces
-from reenact.facts.answers.formats import Dialect, Recall, Stamp, asked_tokens, named_event, said_tokens, slices
+from reenact.facts.answers.formats import Recall, Stamp, WireFormat, asked_tokens, named_event, said_tokens, slices
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass
 
@@ -94,7 +94,7 @@ def _choice(choice: Mapping[str, Json]) -> str:
 @dataclass(frozen=True, slots=True)
 class _Written:
     ask: Ask
-    answer: Answer
+    answer: ModelAnswer
     id: str
     call_ids: tuple[str, ...]
     model: str
@@ -168,7 +168,7 @@ def _block_events(at: int, block: Mapping[str, Json]) -> list[dict[str, Json]]:
     ]
 
 
-def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> _Written:
+def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> _Written:
     """The answer in this dialect."""
     identity = stamp.kept.id or stamp.id("msg_01", 22)
     calls = tuple(stamp.call(at, stamp.id("toolu_01", 22)) for at, _ in enumerate(answer.uses))
@@ -192,4 +192,4 @@ def headers(stamp: Stamp) -> tuple[tuple[str, str], ...]:
     )
 
 
-DIALECT = Dialect("/v1/messages", read, write, error, headers, ("x-api-key", "authorization"))
+DIALECT = WireFormat("/v1/messages", read, write, error, headers, ("x-api-key", "authorization"))

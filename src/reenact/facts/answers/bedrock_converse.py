@@ -9,13 +9,13 @@ import zlib
 from collections.abc import Mapping
 
 from reenact.facts.answers import openai_chat
-from reenact.facts.answers.asks import Answer, Ask, BadAsk
+from reenact.facts.answers.asks import Ask, BadAsk, ModelAnswer
 from reenact.facts.answers.drawing import pieces
 from reenact.facts.answers.formats import (
-    Dialect,
     Prepared,
     Recall,
     Stamp,
+    WireFormat,
     asked_tokens,
     encoded,
     said_tokens,
@@ -72,19 +72,19 @@ def _plain(content: list[Mapping[str, Json]]) -> str:
     return "\n".join(block["text"] if "text" in block else json.dumps(block.get("json")) for block in content)
 
 
-def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
+def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
     """The answer in this dialect."""
     whole, events = told(ask, answer, stamp)
     return Prepared(stamp.hex("", 32), whole, [frame(kind, data) for kind, data in events])
 
 
-def write_invoked(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
+def write_invoked(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
     """The answer of Nova behind ``invoke``: the same documents, in chunks whose bytes hold them."""
     whole, events = told(ask, answer, stamp)
     return Prepared(stamp.hex("", 32), whole, [chunk(encoded({kind: data})) for kind, data in events])
 
 
-def told(ask: Ask, answer: Answer, stamp: Stamp) -> tuple[Json, list[tuple[str, Json]]]:
+def told(ask: Ask, answer: ModelAnswer, stamp: Stamp) -> tuple[Json, list[tuple[str, Json]]]:
     """The answer, whole and as the events of a stream: their kinds and data."""
     asked, said = asked_tokens(ask), said_tokens(answer)
     usage = {"inputTokens": asked, "outputTokens": said, "totalTokens": asked + said}
@@ -148,6 +148,6 @@ def headers(stamp: Stamp) -> tuple[tuple[str, str], ...]:
     return (("x-amzn-requestid", stamp.hex("", 32)),)
 
 
-DIALECT = Dialect(
+DIALECT = WireFormat(
     "/model/", read, write, error, headers, ("authorization",), _PLACE, "application/vnd.amazon.eventstream"
 )

@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 
 from reenact.facts.answers import openai_chat
-from reenact.facts.answers.asks import Answer, Ask
+from reenact.facts.answers.asks import Ask, ModelAnswer
 from reenact.facts.answers.drawing import pieces
 from reenact.facts.answers.formats import (
-    Dialect,
     Prepared,
     Recall,
     Stamp,
+    WireFormat,
     asked_tokens,
     named_event,
     said_tokens,
@@ -27,7 +27,7 @@ def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
     return openai_chat.read({**body, "tool_choice": choice}, call, day, recall)
 
 
-def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
+def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
     """The answer in this dialect."""
     identity = stamp.kept.id or stamp.hex("", 32)
     asked, said = asked_tokens(ask), said_tokens(answer)
@@ -88,4 +88,4 @@ def headers(stamp: Stamp) -> tuple[tuple[str, str], ...]:
     return (("x-debug-trace-id", stamp.hex("", 32)), ("num_tokens", "12"))
 
 
-DIALECT = Dialect("/v2/chat", read, write, error, headers, ("authorization",), None, "text/event-stream")
+DIALECT = WireFormat("/v2/chat", read, write, error, headers, ("authorization",), None, "text/event-stream")

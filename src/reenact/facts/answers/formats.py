@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 from urllib.parse import unquote
 
-from reenact.facts.answers.asks import Answer, Ask, Turn, tokens
+from reenact.facts.answers.asks import Ask, ModelAnswer, Turn, tokens
 from reenact.facts.answers.drawing import Draw, pieces
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
@@ -20,7 +20,7 @@ Recall = Callable[[str], tuple[Turn, ...] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class InheritedParts:
     """What an answer takes over from the one in whose place it stands. Whatever is empty is new.
 
     Attributes:
@@ -53,10 +53,10 @@ class Stamp:
 
     __slots__ = ("_draw", "created_s", "kept")
 
-    def __init__(self, draw: Draw, created_s: int, kept: Kept | None = None) -> None:
+    def __init__(self, draw: Draw, created_s: int, kept: InheritedParts | None = None) -> None:
         self._draw = draw
         self.created_s = created_s
-        self.kept = kept or Kept()
+        self.kept = kept or InheritedParts()
 
     def call(self, at: int, new: str) -> str:
         """The id of the tool call at a place: the one that is kept, or a new one."""
@@ -80,7 +80,7 @@ class Read(Protocol):
         ...
 
 
-class Written(Protocol):
+class WrittenAnswer(Protocol):
     """An answer in a dialect, made once, so that ids are the same however it is sent."""
 
     @property
@@ -98,7 +98,7 @@ class Written(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class WireFormat:
     """One wire format.
 
     Attributes:
@@ -115,7 +115,7 @@ class Dialect:
 
     path: str
     read: Read
-    write: Callable[[Ask, Answer, Mapping[str, Json], Stamp], Written]
+    write: Callable[[Ask, ModelAnswer, Mapping[str, Json], Stamp], WrittenAnswer]
     error: Callable[[int, str, str], Json]
     headers: Callable[[Stamp], tuple[tuple[str, str], ...]]
     key_headers: tuple[str, ...]
@@ -182,7 +182,7 @@ def asked_tokens(ask: Ask) -> int:
     return count + sum(tokens(tool.name) + tokens(json.dumps(tool.schema)) for tool in ask.tools)
 
 
-def said_tokens(answer: Answer) -> int:
+def said_tokens(answer: ModelAnswer) -> int:
     """Tokens of an answer, in the same way for every dialect; none where they do not count."""
     if not answer.counted:
         return 0

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 
 from reenact.facts.answers import openai_chat
-from reenact.facts.answers.asks import Answer, Ask, BadAsk, ToolUse
+from reenact.facts.answers.asks import Ask, BadAsk, ModelAnswer, ToolUse
 from reenact.facts.answers.drawing import pieces
-from reenact.facts.answers.formats import Dialect, Prepared, Recall, Stamp, asked_tokens, encoded, said_tokens
+from reenact.facts.answers.formats import Prepared, Recall, Stamp, WireFormat, asked_tokens, encoded, said_tokens
 from reenact.facts.call import Json
 from reenact.facts.lazy_regex import lazy_regex
 
@@ -61,7 +61,7 @@ def _messages(content: Mapping[str, Json]) -> list[Json]:
     return [{"role": "assistant" if content.get("role") == "model" else "user", "content": text, "tool_calls": made}]
 
 
-def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
+def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
     """The answer in this dialect."""
     asked, said = asked_tokens(ask), said_tokens(answer)
     counts = {"promptTokenCount": asked, "candidatesTokenCount": said, "totalTokenCount": asked + said}
@@ -103,6 +103,6 @@ def headers(stamp: Stamp) -> tuple[tuple[str, str], ...]:
     return (("x-gemini-service-tier", "standard"), ("server-timing", "gfet4t7; dur=12"))
 
 
-DIALECT = Dialect(
+DIALECT = WireFormat(
     "/v1beta/models/", read, write, error, headers, ("x-goog-api-key", "authorization"), _PLACE, "text/event-stream"
 )

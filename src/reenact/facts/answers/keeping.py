@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from reenact.facts.answers.formats import Kept
+from reenact.facts.answers.formats import InheritedParts
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import listing, mapping, text
 from reenact.facts.reading import Reading
@@ -17,7 +17,7 @@ from reenact.facts.reading import Reading
 _DISCLOSED: Final = ("reasoning_content", "reasoning", "reasoning_details")
 
 
-def kept_of(reading: Reading, documents: Sequence[Mapping[str, Any]], *, streamed: bool) -> Kept:
+def kept_of(reading: Reading, documents: Sequence[Mapping[str, Any]], *, streamed: bool) -> InheritedParts:
     """What is kept of a recorded answer.
 
     Args:
@@ -27,7 +27,7 @@ def kept_of(reading: Reading, documents: Sequence[Mapping[str, Any]], *, streame
     """
     calls = tuple(text(call.get("id")) for call in reading.tool_calls)
     found = _OF.get(reading.dialect, _nothing)(documents, streamed)
-    return Kept(id=reading.response_id, model=reading.model_answered, calls=calls, **found)
+    return InheritedParts(id=reading.response_id, model=reading.model_answered, calls=calls, **found)
 
 
 def _nothing(documents: Sequence[Mapping[str, Any]], streamed: bool) -> dict[str, Any]:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 
 from reenact.facts.answers import openai_chat
-from reenact.facts.answers.asks import Answer, Ask, BadAsk
+from reenact.facts.answers.asks import Ask, BadAsk, ModelAnswer
 from reenact.facts.answers.drawing import pieces
-from reenact.facts.answers.formats import Dialect, Prepared, Recall, Stamp, asked_tokens, encoded, said_tokens
+from reenact.facts.answers.formats import Prepared, Recall, Stamp, WireFormat, asked_tokens, encoded, said_tokens
 from reenact.facts.call import Json
 
 
@@ -33,7 +33,7 @@ def _message(one: Mapping[str, Json]) -> Json:
     return {**one, "tool_calls": made, "tool_call_id": one.get("tool_name")}
 
 
-def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
+def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
     """The answer in this dialect."""
     top: dict[str, Json] = {"model": stamp.kept.model or ask.model, "created_at": "2026-01-01T00:00:00Z"}
     calls: list[Json] = [{"function": {"name": use.name, "arguments": dict(use.arguments)}} for use in answer.uses]
@@ -54,7 +54,7 @@ def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> P
     return Prepared("", whole, [encoded(line) + b"\n" for line in lines])
 
 
-def _generated(top: Mapping[str, Json], answer: Answer, end: Mapping[str, Json]) -> Prepared:
+def _generated(top: Mapping[str, Json], answer: ModelAnswer, end: Mapping[str, Json]) -> Prepared:
     """What ``generate`` answers."""
     if answer.uses:
         raise BadAsk("a prompt that is completed is answered in words, without tool calls")
@@ -73,4 +73,4 @@ def headers(stamp: Stamp) -> tuple[tuple[str, str], ...]:
     return (("vary", "origin"),)
 
 
-DIALECT = Dialect("/api/chat", read, write, error, headers, (), None, "application/x-ndjson")
+DIALECT = WireFormat("/api/chat", read, write, error, headers, (), None, "application/x-ndjson")

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 
 from reenact.facts.answers.asks import (
-    Answer,
     Ask,
     BadAsk,
+    ModelAnswer,
     OfferedTool,
     ToolResult,
     ToolUse,
@@ -23,7 +23,7 @@ from reenact.facts.answers.asks import (
     text_of,
 )
 from reenact.facts.answers.drawing import pieces
-from reenact.facts.answers.formats import Dialect, Recall, Stamp, asked_tokens, encoded, said_tokens, slices
+from reenact.facts.answers.formats import Recall, Stamp, WireFormat, asked_tokens, encoded, said_tokens, slices
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.lazy_regex import lazy_regex
@@ -95,7 +95,7 @@ def answered_by(model: str) -> str:
 @dataclass(frozen=True, slots=True)
 class _Written:
     ask: Ask
-    answer: Answer
+    answer: ModelAnswer
     include_usage: bool
     id: str
     call_ids: tuple[str, ...]
@@ -180,7 +180,7 @@ def _choice_of(delta: Mapping[str, Json], finish: str | None) -> dict[str, Json]
     return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
 
 
-def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> _Written:
+def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> _Written:
     """The answer in this dialect."""
     include_usage = bool((body.get("stream_options") or {}).get("include_usage"))
     call_ids = tuple(stamp.call(at, stamp.id("call_", 24)) for at, _ in enumerate(answer.uses))
@@ -189,7 +189,7 @@ def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> _
     return _Written(ask, answer, include_usage, identity, call_ids, stamp.created_s, model)
 
 
-def write_at_once(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> _Written:
+def write_at_once(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> _Written:
     """The answer in this dialect, each tool call in one piece of a stream, which every client can join."""
     return replace(write(ask, answer, body, stamp), at_once=True)
 
@@ -218,7 +218,7 @@ def headers(stamp: Stamp) -> tuple[tuple[str, str], ...]:
     )
 
 
-DIALECT = Dialect(
+DIALECT = WireFormat(
     "/v1/chat/completions",
     read,
     write,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reenact.facts.answers.asks import Answer, Ask, BadAsk
+from reenact.facts.answers.asks import Ask, BadAsk, ModelAnswer
 from reenact.facts.answers.drawing import pieces
 from reenact.facts.answers.formats import Prepared, Stamp, asked_tokens, encoded, said_tokens
 from reenact.facts.call import Json
 
 
-def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
+def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
     """The answer in this dialect.
 
     Raises:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 
 from reenact.facts.answers.asks import (
-    Answer,
     Ask,
     BadAsk,
+    ModelAnswer,
     OfferedTool,
     ToolResult,
     ToolUse,
@@ -21,7 +21,7 @@ from reenact.facts.answers.asks import (
     text_of,
 )
 from reenact.facts.answers.drawing import pieces
-from reenact.facts.answers.formats import Dialect, Recall, Stamp, asked_tokens, named_event, said_tokens, slices
+from reenact.facts.answers.formats import Recall, Stamp, WireFormat, asked_tokens, named_event, said_tokens, slices
 from reenact.facts.answers.openai_chat import answered_by, error, headers
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass
@@ -96,7 +96,7 @@ def _last_unanswered(turns: list[Turn]) -> str:
 @dataclass(frozen=True, slots=True)
 class _Written:
     ask: Ask
-    answer: Answer
+    answer: ModelAnswer
     body: Mapping[str, Json]
     id: str
     message_id: str
@@ -233,7 +233,7 @@ def _item_events(at: int, item: Mapping[str, Json]) -> list[dict[str, Json]]:
 _EVENTS = {"message": _text_events, "function_call": _call_events}
 
 
-def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> _Written:
+def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> _Written:
     """The answer in this dialect."""
     new = [(stamp.hex("fc_", 50), stamp.id("call_", 24)) for _ in answer.uses]
     items = stamp.kept.items
@@ -243,4 +243,4 @@ def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> _
     return _Written(ask, answer, body, identity, message, call_ids, stamp.created_s, model)
 
 
-DIALECT = Dialect("/v1/responses", read, write, error, headers, ("authorization", "api-key"))
+DIALECT = WireFormat("/v1/responses", read, write, error, headers, ("authorization", "api-key"))

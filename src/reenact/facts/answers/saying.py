@@ -18,16 +18,16 @@ from reenact.facts.answers import (
     openai_completions,
     openai_responses,
 )
-from reenact.facts.answers.asks import Answer, Ask, BadAsk, ToolUse
+from reenact.facts.answers.asks import Ask, BadAsk, ModelAnswer, ToolUse
 from reenact.facts.answers.drawing import Draw
-from reenact.facts.answers.formats import Dialect, Kept, Stamp, encoded
+from reenact.facts.answers.formats import InheritedParts, Stamp, WireFormat, encoded
 from reenact.facts.call import Json
 from reenact.facts.dialects import recognise
 from reenact.facts.dialects.recognition import request_body
 from reenact.facts.lazy_dataclass import dataclass, replace
 
 _CHAT: Final = replace(openai_chat.DIALECT, write=openai_chat.write_at_once)
-_WRITTEN: Final[Mapping[str, Dialect]] = {
+_WRITTEN: Final[Mapping[str, WireFormat]] = {
     "openai.chat": _CHAT,
     "openai.responses": openai_responses.DIALECT,
     "openai.completions": replace(openai_chat.DIALECT, write=openai_completions.write),
@@ -53,7 +53,7 @@ class NotSaid(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class WireAnswer:
     """An answer on the wire.
 
     Attributes:
@@ -72,7 +72,7 @@ def is_said(value: Json) -> bool:
     return isinstance(value, Mapping) and bool(value) and set(_MEMBERS).issuperset(value)
 
 
-def answer_of(value: Json) -> Answer:
+def answer_of(value: Json) -> ModelAnswer:
     """What a model is to say, as a person writes it.
 
     Args:
@@ -88,7 +88,7 @@ def answer_of(value: Json) -> Answer:
         raise NotSaid(f"say is a text, not {json.dumps(text)[:40]}")
     if not (uses is None or isinstance(uses, list)):
         raise NotSaid("uses is a list of tool calls")
-    return Answer(text or "", tuple(_use(each) for each in uses or ()))
+    return ModelAnswer(text or "", tuple(_use(each) for each in uses or ()))
 
 
 def _use(each: Json) -> ToolUse:
@@ -102,8 +102,8 @@ def _use(each: Json) -> ToolUse:
 
 
 def said(
-    head: Mapping[str, Json], body: bytes, value: Json, kept: Kept | None = None, *, cut: bool = False
-) -> Response:
+    head: Mapping[str, Json], body: bytes, value: Json, kept: InheritedParts | None = None, *, cut: bool = False
+) -> WireAnswer:
     """The response to a model request that says it: streamed where the request wants that. It costs no tokens, for no
     model was asked; one that is put in the place of none is by the model that was asked for.
 
@@ -124,7 +124,7 @@ def said(
     dialect = _dialect(recognise(head, body) or "", parts.path, request)
     asked = {**request, **_of_path(parts.path, request)}
     ask = replace(_read(dialect, asked), counted=False)
-    kept = kept or Kept()
+    kept = kept or InheritedParts()
     kept = replace(kept, model=kept.model or ask.model)
     stamp = Stamp(Draw(hashlib.sha512(plain).digest()), _CREATED_S, kept)
     answer = replace(answer, reasoning=kept.reasoning)
@@ -134,14 +134,14 @@ def said(
         raise NotSaid(str(error)) from None
     own = dialect.headers(stamp)
     if not ask.stream:
-        return Response("application/json", encoded(written.whole()), own)
+        return WireAnswer("application/json", encoded(written.whole()), own)
     frames = written.frames()
     if parts.path.endswith("/invoke-with-response-stream") and dialect is not _NOVA:
         chunks = [bedrock_converse.chunk(_data(frame)) for frame in frames]
-        return Response(_AMAZON, b"".join(chunks), own)
+        return WireAnswer(_AMAZON, b"".join(chunks), own)
     if dialect is google_gemini.DIALECT and parse_qs(parts.query).get("alt") != ["sse"]:
-        return Response("application/json", b"[" + b",".join(map(_data, frames)) + b"]", own)
-    return Response(dialect.media, b"".join(frames), own)
+        return WireAnswer("application/json", b"[" + b",".join(map(_data, frames)) + b"]", own)
+    return WireAnswer(dialect.media, b"".join(frames), own)
 
 
 def streams(head: Mapping[str, Json], body: bytes) -> bool | None:
@@ -155,7 +155,7 @@ def streams(head: Mapping[str, Json], body: bytes) -> bool | None:
         return None
 
 
-def _dialect(name: str, path: str, request: Mapping[str, Any]) -> Dialect:
+def _dialect(name: str, path: str, request: Mapping[str, Any]) -> WireFormat:
     if name == "openai.completions" and path.endswith("/fim/completions"):
         return _CHAT
     if name == "bedrock.invoke" and "messages" in request and "inferenceConfig" in request:
@@ -180,7 +180,7 @@ def _of_path(path: str, request: Mapping[str, Any]) -> dict[str, Json]:
     return found
 
 
-def _read(dialect: Dialect, request: Mapping[str, Json]) -> Ask:
+def _read(dialect: WireFormat, request: Mapping[str, Json]) -> Ask:
     """The request; one that is odder than this reading knows as far as an answer needs it."""
     try:
         return dialect.read(request, 1, 1, lambda _: ())

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import (
     UNUSUAL,
-    Answered,
-    Asked,
+    RequestContent,
+    ResponseContent,
     compact,
     failure,
     listing,
@@ -52,10 +52,10 @@ class AnthropicMessages:
             return False
         return all(_OWN.match(text(mapping(one).get("type")) or "custom") for one in listing(request.get("tools")))
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> Asked:
+    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
         """Read a request."""
         elsewhere = _ELSEWHERE.search(path)
-        return Asked(
+        return RequestContent(
             text(request.get("model")) or (unquote(elsewhere[1] or elsewhere[2]) if elsewhere else ""),
             parameters(request, _NOT_PARAMETERS),
             _plain(request.get("system")),
@@ -63,9 +63,9 @@ class AnthropicMessages:
             [_tool(mapping(one)) for one in listing(request.get("tools"))],
         )
 
-    def answered(self, response: Mapping[str, Any]) -> Answered:
+    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
         """Read a message."""
-        out = Answered(text(response.get("model")), response_id=text(response.get("id")))
+        out = ResponseContent(text(response.get("model")), response_id=text(response.get("id")))
         for block in map(mapping, listing(response.get("content"))):
             _add(out, block)
         out.finish = text(response.get("stop_reason"))
@@ -74,7 +74,7 @@ class AnthropicMessages:
         out.ended = bool(out.finish or response.get("error"))
         return out
 
-    def streamed(self, events: Iterable[tuple[str, Json]]) -> Answered:
+    def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
         """Join the deltas of each block."""
         begun: dict[str, Any] = {}
         counts: dict[str, Any] = {}
@@ -115,7 +115,7 @@ def _join(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
     block["partial"] += text(delta.get("partial_json"))
 
 
-def _add(out: Answered, block: Mapping[str, Any]) -> None:
+def _add(out: ResponseContent, block: Mapping[str, Any]) -> None:
     kind = block.get("type")
     if kind == "text":
         out.text += text(block.get("text"))

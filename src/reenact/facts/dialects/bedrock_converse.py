@@ -10,8 +10,8 @@ from urllib.parse import unquote
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import (
     UNUSUAL,
-    Answered,
-    Asked,
+    RequestContent,
+    ResponseContent,
     compact,
     failure,
     listing,
@@ -52,16 +52,16 @@ class BedrockConverse:
             return False
         return all(_OWN.match(text(mapping(one).get("type")) or "custom") for one in listing(passed.get("tools")))
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> Asked:
+    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
         """Read a request."""
         named = _PATH.search(path)
         return conversed(unquote(named[1]) if named else "", request)
 
-    def answered(self, response: Mapping[str, Any]) -> Answered:
+    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
         """Read a response."""
         message = mapping(mapping(response.get("output")).get("message"))
         router = mapping(mapping(response.get("trace")).get("promptRouter"))
-        out = Answered(
+        out = ResponseContent(
             text(router.get("invokedModelId")),
             finish=text(response.get("stopReason")),
             usage=counted(response.get("usage")),
@@ -75,7 +75,7 @@ class BedrockConverse:
         out.ended = bool(out.finish or out.error)
         return out
 
-    def streamed(self, events: Iterable[tuple[str, Json]]) -> Answered:
+    def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
         """Join the deltas of each block."""
         blocks: dict[Any, dict[str, Any]] = {}
         whole: dict[str, Any] = {}
@@ -96,12 +96,12 @@ class BedrockConverse:
         return out
 
 
-def conversed(model: str, request: Mapping[str, Any]) -> Asked:
+def conversed(model: str, request: Mapping[str, Any]) -> RequestContent:
     """A request in the shape of converse; some models take the same by ``invoke``."""
     tools = listing(mapping(request.get("toolConfig")).get("tools"))
     choice = mapping(request.get("toolConfig")).get("toolChoice")
     params = {**parameters(request, _NOT_PARAMETERS), **mapping(request.get("inferenceConfig"))}
-    return Asked(
+    return RequestContent(
         model,
         neutral(params | ({"toolChoice": choice} if choice else {})),
         "\n".join(said for said in (text(mapping(one).get("text")) for one in listing(request.get("system"))) if said),

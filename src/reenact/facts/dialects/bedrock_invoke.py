@@ -13,8 +13,8 @@ from urllib.parse import unquote
 from reenact.facts.call import Json
 from reenact.facts.dialects.bedrock_converse import BedrockConverse, conversed, counted
 from reenact.facts.dialects.dialect import (
-    Answered,
-    Asked,
+    RequestContent,
+    ResponseContent,
     listing,
     mapping,
     neutral,
@@ -48,7 +48,7 @@ class BedrockInvoke:
         """Unless a hosted tool acts for it, in either shape."""
         return _CHAT.stateless(body) and _CONVERSE.stateless(body)
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> Asked:
+    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
         """Read a request."""
         named = _PATH.search(path)
         model = unquote(named[1]) if named else ""
@@ -61,9 +61,11 @@ class BedrockInvoke:
         prompt = next((text(request.get(name)) for name in ("prompt", "inputText", "message") if name in request), "")
         params = {**parameters(request, _NOT_PARAMETERS), **mapping(request.get("textGenerationConfig"))}
         before = [_turn(mapping(one)) for one in listing(request.get("chat_history"))]
-        return Asked(model, neutral(params, {"top_p": ("p",)}), "", [*before, {"role": "user", "text": prompt}])
+        return RequestContent(
+            model, neutral(params, {"top_p": ("p",)}), "", [*before, {"role": "user", "text": prompt}]
+        )
 
-    def answered(self, response: Mapping[str, Any]) -> Answered:
+    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
         """Read a response."""
         if "output" in response or "error" in response:
             return _CONVERSE.answered(response)
@@ -74,7 +76,7 @@ class BedrockInvoke:
             return found
         return self._joined([response])
 
-    def streamed(self, events: Iterable[tuple[str, Json]]) -> Answered:
+    def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
         """Join the chunks, in the shape they turn out to have."""
         chunks = list(events)
         if any(kind in chunk for _, chunk in chunks for kind in _NOVA_EVENTS):
@@ -86,8 +88,8 @@ class BedrockInvoke:
             return found
         return self._joined([chunk for _, chunk in chunks])
 
-    def _joined(self, chunks: list[Mapping[str, Any]]) -> Answered:
-        out = Answered(ended=False)
+    def _joined(self, chunks: list[Mapping[str, Any]]) -> ResponseContent:
+        out = ResponseContent(ended=False)
         for chunk in chunks:
             piece = _piece(chunk)
             out.text += next(

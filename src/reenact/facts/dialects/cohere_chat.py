@@ -9,8 +9,8 @@ from typing import Any
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import (
     UNUSUAL,
-    Answered,
-    Asked,
+    RequestContent,
+    ResponseContent,
     conversation,
     failure,
     listing,
@@ -56,13 +56,13 @@ class CohereChat:
         tools = listing(json.loads(body).get("tools"))
         return all(mapping(one).get("type", "function") == "function" for one in tools)
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> Asked:
+    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
         """Read a request."""
         messages = [_message(mapping(one)) for one in listing(request.get("messages"))]
         system = []
         while messages and messages[0]["role"] == "system":
             system.append(messages.pop(0)["text"])
-        return Asked(
+        return RequestContent(
             text(request.get("model")),
             neutral(parameters(request, ("model", "messages", "tools")), _SPELLINGS),
             "\n\n".join(system),
@@ -70,10 +70,10 @@ class CohereChat:
             [tool(mapping(one)) for one in listing(request.get("tools"))],
         )
 
-    def answered(self, response: Mapping[str, Any]) -> Answered:
+    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
         """Read a response."""
         said = mapping(response.get("message"))
-        out = Answered(
+        out = ResponseContent(
             thinking=text(said.get("tool_plan")),
             tool_calls=[called(mapping(one)) for one in listing(said.get("tool_calls"))],
             finish=text(response.get("finish_reason")),
@@ -87,9 +87,9 @@ class CohereChat:
         out.ended = bool(out.finish or out.error)
         return out
 
-    def streamed(self, events: Iterable[tuple[str, Json]]) -> Answered:
+    def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
         """Join the deltas of its parts and of each tool call."""
-        out = Answered(ended=False)
+        out = ResponseContent(ended=False)
         calls: dict[Any, dict[str, Json]] = {}
         for name, event in events:
             kind = text(event.get("type")) or name

@@ -12,7 +12,7 @@ from reenact.facts.lazy_regex import lazy_regex
 
 
 @dataclass(slots=True)
-class Asked:
+class RequestContent:
     """What a request says."""
 
     model: str = ""
@@ -23,7 +23,7 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Answered:
+class ResponseContent:
     """What a response says; ``ended`` is whether a stream came to its proper end."""
 
     model: str = ""
@@ -60,15 +60,15 @@ class Dialect(Protocol):
         """Whether the request changes nothing on the provider's side. Parses only what looks as if it did."""
         ...
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> Asked:
+    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
         """Read a request."""
         ...
 
-    def answered(self, response: Mapping[str, Any]) -> Answered:
+    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
         """Read a response that came at once."""
         ...
 
-    def streamed(self, events: Iterable[tuple[str, Json]]) -> Answered:
+    def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
         """Read a response that came as events: pairs of their name and data."""
         ...
 

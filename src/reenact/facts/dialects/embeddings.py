@@ -11,8 +11,8 @@ from urllib.parse import unquote
 from reenact.facts.call import Json
 from reenact.facts.dialects import bedrock_converse, cohere_chat, google_gemini, openai_chat
 from reenact.facts.dialects.dialect import (
-    Answered,
-    Asked,
+    RequestContent,
+    ResponseContent,
     at,
     compact,
     failure,
@@ -68,7 +68,7 @@ class Embeddings:
         """Embedding changes nothing."""
         return True
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> Asked:
+    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
         """Read a request: each text is a message of role ``input``."""
         found = self.path.search(path)
         named = next((group for group in found.groups() if group), "") if found else ""
@@ -77,18 +77,18 @@ class Embeddings:
         texts = [one for one in (given if several else [given]) if one is not None]
         each = parameters(mapping(_first(request.get("requests"))), _CONTENT)
         params = {**each, **parameters(request, _CONTENT), **mapping(request.get(self.inner))}
-        return Asked(
+        return RequestContent(
             text(request.get("model")) or unquote(named),
             neutral(params),
             "",
             [{"role": "input", "text": one if isinstance(one, str) else compact(one)} for one in texts],
         )
 
-    def answered(self, response: Mapping[str, Any]) -> Answered:
+    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
         """Read a response: how long its vectors are; their numbers stay in the bytes."""
         length = _length(self.vector(response))
         failed = failure(response) if response.get("error") else None
-        return Answered(
+        return ResponseContent(
             text(response.get("model")),
             usage=self.counts(response),
             response_id=text(response.get("id")),
@@ -97,9 +97,9 @@ class Embeddings:
             dimensions=length,
         )
 
-    def streamed(self, events: Iterable[tuple[str, Json]]) -> Answered:
+    def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
         """No provider streams vectors: what comes as a stream is not read."""
-        return Answered(ended=False)
+        return ResponseContent(ended=False)
 
 
 _CONTENT = frozenset(

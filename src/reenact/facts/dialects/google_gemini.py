@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import (
-    Answered,
-    Asked,
+    RequestContent,
+    ResponseContent,
     at,
     compact,
     failure,
@@ -52,13 +52,13 @@ class GoogleGemini:
             return False
         return all(mapping(one).keys() <= _OWN for one in listing(request.get("tools")))
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> Asked:
+    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
         """Read a request."""
         named = _METHOD.search(path)
         contents = request.get("contents")
         given = [contents] if isinstance(contents, Mapping) else listing(contents)
         settings = mapping(at(request, "generationConfig"))
-        return Asked(
+        return RequestContent(
             unquote(named[1]) if named else "",
             neutral({**parameters(request, _SETTLED), **settings}),
             _plain(at(request, "systemInstruction")),
@@ -66,11 +66,11 @@ class GoogleGemini:
             [tool for one in listing(request.get("tools")) for tool in _tools(mapping(one))],
         )
 
-    def answered(self, response: Mapping[str, Any]) -> Answered:
+    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
         """Read a response: its first candidate."""
         candidate = mapping((listing(response.get("candidates")) or [{}])[0])
         blocked = text(mapping(at(response, "promptFeedback")).get("blockReason"))
-        out = Answered(
+        out = ResponseContent(
             text(at(response, "modelVersion")),
             finish=text(at(candidate, "finishReason")) or blocked,
             usage=counted(at(response, "usageMetadata")),
@@ -89,7 +89,7 @@ class GoogleGemini:
         out.ended = bool(out.finish or out.error)
         return out
 
-    def streamed(self, events: Iterable[tuple[str, Json]]) -> Answered:
+    def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
         """Join the parts of the first candidate; counts are those of the last chunk that has any."""
         whole: dict[str, Any] = {}
         parts: list[Any] = []

@@ -9,8 +9,8 @@ from typing import Any
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import (
     UNUSUAL,
-    Answered,
-    Asked,
+    RequestContent,
+    ResponseContent,
     conversation,
     failure,
     listing,
@@ -70,7 +70,7 @@ class Ollama:
         tools = listing(json.loads(body).get("tools"))
         return all(mapping(one).get("type", "function") == "function" for one in tools)
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> Asked:
+    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
         """Read a request."""
         messages = [_message(mapping(one)) for one in listing(request.get("messages"))]
         system = [text(request.get("system"))] if request.get("system") else []
@@ -79,7 +79,7 @@ class Ollama:
         if "prompt" in request:
             images = {"other": ["image"]} if request.get("images") else {}
             messages.append({"role": "user", "text": text(request["prompt"]), **images})
-        return Asked(
+        return RequestContent(
             text(request.get("model")),
             neutral({**parameters(request, _NOT_PARAMETERS), **mapping(request.get("options"))}),
             "\n\n".join(system),
@@ -87,11 +87,11 @@ class Ollama:
             [tool(mapping(one)) for one in listing(request.get("tools"))],
         )
 
-    def answered(self, response: Mapping[str, Any]) -> Answered:
+    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
         """Read a response."""
         message = mapping(response.get("message"))
         finish = text(response.get("done_reason"))
-        return Answered(
+        return ResponseContent(
             text(response.get("model")),
             text(message.get("content")) or text(response.get("response")),
             text(message.get("thinking")) or text(response.get("thinking")),
@@ -102,9 +102,9 @@ class Ollama:
             ended=response.get("done") is True,
         )
 
-    def streamed(self, events: Iterable[tuple[str, Json]]) -> Answered:
+    def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
         """Join the chunks; the last one is done, and has the counts."""
-        out = Answered(ended=False)
+        out = ResponseContent(ended=False)
         for _, chunk in events:
             one = self.answered(chunk)
             out.model = one.model or out.model

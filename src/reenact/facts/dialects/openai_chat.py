@@ -9,8 +9,8 @@ from typing import Any
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import (
     UNUSUAL,
-    Answered,
-    Asked,
+    RequestContent,
+    ResponseContent,
     compact,
     failure,
     listing,
@@ -64,14 +64,14 @@ class OpenAIChat:
             return False
         return all(mapping(tool).get("type", "function") in _OWN for tool in listing(request.get("tools")))
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> Asked:
+    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
         """Read a request."""
         deployment = _DEPLOYMENT.search(path)
         messages = [message(one) for one in listing(request.get("messages"))]
         system = []
         while messages and messages[0]["role"] in ("system", "developer"):
             system.append(messages.pop(0)["text"])
-        return Asked(
+        return RequestContent(
             text(request.get("model")) or (deployment[1] if deployment else ""),
             neutral(parameters(request, _NOT_PARAMETERS, ("max_completion_tokens", "max_tokens"))),
             "\n\n".join(system),
@@ -79,7 +79,7 @@ class OpenAIChat:
             [tool(one) for one in [*listing(request.get("tools")), *listing(request.get("functions"))]],
         )
 
-    def answered(self, response: Mapping[str, Any]) -> Answered:
+    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
         """Read a completion: its first choice."""
         choice = mapping((listing(response.get("choices")) or [{}])[0])
         said = mapping(choice.get("message"))
@@ -87,7 +87,7 @@ class OpenAIChat:
         if mapping(said.get("function_call")):
             calls.append(called({"function": said["function_call"]}))
         words, thoughts = _words(said)
-        return Answered(
+        return ResponseContent(
             text(response.get("model")),
             words,
             thoughts,
@@ -100,9 +100,9 @@ class OpenAIChat:
             bool(choice) or bool(response.get("error")),
         )
 
-    def streamed(self, events: Iterable[tuple[str, Json]]) -> Answered:
+    def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
         """Join the deltas of the first choice."""
-        out = Answered(ended=False)
+        out = ResponseContent(ended=False)
         calls: dict[int, dict[str, Json]] = {}
         for _, chunk in events:
             if chunk.get("error"):
@@ -121,7 +121,7 @@ class OpenAIChat:
         return out
 
 
-def _add(out: Answered, calls: dict[int, dict[str, Json]], delta: Mapping[str, Any]) -> None:
+def _add(out: ResponseContent, calls: dict[int, dict[str, Json]], delta: Mapping[str, Any]) -> None:
     words, thoughts = _words(delta)
     out.text += words
     out.thinking += thoughts

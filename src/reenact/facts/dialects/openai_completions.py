@@ -7,8 +7,8 @@ from typing import Any
 
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import (
-    Answered,
-    Asked,
+    RequestContent,
+    ResponseContent,
     compact,
     failure,
     listing,
@@ -40,26 +40,26 @@ class OpenAICompletions:
         """As chat: unless something is stored, or a hosted tool acts for it."""
         return _CHAT.stateless(body)
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> Asked:
+    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
         """Read a request."""
         deployment = _DEPLOYMENT.search(path)
         prompt = request.get("prompt")
         prompts = prompt if isinstance(prompt, list) and all(isinstance(one, str) for one in prompt) else [prompt]
-        return Asked(
+        return RequestContent(
             text(request.get("model")) or (deployment[1] if deployment else ""),
             neutral(parameters(request, ("model", "prompt"))),
             "",
             [{"role": "user", "text": one if isinstance(one, str) else compact(one)} for one in prompts],
         )
 
-    def answered(self, response: Mapping[str, Any]) -> Answered:
+    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
         """Read a completion: its first choice."""
         choice = mapping((listing(response.get("choices")) or [{}])[0])
         found = _CHAT.answered(response)
         found.text = found.text or text(choice.get("text"))
         return found
 
-    def streamed(self, events: Iterable[tuple[str, Json]]) -> Answered:
+    def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
         """Join the texts of the first choice."""
         chunks = list(events)
         found = _CHAT.streamed(chunks)

@@ -7,7 +7,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reenact.facts.call import Json
-from reenact.facts.dialects.dialect import Answered, Asked, failure, listing, mapping, parameters, text, usage
+from reenact.facts.dialects.dialect import (
+    RequestContent,
+    ResponseContent,
+    failure,
+    listing,
+    mapping,
+    parameters,
+    text,
+    usage,
+)
 from reenact.facts.dialects.openai_chat import parts
 
 _NOT_PARAMETERS = ("model", "input", "instructions", "tools")
@@ -37,14 +46,14 @@ class OpenAIResponses:
             return False
         return all(mapping(one).get("type", "function") in _OWN for one in listing(request.get("tools")))
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> Asked:
+    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
         """Read a request."""
         given = request.get("input")
         items = [{"role": "user", "text": given}] if isinstance(given, str) else [item(one) for one in listing(given)]
         system = [text(request.get("instructions"))] if request.get("instructions") else []
         while items and items[0]["role"] in ("system", "developer"):
             system.append(items.pop(0)["text"])
-        return Asked(
+        return RequestContent(
             text(request.get("model")),
             parameters(request, _NOT_PARAMETERS, ("max_output_tokens",)),
             "\n\n".join(system),
@@ -52,9 +61,9 @@ class OpenAIResponses:
             [_tool(mapping(one)) for one in listing(request.get("tools"))],
         )
 
-    def answered(self, response: Mapping[str, Any]) -> Answered:
+    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
         """Read a response."""
-        out = Answered(text(response.get("model")), response_id=text(response.get("id")))
+        out = ResponseContent(text(response.get("model")), response_id=text(response.get("id")))
         for one in map(mapping, listing(response.get("output"))):
             _add(out, one)
         details = mapping(response.get("incomplete_details"))
@@ -64,9 +73,9 @@ class OpenAIResponses:
         out.ended = bool(response.get("output") is not None or response.get("error"))
         return out
 
-    def streamed(self, events: Iterable[tuple[str, Json]]) -> Answered:
+    def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
         """The last event repeats the whole response; where it is missing, the finished items and deltas."""
-        out = Answered(ended=False)
+        out = ResponseContent(ended=False)
         pending: dict[Any, str] = {}
         for _, event in events:
             kind = text(event.get("type"))
@@ -88,7 +97,7 @@ class OpenAIResponses:
         return out
 
 
-def _add(out: Answered, one: Mapping[str, Any]) -> None:
+def _add(out: ResponseContent, one: Mapping[str, Any]) -> None:
     kind = one.get("type")
     if kind == "message":
         out.text += parts(one.get("content"))[0]

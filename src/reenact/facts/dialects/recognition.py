@@ -14,7 +14,7 @@ from reenact.facts.dialects.anthropic_messages import AnthropicMessages
 from reenact.facts.dialects.bedrock_converse import BedrockConverse, counted
 from reenact.facts.dialects.bedrock_invoke import BedrockInvoke
 from reenact.facts.dialects.cohere_chat import CohereChat
-from reenact.facts.dialects.dialect import Answered, Asked, Dialect, failure, mapping
+from reenact.facts.dialects.dialect import Dialect, RequestContent, ResponseContent, failure, mapping
 from reenact.facts.dialects.embeddings import EMBEDDINGS
 from reenact.facts.dialects.google_gemini import GoogleGemini
 from reenact.facts.dialects.hosts import provider_of, region_of
@@ -160,7 +160,7 @@ def request_body(head: Mapping[str, Json], body: bytes) -> bytes:
     return body if undone is None else undone.data
 
 
-def _asked(dialect: Dialect, url: str, body: bytes) -> tuple[Asked, str, bool]:
+def _asked(dialect: Dialect, url: str, body: bytes) -> tuple[RequestContent, str, bool]:
     """What the request says, the digest of its tools, and whether it could not be read."""
     try:
         request = json.loads(body)
@@ -172,22 +172,22 @@ def _asked(dialect: Dialect, url: str, body: bytes) -> tuple[Asked, str, bool]:
         return dialect.asked(url.partition("?")[0].rstrip("/"), request), digest, False
     except Exception as error:
         let_through(error)
-        return Asked(), "", True
+        return RequestContent(), "", True
 
 
-def _answered(dialect: Dialect, head: Mapping[str, Json], data: bytes) -> tuple[Answered, bool, bool]:
+def _answered(dialect: Dialect, head: Mapping[str, Json], data: bytes) -> tuple[ResponseContent, bool, bool]:
     """What the response says, whether it was streamed, and whether it could not be read to its end."""
     status = head.get("status") or 0
     kind = header(head, "content-type")
     streamed = kind.lower().startswith("text/event-stream")
     if not head and not data:
-        return Answered(), False, False
+        return ResponseContent(), False, False
     try:
         body = _response_body(head, data)
         framing = framing_of(kind, body)
         streamed = framing is not None
         if status >= _ERROR:
-            return Answered(error=_failed(status, body, head)), streamed, False
+            return ResponseContent(error=_failed(status, body, head)), streamed, False
         if framing is not None:
             events, whole = collected(framing, body)
             found = dialect.streamed(events)
@@ -196,7 +196,7 @@ def _answered(dialect: Dialect, head: Mapping[str, Json], data: bytes) -> tuple[
         return found, False, not found.ended
     except Exception as error:
         let_through(error)
-        return Answered(), streamed, True
+        return ResponseContent(), streamed, True
 
 
 def documents(head: Mapping[str, Json], data: bytes) -> tuple[list[Mapping[str, Json]], bool]:

@@ -10,7 +10,7 @@ from reenact.facts.call import Json
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.suspicions.failures import tool_failed
 from reenact.facts.suspicions.run_course import UNREAD, Act, Course, Sort, Suspicion
-from reenact.facts.suspicions.suspicion_evidence import Evidence, first_unseen, leaves_of
+from reenact.facts.suspicions.suspicion_evidence import SuspicionEvidence, first_unseen, leaves_of
 
 _ADMITS: Final = lazy_regex(
     r"\b(?:errors?|fail\w*|unable|(?:can|could|did|does|do|is|was|were|are|has|have|would|will)(?:not|n['’]t| not)\b|"
@@ -67,7 +67,7 @@ def _continues(inner: str, outer: str) -> bool:
 def foreign_id(course: Course) -> Iterator[Suspicion]:
     """Arguments that contradict the input: another person's id than the one given, or an id that was never seen."""
     people = _people(course.given)
-    evidence, decided = Evidence(), False
+    evidence, decided = SuspicionEvidence(), False
     evidence.add(dict(course.given))
     asked: set[str] = set()
     for act in course.acts:
@@ -86,7 +86,7 @@ def foreign_id(course: Course) -> Iterator[Suspicion]:
             evidence.add(None if act.result is UNREAD else act.result)
 
 
-def _contradiction(args: Json, people: Mapping[str, set[str]], evidence: Evidence | None) -> str:
+def _contradiction(args: Json, people: Mapping[str, set[str]], evidence: SuspicionEvidence | None) -> str:
     if args is UNREAD:
         return ""
     for field, value in leaves_of(args):
@@ -133,7 +133,7 @@ def unsupported_answer(course: Course) -> Iterator[Suspicion]:
     may compute. Runs without results of tools are left aside."""
     if not course.whole:
         return
-    evidence = Evidence()
+    evidence = SuspicionEvidence()
     evidence.add(dict(course.given))
     for act in course.acts:
         said = act.said

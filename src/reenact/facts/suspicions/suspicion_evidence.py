@@ -29,7 +29,7 @@ _NUMEROUS: Final = 20_000
 _FACTORS: Final = (*range(2, 13), 0.5, 0.25, 0.1)
 
 
-class Evidence:
+class SuspicionEvidence:
     """What has been said and returned so far; grows as a run goes on.
 
     Attributes:
@@ -160,7 +160,7 @@ def leaves_of(content: Json, name: str = "") -> Iterator[tuple[str, Json]]:
         yield name, content
 
 
-def first_unseen(text: str, evidence: Evidence) -> str:
+def first_unseen(text: str, evidence: SuspicionEvidence) -> str:
     """The first id or number of a text that was not seen before; empty where all were."""
     for token in ids_of(text):
         if not evidence.holds_id(token):

@@ -8,7 +8,7 @@ from reenact.abc.store import Store
 from reenact.facts.ids import tail
 from reenact.facts.phrases import counted
 from reenact.facts.run import RESEND, Run, Status
-from reenact.interfaces.cli.progress import Reading
+from reenact.interfaces.cli.progress import ReadingProgress
 from reenact.interfaces.cli.shell import Shell, columns, paint
 from reenact.timetravel.preview import clip, safe
 from reenact.triage.audit import Audit, Lack, audit, audited
@@ -31,7 +31,7 @@ def tell_audit(shell: Shell, store: Store, runs: Iterable[Run]) -> None:
         shell.talk("no matching runs")
         shell.next("reenact ls")
         return
-    progress = Reading()
+    progress = ReadingProgress()
     kits = []
     try:
         for number, run in enumerate(every):

@@ -16,7 +16,7 @@ from reenact.replaying.replay_launch import folder_of
 from reenact.testing.experiments.batch import Experiment, Runner, run_experiment
 from reenact.testing.experiments.cache import FOLDER
 from reenact.testing.experiments.candidates import Candidate, parse_candidate
-from reenact.testing.experiments.cell import Cell
+from reenact.testing.experiments.cell import CellResult
 from reenact.testing.experiments.code import commit_of
 
 
@@ -57,7 +57,7 @@ def cells_folder(shell: Shell, project: str) -> Path:
     return Path((folder_of(url) if url else "") or os.path.join(project, ".reenact")) / FOLDER
 
 
-def run_cells(shell: Shell, experiment: Experiment, run: Runner) -> list[Cell]:
+def run_cells(shell: Shell, experiment: Experiment, run: Runner) -> list[CellResult]:
     """Have every cell of an experiment: says what there is to do, and how far it is.
 
     Args:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from reenact.errors import UsageError
-from reenact.interfaces.cli.command_table import BY_NAME, COMMANDS, Entry
+from reenact.interfaces.cli.command_table import BY_NAME, COMMANDS, CommandEntry
 from reenact.interfaces.cli.failures import ReaderLeft, report
 from reenact.interfaces.cli.shell import Command, Shell, common_options
 
@@ -91,7 +91,7 @@ class LazyGroup(click.Group):
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def planned(entry: Entry) -> click.Command:
+def planned(entry: CommandEntry) -> click.Command:
     """A command of the contract that this version does not have: it says so, and how to see it."""
 
     def refuse(words: tuple[str, ...]) -> None:

@@ -61,7 +61,7 @@ class Progress:
             sys.stderr.write("\n")
 
 
-class Reading:
+class ReadingProgress:
     """How far the reading of a store is, on one line of a terminal, once it takes longer than a moment."""
 
     _MOMENT = 0.5

@@ -15,12 +15,12 @@ from reenact.facts.phrases import counted
 from reenact.interfaces.cli.charts import by_day, curve, stretch
 from reenact.interfaces.cli.reasons import with_fixes
 from reenact.interfaces.cli.shell import Shell, columns, paint
-from reenact.testing.experiments.statistics import Share as Proportion
+from reenact.testing.experiments.statistics import TrialShare as Proportion
 from reenact.testing.experiments.statistics import difference
 from reenact.timetravel.markup import cell, code
 from reenact.timetravel.preview import ago, clip, safe
-from reenact.triage.groups import Group, Novelty
-from reenact.triage.seen import Seen
+from reenact.triage.groups import Novelty, RunGroup
+from reenact.triage.seen import EndedRun
 from reenact.triage.sharing import LEAST, Share, Trait
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class TriageReport:
         halves: For each agent how many of the runs that were chosen began before the mark, and how many since.
     """
 
-    groups: Sequence[Group]
+    groups: Sequence[RunGroup]
     names: Mapping[str, str]
     shares: Mapping[str, tuple[Share, ...]]
     healthy: int
@@ -89,7 +89,7 @@ def _headline(told: TriageReport) -> str:
     return f"{counted(told.runs, 'run')} in {counted(len(told.groups), 'group')}, {against}"
 
 
-def _lines(group: Group, told: TriageReport) -> Iterator[str]:
+def _lines(group: RunGroup, told: TriageReport) -> Iterator[str]:
     width = columns()
     name = told.names[group.fingerprint]
     new = _novelty(group, told.mark)
@@ -115,7 +115,7 @@ def _lines(group: Group, told: TriageReport) -> Iterator[str]:
             yield clip(f"        next time: {safe(fix)}", width)
 
 
-def _uncompared(group: Group, told: TriageReport) -> str:
+def _uncompared(group: RunGroup, told: TriageReport) -> str:
     """Why nothing is said to be shared; empty where something is."""
     if len(group.members) < LEAST:
         return f"fewer than {LEAST} runs: what they share is not compared"
@@ -123,13 +123,13 @@ def _uncompared(group: Group, told: TriageReport) -> str:
     return "shares: nothing that healthy runs do not have as often" if nothing else ""
 
 
-def _novelty(group: Group, mark: Mark | None) -> str:
+def _novelty(group: RunGroup, mark: Mark | None) -> str:
     if mark is None or group.novelty is Novelty.NEITHER:
         return ""
     return f"{'new since' if group.novelty is Novelty.NEW else 'gone since'} {mark.name}"
 
 
-def halves_of(runs: Iterable[Seen], mark: Mark | None) -> dict[str, tuple[int, int]]:
+def halves_of(runs: Iterable[EndedRun], mark: Mark | None) -> dict[str, tuple[int, int]]:
     """For each agent how many runs began before a mark, and how many since; empty without a mark."""
     found: dict[str, tuple[int, int]] = {}
     for run in runs if mark is not None else ():
@@ -139,7 +139,7 @@ def halves_of(runs: Iterable[Seen], mark: Mark | None) -> dict[str, tuple[int, i
     return found
 
 
-def _sides(group: Group, told: TriageReport) -> tuple[Proportion, Proportion] | None:
+def _sides(group: RunGroup, told: TriageReport) -> tuple[Proportion, Proportion] | None:
     """The share of the runs of its agents that are in a group, before the mark and since; None where there are no runs
     on one side."""
     mark = told.mark
@@ -166,12 +166,12 @@ def _sides_data(sides: tuple[Proportion, Proportion] | None) -> Json:
     return {"before": before, "since": since, "difference": list(difference(*sides))}
 
 
-def _when(group: Group, zone: tzinfo) -> str:
+def _when(group: RunGroup, zone: tzinfo) -> str:
     told = stretch(group.first_us, group.last_us, zone)
     return f"{told} ({ago(CLOCK.wall_us() - group.last_us)})" if " to " in told else told
 
 
-def _days(group: Group, zone: tzinfo) -> list[tuple[str, int]]:
+def _days(group: RunGroup, zone: tzinfo) -> list[tuple[str, int]]:
     return by_day((member.started_us for member in group.members), zone)
 
 
@@ -209,7 +209,7 @@ def tell_json(shell: Shell, told: TriageReport, most: int | None) -> None:
         shell.line({"type": "group"} | group_data(group, told))
 
 
-def group_data(group: Group, told: TriageReport) -> dict[str, Json]:
+def group_data(group: RunGroup, told: TriageReport) -> dict[str, Json]:
     """A group as JSON-able data."""
     fingerprint = group.fingerprint
     first = group.members[0].features
@@ -257,7 +257,7 @@ def markdown(told: TriageReport, most: int) -> Iterator[str]:
         yield f"{rest}."
 
 
-def _points(group: Group, told: TriageReport) -> Iterator[str]:
+def _points(group: RunGroup, told: TriageReport) -> Iterator[str]:
     """What is said of a group, as a list."""
     mark = code(told.mark.name) if told.mark is not None else ""
     new = f", {group.novelty.value} since {mark}" if mark and group.novelty is not Novelty.NEITHER else ""

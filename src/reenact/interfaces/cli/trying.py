@@ -31,27 +31,27 @@ from reenact.testing.experiments.dataset import Row, stored_rows
 from reenact.testing.experiments.fix_trial import (
     REPRESENTATIVES,
     Fate,
-    Trial,
+    FixTrial,
+    FixVerdict,
     Tried,
-    Verdict,
     judged_by_person,
     trial,
     varied,
 )
 from reenact.testing.experiments.pricing import Estimate, estimate
-from reenact.testing.experiments.running import Place
+from reenact.testing.experiments.running import CellPlace
 from reenact.timetravel.cost import prices
 from reenact.timetravel.markup import cell, code
 from reenact.timetravel.preview import amount, brief, safe
-from reenact.triage.groups import Group
-from reenact.triage.seen import Seen
+from reenact.triage.groups import RunGroup
+from reenact.triage.seen import EndedRun
 
 _SHOWN = 20
 """Runs of one fate that are named."""
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class TrialChoice:
     """What is tried.
 
     Attributes:
@@ -61,15 +61,15 @@ class Chosen:
         compared: How many healthy runs of the same agents there are.
     """
 
-    group: Group
+    group: RunGroup
     name: str
     members: Sequence[Row]
     healthy: Sequence[Row]
-    left_out: Sequence[tuple[Seen, str]]
+    left_out: Sequence[tuple[EndedRun, str]]
     compared: int
 
     @property
-    def passed(self) -> list[tuple[Seen, str]]:
+    def passed(self) -> list[tuple[EndedRun, str]]:
         """The members among those that are left out."""
         ours = {member.id for member in self.group.members}
         return [(run, why) for run, why in self.left_out if run.id in ours]
@@ -80,7 +80,7 @@ class Chosen:
 
 
 def try_group(
-    shell: Shell, store: Store, group: Group, name: str, healthy: Sequence[Seen], how: Mapping[str, Any]
+    shell: Shell, store: Store, group: RunGroup, name: str, healthy: Sequence[EndedRun], how: Mapping[str, Any]
 ) -> Callable[[], int]:
     """Choose what is tried of a group, and say what it may cost.
 
@@ -110,7 +110,7 @@ def try_group(
     chosen = _chosen(store, group, name, healthy, how, expectations)
     if not chosen.members:
         return partial(_none, shell, chosen)
-    place = Place(project, str(cells_folder(shell, project)), project_digest(Path(project)))
+    place = CellPlace(project, str(cells_folder(shell, project)), project_digest(Path(project)))
     rows = [*chosen.members, *chosen.healthy]
     experiment = Experiment(place, rows, tried, how["repeat"], how["workers"] or 0, how["fresh"])
     _tell_plan(shell, chosen, _estimates(store, experiment), tried)
@@ -119,12 +119,12 @@ def try_group(
 
 def _chosen(
     store: Store,
-    group: Group,
+    group: RunGroup,
     name: str,
-    healthy: Sequence[Seen],
+    healthy: Sequence[EndedRun],
     how: Mapping[str, Any],
     expectations: Sequence[Expectation],
-) -> Chosen:
+) -> TrialChoice:
     """What is tried: members that can be replayed, and healthy runs of the same agents."""
     agents = {member.agent for member in group.members}
     beside = [run for run in healthy if run.agent in agents]
@@ -132,15 +132,15 @@ def _chosen(
     make = partial(_rows, store, expectations, program_of(how))
     members, left_out = make(warm, len(warm) if how["every"] else REPRESENTATIVES)
     found, more = make(varied(beside), how["healthy"]) if members else ([], [])
-    return Chosen(group, name, members, found, [*left_out, *more], len(beside))
+    return TrialChoice(group, name, members, found, [*left_out, *more], len(beside))
 
 
 def _rows(
-    store: Store, expectations: Sequence[Expectation], program: Mapping[str, Any], runs: Sequence[Seen], most: int
-) -> tuple[list[Row], list[tuple[Seen, str]]]:
+    store: Store, expectations: Sequence[Expectation], program: Mapping[str, Any], runs: Sequence[EndedRun], most: int
+) -> tuple[list[Row], list[tuple[EndedRun, str]]]:
     """Rows for the first of some runs that can be run again; and those that were passed over, with why."""
     rows: list[Row] = []
-    left_out: list[tuple[Seen, str]] = []
+    left_out: list[tuple[EndedRun, str]] = []
     for run in runs:
         if len(rows) >= most:
             break
@@ -168,7 +168,7 @@ def _estimates(store: Store, experiment: Experiment) -> list[tuple[int, Estimate
     ]
 
 
-def _run(shell: Shell, experiment: Experiment, chosen: Chosen, how: Mapping[str, Any]) -> int:
+def _run(shell: Shell, experiment: Experiment, chosen: TrialChoice, how: Mapping[str, Any]) -> int:
     cells = run_cells(shell, experiment, partial(here, waits=lambda: None))
     trials = [
         trial(candidate.name, chosen.group, chosen.members, chosen.healthy, cells)
@@ -189,7 +189,7 @@ def _run(shell: Shell, experiment: Experiment, chosen: Chosen, how: Mapping[str,
 
 
 def _tell_plan(
-    shell: Shell, chosen: Chosen, estimates: Sequence[tuple[int, Estimate]], tried: Sequence[Candidate]
+    shell: Shell, chosen: TrialChoice, estimates: Sequence[tuple[int, Estimate]], tried: Sequence[Candidate]
 ) -> None:
     """What is tried and may cost, before anything is run."""
     if shell.json:
@@ -210,7 +210,7 @@ def _tell_plan(
         shell.talk(f"reenact: candidate {safe(each.name)} ({safe(each.about)}): {to_do} to run; {_live(cost, to_do)}")
 
 
-def _members(chosen: Chosen) -> str:
+def _members(chosen: TrialChoice) -> str:
     group = chosen.group
     every, cold = len(group.members), group.cold
     told = (
@@ -222,7 +222,7 @@ def _members(chosen: Chosen) -> str:
     return told + ("" if len(chosen.members) + cold + len(passed) >= every else " (--all: all of them)")
 
 
-def _beside(chosen: Chosen) -> str:
+def _beside(chosen: TrialChoice) -> str:
     agents = ", ".join(safe(agent) for agent in sorted({member.agent for member in chosen.group.members}) if agent)
     of = f"healthy {'run' if chosen.compared == 1 else 'runs'}{f' of {agents}' if agents else ''}"
     if not chosen.compared:
@@ -244,12 +244,12 @@ def _live(cost: Estimate, to_do: int) -> str:
     return f"{about}, cost unknown: {why}"
 
 
-def _none(shell: Shell, chosen: Chosen) -> int:
+def _none(shell: Shell, chosen: TrialChoice) -> int:
     """No member can be replayed."""
     group = chosen.group
     if shell.json:
         _tell_plan(shell, chosen, (), ())
-        untried = {"verdict": Verdict.UNTRIED.value, "exit_code": 3, "left_out": chosen.left_out_data()}
+        untried = {"verdict": FixVerdict.UNTRIED.value, "exit_code": 3, "left_out": chosen.left_out_data()}
         shell.line({"type": "trial", "group": chosen.name} | untried)
         return 3
     why = f"{group.cold} of {counted(len(group.members), 'run')} cannot be replayed" if group.cold else ""
@@ -262,7 +262,7 @@ def _none(shell: Shell, chosen: Chosen) -> int:
 # --- what came of it -------------------------------------------------------------------------------------------------
 
 
-def _tell_json(shell: Shell, chosen: Chosen, found: Trial) -> None:
+def _tell_json(shell: Shell, chosen: TrialChoice, found: FixTrial) -> None:
     for what, runs in (("member", found.members), ("healthy", found.healthy)):
         for each in runs:
             shell.line({"type": what, "candidate": found.candidate} | each.to_json())
@@ -272,7 +272,7 @@ def _tell_json(shell: Shell, chosen: Chosen, found: Trial) -> None:
     } | found.to_json())  # fmt: skip
 
 
-def _lines(found: Trial, chosen: Chosen) -> Iterator[str]:
+def _lines(found: FixTrial, chosen: TrialChoice) -> Iterator[str]:
     yield paint(
         f"{safe(found.candidate)}: {_verdict(found, chosen)}", bold=True, fg=None if found.exit_code else "green"
     )
@@ -286,7 +286,7 @@ def _lines(found: Trial, chosen: Chosen) -> Iterator[str]:
             yield f"    {counted(len(said), 'other answer')} than recorded, as in {tail(said[0].run)}"
 
 
-def _paper(found: Trial, chosen: Chosen) -> Iterator[str]:
+def _paper(found: FixTrial, chosen: TrialChoice) -> Iterator[str]:
     """A trial as Markdown. What was recorded stands in it as code."""
     yield f"# {code(found.candidate)}: {_verdict(found, chosen)}"
     yield ""
@@ -306,19 +306,19 @@ def _paper(found: Trial, chosen: Chosen) -> Iterator[str]:
         yield f"and {counted(len(some) - _SHOWN, 'other')}."
 
 
-def _share_broken(found: Trial) -> str:
+def _share_broken(found: FixTrial) -> str:
     """The share of healthy runs that breaks; empty where none could be run."""
     low, high = (round(100 * end) for end in found.broken.interval)
     return f"; broken {found.broken.hits} of {found.broken.of} (95 % {low} to {high} %)" if found.broken.of else ""
 
 
-def _verdict(found: Trial, chosen: Chosen) -> str:
+def _verdict(found: FixTrial, chosen: TrialChoice) -> str:
     cold, passed = chosen.group.cold, len(chosen.passed)
     untried = [f"{cold} of {counted(len(chosen.group.members), 'run')} cannot be replayed"] if cold else []
     untried += [f"{passed} left out"] if passed else []
     told = f"group {chosen.name} {found.verdict.value}"
     told += f" ({', '.join(untried)}: not tried)" if untried else ""
-    if found.verdict is Verdict.UNTRIED:
+    if found.verdict is FixVerdict.UNTRIED:
         return told
     if not found.broken.of:
         return f"{told}; what breaks is not known: no healthy run {'could be' if found.healthy else 'was'} tried"
@@ -343,7 +343,7 @@ def _named(runs: Sequence[Tried], fates: Sequence[Fate]) -> Iterator[str]:
             yield f"    {fate.value:<{width}}  … and {len(some) - _SHOWN} others"
 
 
-def _next_command(found: Trial, chosen: Chosen, candidate: Candidate, how: Mapping[str, Any]) -> str:
+def _next_command(found: FixTrial, chosen: TrialChoice, candidate: Candidate, how: Mapping[str, Any]) -> str:
     """What helps most: to keep the fix; where it led past what was recorded, to see what it costs to ask models that;
     else to look at what it does not mend or breaks."""
     first = chosen.members[0].run

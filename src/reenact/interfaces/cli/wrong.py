@@ -16,7 +16,7 @@ from reenact.interfaces.cli.shell import Shell, columns, paint
 from reenact.timetravel import preview
 from reenact.timetravel.cost import prices, reading_cost
 from reenact.timetravel.decisive import decisive_steps, is_asked_for
-from reenact.timetravel.suspicious import Look
+from reenact.timetravel.suspicious import SuspicionLook
 
 if TYPE_CHECKING:
     from reenact.store.bundles import BundleStore
@@ -37,7 +37,7 @@ _REPLY = 150
 """Tokens of a reply, for its price."""
 
 
-def hint_lines(store: Store, run: Run, seen: Look) -> Iterator[str]:
+def hint_lines(store: Store, run: Run, seen: SuspicionLook) -> Iterator[str]:
     """The steps to look at first, where a run failed or was flagged."""
     if not is_asked_for(run):
         return
@@ -47,7 +47,7 @@ def hint_lines(store: Store, run: Run, seen: Look) -> Iterator[str]:
         yield paint(preview.clip(f"{where}: {reasons}", columns()), fg="yellow")
 
 
-def hint_data(store: Store, run: Run, seen: Look) -> dict[str, Json] | None:
+def hint_data(store: Store, run: Run, seen: SuspicionLook) -> dict[str, Json] | None:
     """The same as data; None for a run that did not fail."""
     if not is_asked_for(run):
         return None

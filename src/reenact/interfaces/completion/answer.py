@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.interfaces.completion.line import Place, place_of
+from reenact.interfaces.completion.line import CursorPlace, place_of
 
 VARIABLE = "_REENACT_COMPLETING"
 """Set by a shell that asks, to its name."""
@@ -75,14 +75,14 @@ def _taken(word: str, part: str) -> int:
     return max((found.end() for found in _BREAKS.finditer(word)), default=0)
 
 
-def _else(place: Place, offered: bool) -> str:
+def _else(place: CursorPlace, offered: bool) -> str:
     if place.kind == "command":
         return "commands"
     files = place.kind == "file" or (place.kind == "run" and not offered and not place.start.startswith("@"))
     return "files" if files else "-"
 
 
-def _offers(place: Place) -> Iterable[tuple[str, str]]:
+def _offers(place: CursorPlace) -> Iterable[tuple[str, str]]:
     """Words that may stand at a place, each with what it is."""
     yield from ((word, "") for word in place.words)
     if "|" in place.kind:
@@ -96,7 +96,7 @@ def _offers(place: Place) -> Iterable[tuple[str, str]]:
         yield from glance.offers(_store(place), place.kind, place.start, _MOST)
 
 
-def _store(place: Place) -> str | None:
+def _store(place: CursorPlace) -> str | None:
     """URL of the store that the line means; None where the default decides."""
     if place.store or os.environ.get("REENACT_STORE"):
         return place.store or os.environ["REENACT_STORE"]

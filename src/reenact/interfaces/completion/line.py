@@ -16,7 +16,7 @@ MORE = "*"
 """Behind the kind of an argument: any number of them may stand there."""
 
 
-class Place(NamedTuple):
+class CursorPlace(NamedTuple):
     """Where the cursor is.
 
     Attributes:
@@ -63,7 +63,7 @@ def commands() -> Mapping[str, _Spoken]:
     return found
 
 
-def place_of(words: Sequence[str]) -> Place:
+def place_of(words: Sequence[str]) -> CursorPlace:
     """Where the cursor is: at the end of the last word.
 
     Args:
@@ -91,13 +91,13 @@ def place_of(words: Sequence[str]) -> Place:
             literal = literal or spoken.arguments[:1] == ["command"]  # what follows belongs to the program
     spoken = commands()[name]
     if waiting:
-        return Place(spoken.options[waiting] or "", "", current, store=store)
+        return CursorPlace(spoken.options[waiting] or "", "", current, store=store)
     option, equals, value = current.partition("=")
     if equals and not literal and option in spoken.options:
-        return Place(spoken.options[option] or "", f"{option}=", value, store=store)
+        return CursorPlace(spoken.options[option] or "", f"{option}=", value, store=store)
     if current.startswith("-") and not literal:
-        return Place("", "", current, sorted(spoken.options), store)
-    return Place(_argument(spoken, arguments), "", current, _below(name) if not arguments else (), store)
+        return CursorPlace("", "", current, sorted(spoken.options), store)
+    return CursorPlace(_argument(spoken, arguments), "", current, _below(name) if not arguments else (), store)
 
 
 def _argument(spoken: _Spoken, number: int) -> str:

@@ -12,14 +12,14 @@ from hashlib import blake2b
 from itertools import pairwise
 
 from reenact.facts.lazy_dataclass import dataclass, field
-from reenact.interop.otlp.otlp_documents import Place
+from reenact.interop.otlp.otlp_documents import DocumentPlace
 from reenact.interop.otlp.span_facts import SpanFacts
-from reenact.interop.traces import NO_FACTS, Facts, Sort
+from reenact.interop.traces import NO_FACTS, Facts, SpanSort
 
 NONE = 0
 """In the place of an id or key: there is none."""
 _UNKNOWN = -1
-_SORTS = tuple(Sort)
+_SORTS = tuple(SpanSort)
 
 
 def short(text: str) -> int:
@@ -37,7 +37,7 @@ class Columns:
         place, nth: Which document, and which span of it.
         own, parent: Ids, as numbers.
         start, end: Nanoseconds since the epoch; negative where that is not known.
-        sort: Place in ``Sort``.
+        sort: Place in ``SpanSort``.
         key: What names the call beside the span, as a number.
         content: A digest of all of it.
         documents: Where each document stands: its first byte, its size, its number in the file.
@@ -58,16 +58,16 @@ class Columns:
     )
     pieces: array[int] = field(default_factory=lambda: array("I"))
 
-    def add_document(self, place: Place) -> int:
+    def add_document(self, place: DocumentPlace) -> int:
         """A document; gives its number among those that could be read."""
         for column, value in zip(self.documents, (place.at, place.size, place.number), strict=True):
             column.append(value)
         return len(self.documents[0]) - 1
 
-    def document(self, number: int) -> Place:
+    def document(self, number: int) -> DocumentPlace:
         """Where a document stands."""
         at, size, nth = self.documents
-        return Place(at[number], size[number], nth[number])
+        return DocumentPlace(at[number], size[number], nth[number])
 
     def add(
         self, nth: int, told: SpanFacts, ids: tuple[str, str], times: tuple[int | None, int | None], content: int
@@ -84,7 +84,7 @@ class Columns:
         self.content.append(content)
         return len(self.own) - 1
 
-    def sort_of(self, span: int) -> Sort:
+    def sort_of(self, span: int) -> SpanSort:
         """What a span is of."""
         return _SORTS[self.sort[span]]
 
@@ -96,7 +96,7 @@ class Columns:
 
 
 @dataclass(slots=True)
-class Found:
+class TraceColumns:
     """One trace of a file while it is read.
 
     Attributes:
@@ -152,7 +152,7 @@ class Order:
         return self.holders[at] if at < len(self.ids) and self.ids[at] == own else None
 
 
-def ordered(columns: Columns, found: Found, *, retold: bool = True) -> Order:
+def ordered(columns: Columns, found: TraceColumns, *, retold: bool = True) -> Order:
     """The spans of a trace in order. Remarks what was amiss.
 
     Args:
@@ -188,7 +188,7 @@ def ordered(columns: Columns, found: Found, *, retold: bool = True) -> Order:
     return order
 
 
-def _once(columns: Columns, found: Found) -> array[int]:
+def _once(columns: Columns, found: TraceColumns) -> array[int]:
     """The spans of a trace without those that came again, in the order of the file."""
     kept = array("I")
     alike: set[int] = set()
@@ -206,7 +206,7 @@ def _once(columns: Columns, found: Found) -> array[int]:
     return array("I", sorted(kept))
 
 
-def _starts(columns: Columns, found: Found, kept: Sequence[int], order: Order) -> tuple[array[int], array[int]]:
+def _starts(columns: Columns, found: TraceColumns, kept: Sequence[int], order: Order) -> tuple[array[int], array[int]]:
     """When each span begins, and how deep it is: never before the span that it is in."""
     at_of = _places(kept)
     above = array("q", (_above(columns, order, span, at_of) for span in kept))
@@ -261,7 +261,7 @@ def _above(columns: Columns, order: Order, span: int, at_of: Callable[[int], int
 def _merged(columns: Columns, kept: Iterable[int], order: Order) -> dict[int, int]:
     """Spans that tell of a call that another one tells of: each with the one that is kept."""
     into: dict[int, int] = {}
-    wanted = {_SORTS.index(Sort.MODEL), _SORTS.index(Sort.TOOL)}
+    wanted = {_SORTS.index(SpanSort.MODEL), _SORTS.index(SpanSort.TOOL)}
     calls = array("I", (span for span in kept if columns.sort[span] in wanted))
     inside: dict[int, list[int]] = {}
     for span in calls:
@@ -290,7 +290,7 @@ def _head(into: dict[int, int], span: int) -> int:
     return span
 
 
-def documents_of(columns: Columns, found: Found) -> Iterator[int]:
+def documents_of(columns: Columns, found: TraceColumns) -> Iterator[int]:
     """The documents that a trace came in, each once, in the order of the file."""
     logs = {place for places in found.logs.values() for place, _ in places}
     seen = bytearray(len(columns.documents[0]))

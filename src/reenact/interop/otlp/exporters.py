@@ -39,7 +39,7 @@ _ATTEMPTS: Final = 3
 Deliver = Callable[[Sequence[Batch]], None]
 
 
-class Sent:
+class SpanSender:
     """Sends spans to an endpoint, and the records on them beside.
 
     What is wrong with records costs no span: their content stands on the spans as well. An endpoint that takes none is
@@ -163,7 +163,7 @@ class Exporter:
 
     def _say_records(self) -> None:
         sent = self._deliver
-        if isinstance(sent, Sent) and sent.lost:
+        if isinstance(sent, SpanSender) and sent.lost:
             noun = "record of a log was" if sent.lost == 1 else "records of a log were"
             print(f"reenact: {sent.lost} {noun} lost: {sent.why}", file=sys.stderr)
             sent.lost = 0
@@ -272,7 +272,7 @@ def _ways(policy: Policy) -> tuple[Deliver, Meter]:
     if policy.otel_provider:
         return through_provider, OfProgram()
     to = target(policy.otel_endpoint)
-    return Sent(to), Summed(to)
+    return SpanSender(to), Summed(to)
 
 
 def _forked() -> None:

@@ -18,9 +18,9 @@ from reenact.facts.reading import Reading
 from reenact.facts.suspicions import Suspicion
 from reenact.facts.trace_runs import is_original, is_traced_model, is_untold, reading_in
 from reenact.facts.tracecontext import around
-from reenact.interop.otlp.recounting import MENTIONED, SPANNED, Seen, is_spanned
+from reenact.interop.otlp.recounting import MENTIONED, SPANNED, RecountedEvent, is_spanned
 from reenact.interop.otlp.sent import Batch, SentSpan
-from reenact.interop.otlp.span_tree import Course, resource
+from reenact.interop.otlp.span_tree import SpanTree, resource
 from reenact.interop.otlp.spelling import as_text, returned
 from reenact.interop.questions import conversation
 from reenact.recording.revision import REVISION
@@ -59,7 +59,7 @@ def exported(recording: Recording, *, dialect: str, inline: bool, version: str) 
         version: Of this library.
     """
     run = recording.run
-    course = Course(run, clock_of(run)[0], dialect, around(run.environment.get("traceparent")))
+    course = SpanTree(run, clock_of(run)[0], dialect, around(run.environment.get("traceparent")))
     marks = marked(recording, rules_in_force())
     spans: list[SentSpan] = []
     lost: Counter[str] = Counter()
@@ -100,7 +100,7 @@ def _lost(event: Event) -> str:
     return BYTES if event.call.kind is Kind.HTTP else ""
 
 
-def _seen(recording: Recording, event: Event, inline: bool, lost: Counter[str]) -> Seen:
+def _seen(recording: Recording, event: Event, inline: bool, lost: Counter[str]) -> RecountedEvent:
     reading = reading_told(recording, event, inline=inline)
     sizes = (
         None if event.request is None else event.request.size,
@@ -122,7 +122,7 @@ def _seen(recording: Recording, event: Event, inline: bool, lost: Counter[str]) 
             came = returned(came)
         if event.call.kind is Kind.RETRIEVAL and isinstance(event.outcome, Value):
             came = event.outcome.head.get("chunks") or came
-    return Seen(event, reading, given, came, sizes, sign, inline)
+    return RecountedEvent(event, reading, given, came, sizes, sign, inline)
 
 
 def _told(content: object, lost: Counter[str]) -> Json:

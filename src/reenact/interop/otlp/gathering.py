@@ -25,7 +25,7 @@ _HELD: Final = {"gen_ai.content.prompt": "gen_ai.prompt", "gen_ai.content.comple
 
 
 @dataclass(slots=True)
-class Gathered:
+class SpanContent:
     """What a span says.
 
     Attributes:
@@ -65,9 +65,9 @@ class Gathered:
         return " + ".join(own[:3])
 
 
-def gathered(span: Span, logs: Iterable[Span] = ()) -> Gathered:
+def gathered(span: Span, logs: Iterable[Span] = ()) -> SpanContent:
     """What a span says, with the records of logs that belong to it."""
-    found = Gathered()
+    found = SpanContent()
     ranks: dict[str, int] = {}
     flat: dict[str, list[tuple[str, Json]]] = {}
     for name, value in span.attributes.items():
@@ -87,7 +87,7 @@ def gathered(span: Span, logs: Iterable[Span] = ()) -> Gathered:
 
 
 def _take(
-    found: Gathered, ranks: dict[str, int], flat: dict[str, list[tuple[str, Json]]], name: str, value: Json
+    found: SpanContent, ranks: dict[str, int], flat: dict[str, list[tuple[str, Json]]], name: str, value: Json
 ) -> None:
     """One attribute."""
     known = EXACT.get(name)
@@ -112,7 +112,7 @@ def _take(
     found.rest[name] = value
 
 
-def _keep(found: Gathered, said: str, value: Json) -> None:
+def _keep(found: SpanContent, said: str, value: Json) -> None:
     group, _, name = said.partition(".")
     if group == "param" and name:
         found.params[name] = value
@@ -124,7 +124,7 @@ def _keep(found: Gathered, said: str, value: Json) -> None:
 
 
 def _event(
-    found: Gathered,
+    found: SpanContent,
     ranks: dict[str, int],
     flat: dict[str, list[tuple[str, Json]]],
     name: str,
@@ -146,7 +146,7 @@ def _event(
             kept.append({"name": name, "attributes": dict(said)})
 
 
-def _message(found: Gathered, name: str, said: Mapping[str, Json]) -> None:
+def _message(found: SpanContent, name: str, said: Mapping[str, Json]) -> None:
     """A message in an event of the conventions before; its content may stand beside it or in a field of its own."""
     body = opened(said.get("content")) if isinstance(opened(said.get("content")), dict) else None
     one: dict[str, Any] = {**said, **(body or {})}
@@ -158,7 +158,7 @@ def _message(found: Gathered, name: str, said: Mapping[str, Json]) -> None:
         found.asked.append({"role": _MESSAGES[name], **one})
 
 
-def _log(found: Gathered, ranks: dict[str, int], flat: dict[str, list[tuple[str, Json]]], log: Span) -> None:
+def _log(found: SpanContent, ranks: dict[str, int], flat: dict[str, list[tuple[str, Json]]], log: Span) -> None:
     """A record of a log that belongs to a span."""
     body = log.attributes.get(LOG)
     said = {name: value for name, value in log.attributes.items() if name not in (LOG, "event.name")}
@@ -169,7 +169,7 @@ def _log(found: Gathered, ranks: dict[str, int], flat: dict[str, list[tuple[str,
     _event(found, ranks, flat, log.name, said)
 
 
-def _older_events(found: Gathered) -> None:
+def _older_events(found: SpanContent) -> None:
     """Messages that stand as a list of events in one attribute."""
     for name in ("all_messages", "events"):
         value = opened(found.said.get(name))

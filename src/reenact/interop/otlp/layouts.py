@@ -10,23 +10,23 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Final, Protocol
 
-from reenact.interop.otlp.otlp_documents import Left, Pages, Place, form_of
+from reenact.interop.otlp.otlp_documents import DocumentPlace, Pages, SkippedDocument, form_of
 from reenact.interop.otlp.spans import Span, raw_spans, span_of
 
 
 class Documents(Protocol):
     """The documents of a file, each found again by its place."""
 
-    def places(self, file: BinaryIO) -> Iterator[Place | Left]:
+    def places(self, file: BinaryIO) -> Iterator[DocumentPlace | SkippedDocument]:
         """Where each stands, in order; and what is none."""
 
-    def name(self, place: Place) -> str:
+    def name(self, place: DocumentPlace) -> str:
         """What to call one."""
 
-    def read(self, file: BinaryIO, place: Place) -> Any | Left:
+    def read(self, file: BinaryIO, place: DocumentPlace) -> Any | SkippedDocument:
         """One as data, or why it cannot be read."""
 
-    def raw(self, file: BinaryIO, place: Place) -> bytes | None:
+    def raw(self, file: BinaryIO, place: DocumentPlace) -> bytes | None:
         """One as it stands in the file, with the end of its line; None for what is no text."""
 
 

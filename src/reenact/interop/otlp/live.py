@@ -35,12 +35,12 @@ from reenact.facts.tracecontext import Propagation, around, named_hosts
 from reenact.facts.values import jsonable
 from reenact.interop.otlp.exporters import Exporter, exporter_for
 from reenact.interop.otlp.measures import of_call, of_run
-from reenact.interop.otlp.recounting import Seen, is_spanned, recounted
+from reenact.interop.otlp.recounting import RecountedEvent, is_spanned, recounted
 from reenact.interop.otlp.sent import SentSpan
-from reenact.interop.otlp.span_tree import Course, resource
+from reenact.interop.otlp.span_tree import SpanTree, resource
 from reenact.interop.otlp.spelling import as_text, returned
 from reenact.interop.questions import conversation
-from reenact.interop.traces import Sort
+from reenact.interop.traces import SpanSort
 from reenact.timetravel.contents import arguments_of, decoded_body, parsed
 
 LARGEST: Final = 4 << 20
@@ -62,7 +62,7 @@ class _Call:
     reading: Reading | None = None
 
 
-class Tap:
+class SpanTap:
     """Makes the spans of one run.
 
     Args:
@@ -82,10 +82,10 @@ class Tap:
         self.propagation = Propagation(run.id, named_hosts(hosts), caller) if hosts else None
         self._inline = policy.otel_content == "inline"
         self._metrics = "" if policy.otel_metrics == "off" else policy.otel_metrics
-        self._counts: Counter[Sort] = Counter()
+        self._counts: Counter[SpanSort] = Counter()
         self._noticing = Noticing()
         self._sender = resource(run, version("reenact"))
-        self._course = Course(run, run.started_us, policy.otel_dialect, caller)
+        self._course = SpanTree(run, run.started_us, policy.otel_dialect, caller)
         self._exporter = exporter
         self._resource = self._sender
         self._lanes: dict[int, str] = {}
@@ -189,7 +189,9 @@ class Tap:
         if self._metrics:
             counts = self._counts
             found = self._noticing.features(record.run)
-            self._exporter.measure(self._sender, of_run(record.run, counts[Sort.MODEL], counts[Sort.TOOL], found))
+            self._exporter.measure(
+                self._sender, of_run(record.run, counts[SpanSort.MODEL], counts[SpanSort.TOOL], found)
+            )
 
     def _tell(self, held: _Call) -> None:
         event = held.event
@@ -200,7 +202,7 @@ class Tap:
         answered = held.size if isinstance(event.outcome, Stream) else None
         if isinstance(event.outcome, Value):
             answered = len(event.outcome.body)
-        seen = Seen(event, held.reading, sizes=(asked or None, answered), sign=held.sign, inline=self._inline)
+        seen = RecountedEvent(event, held.reading, sizes=(asked or None, answered), sign=held.sign, inline=self._inline)
         if self._inline or event.call.kind is Kind.FLAG:
             seen = _with_content(seen, held)
         if self._metrics and is_spanned(event):
@@ -224,15 +226,15 @@ class Tap:
 
 
 _ENDS: Final = (Kind.INPUT, Kind.OUTPUT)
-_SEEN_BY: Final[Mapping[type, Callable[[Tap, Any], None]]] = {
-    SegmentArrived: Tap._segment,
-    CallIssued: Tap._issued,
-    CallSettled: Tap._settled,
-    HeadArrived: Tap._head,
-    StreamEnded: Tap._ended,
-    LaneOpened: Tap._lane,
-    Noted: Tap._noted,
-    RunClosed: Tap._closed,
+_SEEN_BY: Final[Mapping[type, Callable[[SpanTap, Any], None]]] = {
+    SegmentArrived: SpanTap._segment,
+    CallIssued: SpanTap._issued,
+    CallSettled: SpanTap._settled,
+    HeadArrived: SpanTap._head,
+    StreamEnded: SpanTap._ended,
+    LaneOpened: SpanTap._lane,
+    Noted: SpanTap._noted,
+    RunClosed: SpanTap._closed,
 }
 """What looks at each sort of record; no other one is in a span."""
 
@@ -242,7 +244,7 @@ def _bytes(body: Any) -> bytes:
     return body if isinstance(body, bytes) else b""
 
 
-def _with_content(seen: Seen, held: _Call) -> Seen:
+def _with_content(seen: RecountedEvent, held: _Call) -> RecountedEvent:
     """What is told, with the content of what was asked and answered."""
     event, call = seen.event, seen.event.call
     outcome = event.outcome
@@ -279,8 +281,8 @@ def _function(event: Event, asked: Json, answered: Json) -> Reading:
     return Reading("function", model_asked=event.name, system=told.system, messages=tuple(told.messages), text=said)
 
 
-def open_tap(run: Run, policy: Policy) -> Tap | None:
+def open_tap(run: Run, policy: Policy) -> SpanTap | None:
     """What makes the spans of a run that begins here; None where none are asked for."""
     if not (policy.otel_endpoint or policy.otel_provider):
         return None
-    return Tap(run, policy, exporter_for(policy))
+    return SpanTap(run, policy, exporter_for(policy))

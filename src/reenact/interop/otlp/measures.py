@@ -10,9 +10,9 @@ from reenact.facts.features import Case, Features, case_of, fingerprint
 from reenact.facts.frequent import Key
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run, Status
-from reenact.interop.otlp.recounting import Seen, recounted, wrong
+from reenact.interop.otlp.recounting import RecountedEvent, recounted, wrong
 from reenact.interop.otlp.spelling import provider_of
-from reenact.interop.traces import Sort
+from reenact.interop.traces import SpanSort
 
 AGENT: Final = "gen_ai.agent.name"
 FINGERPRINT: Final = "reenact.fingerprint"
@@ -95,7 +95,7 @@ def _measured(instrument: Instrument, value: float, attributes: Mapping[str, Jso
     return Measurement(instrument, value, tuple(held))
 
 
-def of_call(seen: Seen, names: str) -> Iterator[Measurement]:
+def of_call(seen: RecountedEvent, names: str) -> Iterator[Measurement]:
     """What a call that is a span adds; one that never ended adds nothing.
 
     Args:
@@ -110,19 +110,19 @@ def of_call(seen: Seen, names: str) -> Iterator[Measurement]:
     error = wrong(seen)
     common: dict[str, Json] = {"error.type": None if error is None else error.type}
     if event.call.kind is Kind.MCP:
-        tool = event.name if told.sort is Sort.TOOL else None
+        tool = event.name if told.sort is SpanSort.TOOL else None
         yield _measured(_MCP, took, {**common, "mcp.method.name": told.said["method"], "gen_ai.tool.name": tool})
-    elif told.sort is Sort.TOOL:
+    elif told.sort is SpanSort.TOOL:
         yield _measured(
             _TOOL, took, {**common, "gen_ai.operation.name": told.operation, "gen_ai.tool.name": event.name}
         )
-    elif told.sort is Sort.RETRIEVAL:
+    elif told.sort is SpanSort.RETRIEVAL:
         yield _measured(_OPERATION, took, {**common, "gen_ai.operation.name": told.operation})
-    elif told.sort is Sort.MODEL:
+    elif told.sort is SpanSort.MODEL:
         yield from _of_model(seen, took, names)
 
 
-def _of_model(seen: Seen, took: float, names: str) -> Iterator[Measurement]:
+def _of_model(seen: RecountedEvent, took: float, names: str) -> Iterator[Measurement]:
     told, error = recounted(seen), wrong(seen)
     reading = told.reading
     if reading is None:  # a model call has one

@@ -12,11 +12,11 @@ from typing import Any, Final, Protocol
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.call import Json
-from reenact.facts.frequent import Tally
+from reenact.facts.frequent import FingerprintTally
 from reenact.interop.otlp.measures import Instrument, Measurement, labels
 from reenact.interop.otlp.sending import METRICS, Target, Unsent, send_signal
 from reenact.interop.otlp.sent import SCOPE
-from reenact.interop.otlp.summing import Sums, as_protobuf
+from reenact.interop.otlp.summing import SenderSums, as_protobuf
 
 _EVERY: Final = "OTEL_METRIC_EXPORT_INTERVAL"
 _EVERY_MS: Final = 60_000
@@ -50,7 +50,7 @@ class Summed:
     def __init__(self, to: Target) -> None:
         self._to = to
         self._lock = _thread.allocate_lock()
-        self._groups: dict[str, tuple[dict[str, Json], Sums]] = {}
+        self._groups: dict[str, tuple[dict[str, Json], SenderSums]] = {}
         self._own = ENTROPY.bytes(16).hex()
         self._sent_us = CLOCK.mono_us()
         self._fresh = False
@@ -67,7 +67,7 @@ class Summed:
             group = self._groups.get(key)
             if group is None:
                 made = {**resource, "service.instance.id": self._own}
-                group = self._groups[key] = (made, Sums(CLOCK.wall_us() * 1000))
+                group = self._groups[key] = (made, SenderSums(CLOCK.wall_us() * 1000))
             group[1].add(measurements)
             self._fresh = True
 
@@ -96,7 +96,7 @@ class OfProgram:
     def __init__(self) -> None:
         self._waiting: collections.deque[Measurement] = collections.deque(maxlen=MOST)
         self._made: dict[str, Any] = {}
-        self._few: dict[str, Tally] = {}
+        self._few: dict[str, FingerprintTally] = {}
 
     def take(self, resource: Mapping[str, Json], measurements: Iterable[Measurement]) -> None:
         """Keep them until our thread comes."""
@@ -134,7 +134,7 @@ class OfProgram:
         """Its attributes. What an instrument of the program was given once it keeps, under the name that it had."""
         if not measured.instrument.few:
             return measured.attributes
-        tally = self._few.setdefault(measured.instrument.name, Tally())
+        tally = self._few.setdefault(measured.instrument.name, FingerprintTally())
         tally.add([measured.key])
         return labels(tally.place(measured.key))
 

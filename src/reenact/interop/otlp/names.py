@@ -18,7 +18,7 @@ VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class NameTable:
     """The names of one dialect.
 
     Attributes:
@@ -49,7 +49,7 @@ _PARAMS: Final = {
     )
 }
 
-OPENINFERENCE: Final = Table(
+OPENINFERENCE: Final = NameTable(
     "openinference",
     "0.1.42",
     {
@@ -88,7 +88,7 @@ OPENINFERENCE: Final = Table(
     sorts=("openinference.span.kind",),
 )
 
-LANGFUSE: Final = Table(
+LANGFUSE: Final = NameTable(
     "langfuse",
     "3",
     {
@@ -107,7 +107,7 @@ LANGFUSE: Final = Table(
     sorts=("langfuse.observation.type",),
 )
 
-OTEL: Final = Table(
+OTEL: Final = NameTable(
     "otel.genai",
     "1.41 and gen-ai-dev",
     {
@@ -157,7 +157,7 @@ OTEL: Final = Table(
     sorts=("gen_ai.operation.name",),
 )
 
-OTEL_BEFORE: Final = Table(
+OTEL_BEFORE: Final = NameTable(
     "otel.genai (before)",
     "1.28 to 1.36",
     {
@@ -174,7 +174,7 @@ OTEL_BEFORE: Final = Table(
     },
 )
 
-OPENLLMETRY: Final = Table(
+OPENLLMETRY: Final = NameTable(
     "openllmetry",
     "0.5.1",
     {
@@ -216,7 +216,7 @@ OPENLLMETRY: Final = Table(
     sorts=("llm.request.type", "traceloop.span.kind"),
 )
 
-VERCEL: Final = Table(
+VERCEL: Final = NameTable(
     "vercel.ai",
     "5",
     {
@@ -251,7 +251,7 @@ VERCEL: Final = Table(
     sorts=("ai.operationId",),
 )
 
-MLFLOW: Final = Table(
+MLFLOW: Final = NameTable(
     "mlflow",
     "3.17",
     {
@@ -271,7 +271,7 @@ MLFLOW: Final = Table(
     json=True,
 )
 
-PYDANTIC_AI: Final = Table(
+PYDANTIC_AI: Final = NameTable(
     "pydantic-ai",
     "1",
     {
@@ -286,7 +286,7 @@ PYDANTIC_AI: Final = Table(
     },
 )
 
-ADK: Final = Table(
+ADK: Final = NameTable(
     "google.adk",
     "1",
     {
@@ -299,7 +299,7 @@ ADK: Final = Table(
     },
 )
 
-GENKIT: Final = Table(
+GENKIT: Final = NameTable(
     "genkit",
     "1",
     {
@@ -312,7 +312,7 @@ GENKIT: Final = Table(
     sorts=("genkit:metadata:subtype",),
 )
 
-LAMINAR: Final = Table(
+LAMINAR: Final = NameTable(
     "laminar",
     "0.7",
     {
@@ -332,9 +332,11 @@ _SAID: Final = (
 )
 
 
-def _own(dialect: str, version: str) -> Table:
+def _own(dialect: str, version: str) -> NameTable:
     """The names that a reader of a log without attributes of its own gives to what it says (``as_said``)."""
-    return Table(dialect, version, {said: (f"{dialect}.{said}",) for said in _SAID}, sorts=(f"{dialect}.operation",))
+    return NameTable(
+        dialect, version, {said: (f"{dialect}.{said}",) for said in _SAID}, sorts=(f"{dialect}.operation",)
+    )
 
 
 def as_said(dialect: str, **values: Json) -> dict[str, Json]:
@@ -364,7 +366,7 @@ LANGSMITH: Final = replace(
     sorts=("langsmith.span.kind",),
 )
 
-ANTHROPIC: Final = Table(
+ANTHROPIC: Final = NameTable(
     "anthropic.sdk",
     "2.11",
     {
@@ -374,7 +376,7 @@ ANTHROPIC: Final = Table(
     },
 )
 
-GENERAL: Final = Table(
+GENERAL: Final = NameTable(
     "general",
     "1",
     {
@@ -388,7 +390,7 @@ GENERAL: Final = Table(
     },
 )
 
-REENACT: Final = Table(
+REENACT: Final = NameTable(
     "reenact",
     "1",
     {
@@ -426,7 +428,7 @@ RETRIEVAL_WORDS: Final = frozenset({"retrieval", "retriever", "search_memory", "
 """Words by which the dialects say what a span is of, lower case; every other word is a step of the agent."""
 
 
-def _exact() -> Iterator[tuple[str, tuple[str, int, Table]]]:
+def _exact() -> Iterator[tuple[str, tuple[str, int, NameTable]]]:
     rank = 0
     for table in TABLES:
         for said, names in table.names.items():
@@ -435,7 +437,7 @@ def _exact() -> Iterator[tuple[str, tuple[str, int, Table]]]:
                 rank += 1
 
 
-EXACT: Final[dict[str, tuple[str, int, Table]]] = {}
+EXACT: Final[dict[str, tuple[str, int, NameTable]]] = {}
 """What each attribute says, how far down in the tables it stands, and in which."""
 for _name, _found in _exact():
     EXACT.setdefault(_name, _found)

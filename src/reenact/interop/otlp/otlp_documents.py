@@ -36,7 +36,7 @@ _MESSAGES: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-class Form(StrEnum):
+class DocumentForm(StrEnum):
     """How a file holds its documents."""
 
     WHOLE = "json"
@@ -46,20 +46,20 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DocumentPlace:
     """Where a document stands: its first byte, how many it has, and its number in the file, from 1."""
 
     at: int
     size: int
     number: int
 
-    def name(self, form: Form) -> str:
+    def name(self, form: DocumentForm) -> str:
         """What to call it."""
         return _name(form, self.number)
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class SkippedDocument:
     """What cannot be read: its place, and why."""
 
     name: str
@@ -73,23 +73,23 @@ class Left:
 class Pages:
     """The documents of a file, all in one form."""
 
-    form: Form
+    form: DocumentForm
 
-    def places(self, file: BinaryIO) -> Iterator[Place | Left]:
+    def places(self, file: BinaryIO) -> Iterator[DocumentPlace | SkippedDocument]:
         """Where each of them stands; and what is none."""
         return places(file, self.form)
 
-    def name(self, place: Place) -> str:
+    def name(self, place: DocumentPlace) -> str:
         """What to call one."""
         return place.name(self.form)
 
-    def read(self, file: BinaryIO, place: Place) -> Any | Left:
+    def read(self, file: BinaryIO, place: DocumentPlace) -> Any | SkippedDocument:
         """One of them, or why it cannot be read."""
         return read_at(file, self.form, place)
 
-    def raw(self, file: BinaryIO, place: Place) -> bytes | None:
+    def raw(self, file: BinaryIO, place: DocumentPlace) -> bytes | None:
         """One of them as it stands in the file, with the end of its line; None for what is no text."""
-        return raw(file, place) if self.form in (Form.WHOLE, Form.LINES) else None
+        return raw(file, place) if self.form in (DocumentForm.WHOLE, DocumentForm.LINES) else None
 
 
 def fits(head: bytes) -> bool:
@@ -100,7 +100,7 @@ def fits(head: bytes) -> bool:
     return _is_message(head)
 
 
-def form_of(file: BinaryIO) -> Form:
+def form_of(file: BinaryIO) -> DocumentForm:
     """How a file holds its documents, by its beginning.
 
     Raises:
@@ -109,30 +109,30 @@ def form_of(file: BinaryIO) -> Form:
     file.seek(0)
     head = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
     if head[:1] in (b"{", b"["):
-        return Form.LINES if _has_lines(file) else Form.WHOLE
+        return DocumentForm.LINES if _has_lines(file) else DocumentForm.WHOLE
     file.seek(0)
     head = file.read(64)
     if _is_message(head):
-        return Form.MESSAGE
+        return DocumentForm.MESSAGE
     if head[:1] == b"\0" and _is_message(head[_FRAME:]):
-        return Form.FRAMES
+        return DocumentForm.FRAMES
     raise refused("this is no OTLP", "it is neither JSON nor protobuf of traces")
 
 
-def json_form(file: BinaryIO) -> Form:
+def json_form(file: BinaryIO) -> DocumentForm:
     """Whether a file of JSON is one document, or has one on each line."""
     file.seek(0)
     first = file.readline(LARGEST + 1).removeprefix(b"\xef\xbb\xbf").strip()
     file.seek(0)
     if first[:1] != b"{" and first[:1] != b"[":
-        return Form.LINES if first else Form.WHOLE
+        return DocumentForm.LINES if first else DocumentForm.WHOLE
     try:
         json.loads(first)
     except ValueError:
-        return Form.WHOLE if len(first) < _OPENING else Form.LINES
+        return DocumentForm.WHOLE if len(first) < _OPENING else DocumentForm.LINES
     except RecursionError:
-        return Form.LINES
-    return Form.LINES if file.read(len(first) + 2).strip() != first or first[:1] == b"{" else Form.WHOLE
+        return DocumentForm.LINES
+    return DocumentForm.LINES if file.read(len(first) + 2).strip() != first or first[:1] == b"{" else DocumentForm.WHOLE
 
 
 _OPENING: Final = 3
@@ -174,26 +174,28 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     return -1, at
 
 
-def places(file: BinaryIO, form: Form) -> Iterator[Place | Left]:
+def places(file: BinaryIO, form: DocumentForm) -> Iterator[DocumentPlace | SkippedDocument]:
     """Where each document of a file stands, in order; and what is none."""
-    if form is Form.WHOLE:
+    if form is DocumentForm.WHOLE:
         size = file.seek(0, 2)
-        too_large = Left("the file", f"it is one document of more than {LARGEST >> 20} MiB: write JSON Lines")
-        yield Place(0, size, 1) if size <= LARGEST else too_large
-    elif form is Form.LINES:
+        too_large = SkippedDocument(
+            "the file", f"it is one document of more than {LARGEST >> 20} MiB: write JSON Lines"
+        )
+        yield DocumentPlace(0, size, 1) if size <= LARGEST else too_large
+    elif form is DocumentForm.LINES:
         yield from _lines(file)
     else:
         yield from _messages(file, form)
 
 
-_NAMES: Final = {Form.LINES: "line", Form.MESSAGE: "resource", Form.FRAMES: "message"}
+_NAMES: Final = {DocumentForm.LINES: "line", DocumentForm.MESSAGE: "resource", DocumentForm.FRAMES: "message"}
 
 
-def _name(form: Form, number: int) -> str:
-    return "the file" if form is Form.WHOLE else f"{_NAMES[form]} {number}"
+def _name(form: DocumentForm, number: int) -> str:
+    return "the file" if form is DocumentForm.WHOLE else f"{_NAMES[form]} {number}"
 
 
-def _lines(file: BinaryIO) -> Iterator[Place | Left]:
+def _lines(file: BinaryIO) -> Iterator[DocumentPlace | SkippedDocument]:
     at, number = 0, 0
     while True:
         file.seek(at)
@@ -207,16 +209,16 @@ def _lines(file: BinaryIO) -> Iterator[Place | Left]:
             while line and not line.endswith(b"\n"):
                 line = file.readline(1 << 20)
                 at += len(line)
-            yield Left(_name(Form.LINES, number), f"it is longer than {LARGEST >> 20} MiB")
+            yield SkippedDocument(_name(DocumentForm.LINES, number), f"it is longer than {LARGEST >> 20} MiB")
         elif line.strip():
-            yield Place(start, at - start, number)
+            yield DocumentPlace(start, at - start, number)
 
 
-def _messages(file: BinaryIO, form: Form) -> Iterator[Place | Left]:
+def _messages(file: BinaryIO, form: DocumentForm) -> Iterator[DocumentPlace | SkippedDocument]:
     end, at, number = file.seek(0, 2), 0, 0
     while at < end:
         number += 1
-        name, framed = _name(form, number), form is Form.FRAMES
+        name, framed = _name(form, number), form is DocumentForm.FRAMES
         file.seek(at)
         head = file.read(_VARINT + 1)
         if framed:
@@ -225,16 +227,20 @@ def _messages(file: BinaryIO, form: Form) -> Iterator[Place | Left]:
             size, used = _varint(head, 1)
             start = at + used
         else:
-            yield Left(name, f"byte {at} begins no resource: another message, or a damaged file")
+            yield SkippedDocument(name, f"byte {at} begins no resource: another message, or a damaged file")
             return
         at = start + size
         if size < 0 or at > end:
-            yield Left(name, "it is cut off: half a file")
+            yield SkippedDocument(name, "it is cut off: half a file")
             return
-        yield Place(start, size, number) if size <= LARGEST else Left(name, f"it is larger than {LARGEST >> 20} MiB")
+        yield (
+            DocumentPlace(start, size, number)
+            if size <= LARGEST
+            else SkippedDocument(name, f"it is larger than {LARGEST >> 20} MiB")
+        )
 
 
-def document(file: BinaryIO, form: Form, place: Place) -> Any:
+def document(file: BinaryIO, form: DocumentForm, place: DocumentPlace) -> Any:
     """The document at a place, as JSON.
 
     Raises:
@@ -242,12 +248,12 @@ def document(file: BinaryIO, form: Form, place: Place) -> Any:
     """
     file.seek(place.at)
     data = file.read(place.size)
-    if form in (Form.WHOLE, Form.LINES):
+    if form in (DocumentForm.WHOLE, DocumentForm.LINES):
         return read_json(data.removeprefix(b"\xef\xbb\xbf"))
-    return _message(data, form is Form.MESSAGE)
+    return _message(data, form is DocumentForm.MESSAGE)
 
 
-def raw(file: BinaryIO, place: Place) -> bytes:
+def raw(file: BinaryIO, place: DocumentPlace) -> bytes:
     """A document of JSON as it stands in the file, with the end of its line."""
     file.seek(place.at)
     return file.read(place.size).removeprefix(b"\xef\xbb\xbf").rstrip() + b"\n"
@@ -295,7 +301,7 @@ def _told(data: bytes, module: str, name: str) -> Mapping[str, Any]:
     return found
 
 
-def read_at(file: BinaryIO, form: Form, place: Place) -> Any | Left:
+def read_at(file: BinaryIO, form: DocumentForm, place: DocumentPlace) -> Any | SkippedDocument:
     """The document at a place, or why it cannot be read.
 
     Raises:
@@ -306,4 +312,4 @@ def read_at(file: BinaryIO, form: Form, place: Place) -> Any | Left:
     except InteropError as error:
         if "pip install" in (error.next_command or ""):
             raise
-        return Left(place.name(form), error.message)
+        return SkippedDocument(place.name(form), error.message)

@@ -18,13 +18,13 @@ from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field, fields, replace
 from reenact.facts.trace_runs import Grade
 from reenact.interop.originals import Original
-from reenact.interop.otlp.columns import Columns, Found, Order, documents_of, ordered, short
+from reenact.interop.otlp.columns import Columns, Order, TraceColumns, documents_of, ordered, short
 from reenact.interop.otlp.layouts import Documents, Layout, Otlp, held_by, line
-from reenact.interop.otlp.otlp_documents import Left, Place
+from reenact.interop.otlp.otlp_documents import DocumentPlace, SkippedDocument
 from reenact.interop.otlp.span_facts import merged, span_facts
 from reenact.interop.otlp.spans import LOG, Span, read_spans, whole
 from reenact.interop.refusing import refused
-from reenact.interop.traces import NO_FACTS, Facts, Item, Sort, Trace, Wrong
+from reenact.interop.traces import NO_FACTS, Facts, SpanSort, Trace, TraceItem, Wrong
 from reenact.interop.unpacking import opened
 
 RECOVERED: Final = "calls of tools without a span, told by the model calls around them"
@@ -49,12 +49,12 @@ class _File:
     layout: Layout
     documents: Documents
     columns: Columns = field(default_factory=Columns)
-    traces: dict[str, Found] = field(default_factory=dict)
+    traces: dict[str, TraceColumns] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
     unread: int = 0
     parsed: dict[int, list[Span | str]] = field(default_factory=dict)
     """The spans of a small file, by document: it is parsed once."""
-    items: dict[int, Item] = field(default_factory=dict)
+    items: dict[int, TraceItem] = field(default_factory=dict)
     """What the spans of a small file tell, by their number: each is told once."""
     recent: OrderedDict[int, list[Span | str]] = field(default_factory=OrderedDict)
     """The spans of the documents that were read last: traces that began together stand in the same ones."""
@@ -104,11 +104,11 @@ def _look(found: _File, file: BinaryIO) -> None:
     columns = found.columns
     layout, documents = found.layout, found.documents
     for place in documents.places(file):
-        document = place if isinstance(place, Left) else documents.read(file, place)
-        if isinstance(document, Left):
+        document = place if isinstance(place, SkippedDocument) else documents.read(file, place)
+        if isinstance(document, SkippedDocument):
             found.leave(document)
             continue
-        assert isinstance(place, Place)
+        assert isinstance(place, DocumentPlace)
         columns.add_document(place)
         name = documents.name(place)
         nth = -1
@@ -125,21 +125,21 @@ def _look(found: _File, file: BinaryIO) -> None:
                 found.leave(f"{name}, {layout.piece} {nth + 1}: it cannot be told ({type(error).__name__})")
         columns.pieces.append(nth + 1)
         if nth < 0:
-            found.leave(Left(name, f"it holds no {layout.piece} ({held_by(document)})"))
+            found.leave(SkippedDocument(name, f"it holds no {layout.piece} ({held_by(document)})"))
 
 
 def _saw(found: _File, nth: int, span: Span) -> None:
     trace = found.traces.get(span.trace)
     if span.parent == LOG:
         if trace is None:
-            trace = found.traces[span.trace] = Found(span.trace)
+            trace = found.traces[span.trace] = TraceColumns(span.trace)
         trace.logs.setdefault(short(span.id), []).append((len(found.columns.documents[0]) - 1, nth))
         trace.digest = (trace.digest + _content(span)) % (1 << 128)
         return
     tells = span_facts(span)
     content = _content(span)
     if trace is None:
-        trace = found.traces[span.trace] = Found(span.trace)
+        trace = found.traces[span.trace] = TraceColumns(span.trace)
     times = span.start_ns, span.end_ns
     number = found.columns.add(nth, tells, (span.id, span.parent), times, content)
     trace.spans.append(number)
@@ -179,7 +179,7 @@ def _content(span: Span) -> int:
 # --- one trace ---------------------------------------------------------------------------------------------------
 
 
-def _trace(found: _File, trace: Found) -> Trace:
+def _trace(found: _File, trace: TraceColumns) -> Trace:
     order = ordered(found.columns, trace, retold=found.layout.retold)
     logs = {own for own in trace.logs if order.holder(own) is None}
     trace.remark(LOGS_LEFT, sum(len(trace.logs[own]) for own in logs))
@@ -249,7 +249,7 @@ def _document(found: _File, number: int) -> Any:
     """A document of a file; nothing for one that cannot be read any more."""
     with found.original.open() as file:
         document = found.documents.read(file, found.columns.document(number))
-    return None if isinstance(document, Left) else document
+    return None if isinstance(document, SkippedDocument) else document
 
 
 def _spans_of(found: _File, number: int) -> list[Span | str]:
@@ -261,11 +261,11 @@ class _Items:
     """The items of a trace, made again each time they are asked for."""
 
     found: _File
-    trace: Found
+    trace: TraceColumns
     order: Order
     began_ns: int | None
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Iterator[TraceItem]:
         order = self.order
         numbers = _Numbers(order.spans)
         pending = _Pending(self.found.columns, self.trace)
@@ -290,14 +290,14 @@ class _Items:
         holder = self.order.holder(above) if above else None
         return None if holder is None or holder == span else numbers.of(holder)
 
-    def _item(self, spans: _Spans, span: int) -> Item | None:
+    def _item(self, spans: _Spans, span: int) -> TraceItem | None:
         item = self._told(spans, span)
         for other in self.order.same.get(span, ()):
             inner = self._told(spans, other)
             item = inner if item is None else item if inner is None else merged(item, inner)
         return item
 
-    def _told(self, spans: _Spans, number: int) -> Item | None:
+    def _told(self, spans: _Spans, number: int) -> TraceItem | None:
         span = spans.span(number)
         if span is None:
             return None
@@ -337,16 +337,16 @@ class _Numbers:
 class _Pending:
     """Calls of tools that a model has asked for: those without a span are known by what the next call is told."""
 
-    def __init__(self, columns: Columns, trace: Found) -> None:
-        tools = (span for span in trace.spans if columns.key[span] and columns.sort_of(span) is Sort.TOOL)
+    def __init__(self, columns: Columns, trace: TraceColumns) -> None:
+        tools = (span for span in trace.spans if columns.key[span] and columns.sort_of(span) is SpanSort.TOOL)
         self._spans = array("Q", sorted(columns.key[span] for span in tools))
         self._waiting: OrderedDict[str, Mapping[str, Json]] = OrderedDict()
         self._made: dict[str, int] = {}
         """Calls that have a span but no id, by name and arguments."""
 
-    def asked(self, item: Item) -> None:
+    def asked(self, item: TraceItem) -> None:
         """An item has happened: what it asks for waits for an answer."""
-        if item.sort is Sort.TOOL:
+        if item.sort is SpanSort.TOOL:
             if not item.call_id:
                 asked = item.asked
                 if isinstance(asked, Mapping) and set(asked) == {"args", "kwargs"}:
@@ -360,7 +360,7 @@ class _Pending:
                 if len(self._waiting) > _PENDING:
                     self._waiting.popitem(last=False)
 
-    def answered(self, item: Item) -> Iterator[Item]:
+    def answered(self, item: TraceItem) -> Iterator[TraceItem]:
         """The calls without a span that are known to have been answered before an item."""
         if not self._waiting or item.reading is None:
             return
@@ -382,15 +382,15 @@ class _Pending:
         return at < len(self._spans) and self._spans[at] == key
 
 
-def _recovered(name: str, arguments: Json, result: Mapping[str, Json], dialect: str) -> Item:
+def _recovered(name: str, arguments: Json, result: Mapping[str, Json], dialect: str) -> TraceItem:
     grades = {
         "arguments": Grade.SEMANTIC,
         "result": Grade.SEMANTIC,
         "call_id": Grade.EXACT,
         "times": Grade.ABSENT,
     }
-    return Item(
-        Sort.TOOL,
+    return TraceItem(
+        SpanSort.TOOL,
         name or "tool",
         asked=arguments,
         answered=opened(result.get("text")),
@@ -416,7 +416,7 @@ class _Documents:
     JSON with what is of the trace alone."""
 
     found: _File
-    trace: Found
+    trace: TraceColumns
 
     def __iter__(self) -> Iterator[bytes]:
         found = self.found

@@ -15,7 +15,7 @@ from reenact.interop.otlp.names import OTEL
 from reenact.interop.otlp.protobuf import attributes, fixed, message, number, text
 from reenact.interop.otlp.sent import SCOPE, Batch, SentRecord, SentSpan
 from reenact.interop.otlp.spelling import Recounted
-from reenact.interop.traces import Sort, Wrong
+from reenact.interop.traces import SpanSort, Wrong
 
 DETAILS: Final = "gen_ai.client.inference.operation.details"
 EXCEPTION: Final = "gen_ai.client.operation.exception"
@@ -35,7 +35,7 @@ def records_of(told: Recounted, said: Mapping[str, Json], end_ns: int, error: Wr
         end_ns: When it ended, nanoseconds since the epoch.
         error: How it failed; None where it did not.
     """
-    if told.sort is not Sort.MODEL or not told.inline or told.operation == "embeddings":
+    if told.sort is not SpanSort.MODEL or not told.inline or told.operation == "embeddings":
         return ()
     kept = {name: _data(value) if name in _CONTENT else value for name, value in said.items()}
     found = [SentRecord(DETAILS, end_ns, kept, _INFO)]

@@ -13,7 +13,7 @@ from reenact.facts.plumbing import is_plumbing
 from reenact.facts.reading import Reading
 from reenact.interop.otlp.sent import SpanKind
 from reenact.interop.otlp.spelling import Recounted
-from reenact.interop.traces import Sort, Wrong
+from reenact.interop.traces import SpanSort, Wrong
 
 SPANNED: Final = frozenset(
     {Kind.STEP, Kind.MODEL, Kind.TOOL, Kind.RETRIEVAL, Kind.HTTP, Kind.MCP, Kind.WEBSOCKET, Kind.PROCESS, Kind.HUMAN,
@@ -27,7 +27,7 @@ _OUTSIDE: Final = frozenset({Kind.HTTP, Kind.WEBSOCKET, Kind.DB})
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RecountedEvent:
     """An event as it is to be told.
 
     Attributes:
@@ -56,7 +56,7 @@ def is_spanned(event: Event) -> bool:
     return call.kind in SPANNED and not is_plumbing(call)
 
 
-def wrong(seen: Seen) -> Wrong | None:
+def wrong(seen: RecountedEvent) -> Wrong | None:
     """What an event failed with; None where it did not."""
     event = seen.event
     if isinstance(event.outcome, Failure):
@@ -87,33 +87,33 @@ def _raised(error: ErrorFact) -> Wrong:
     return Wrong(error.type.removeprefix("builtins."), error.text)
 
 
-def recounted(seen: Seen) -> Recounted:
+def recounted(seen: RecountedEvent) -> Recounted:
     """What an event that is a span tells."""
     event, call = seen.event, seen.event.call
-    sort, operation, subject, said = Sort.OTHER, "", event.name, dict[str, Json]()
+    sort, operation, subject, said = SpanSort.OTHER, "", event.name, dict[str, Json]()
     if seen.reading is not None or call.kind is Kind.MODEL:
-        sort, operation = Sort.MODEL, _operation(seen.reading)
+        sort, operation = SpanSort.MODEL, _operation(seen.reading)
         subject = (seen.reading.model_asked or seen.reading.model_answered if seen.reading else "") or event.name
         if event.first_us is not None and seen.reading is not None and seen.reading.streamed:
             said["first_chunk"] = max(0, event.first_us - event.issued_us) / 1e6
     elif call.kind is Kind.TOOL:
-        sort, operation = Sort.TOOL, "execute_tool"
+        sort, operation = SpanSort.TOOL, "execute_tool"
         said = {"tool_name": event.name, "tool_id": call.ordinal}
     elif call.kind is Kind.RETRIEVAL:
-        sort, operation = Sort.RETRIEVAL, "retrieval"
+        sort, operation = SpanSort.RETRIEVAL, "retrieval"
         said = {"source": event.name, "model_asked": call.head.get("embedding_model")}
     elif call.kind is Kind.MCP:
         method = str(call.head.get("method"))
         subject = f"{method} {event.name}" if event.name != method else method
         said = {"method": method}
         if calls_a_tool(call):
-            sort, said = Sort.TOOL, {**said, "operation": "execute_tool", "tool_name": event.name}
+            sort, said = SpanSort.TOOL, {**said, "operation": "execute_tool", "tool_name": event.name}
     elif call.kind is Kind.STEP and call.head.get("run"):
         operation, said = "invoke_agent", {"agent": event.name}
     elif call.kind is Kind.HTTP:
         subject = str(call.head.get("method") or "HTTP")
-    reading = seen.reading or (Reading(dialect="function", model_asked=event.name) if sort is Sort.MODEL else None)
-    kind = SpanKind.CLIENT if call.kind in _OUTSIDE or sort is Sort.RETRIEVAL else SpanKind.INTERNAL
+    reading = seen.reading or (Reading(dialect="function", model_asked=event.name) if sort is SpanSort.MODEL else None)
+    kind = SpanKind.CLIENT if call.kind in _OUTSIDE or sort is SpanSort.RETRIEVAL else SpanKind.INTERNAL
     if call.kind is Kind.MCP:
         kind = SpanKind.CLIENT
     return Recounted(
@@ -130,7 +130,7 @@ def _operation(reading: Reading | None) -> str:
     return "embeddings" if reading.sort == "embedding" else _OPERATIONS.get(reading.dialect, "chat")
 
 
-def _shared(seen: Seen) -> dict[str, Json]:
+def _shared(seen: RecountedEvent) -> dict[str, Json]:
     """Attributes that every dialect names alike."""
     event, call = seen.event, seen.event.call
     found: dict[str, Json] = {"reenact.event.kind": event.kind}
@@ -156,7 +156,7 @@ def _shared(seen: Seen) -> dict[str, Json]:
     return found
 
 
-def _http(seen: Seen) -> dict[str, Json]:
+def _http(seen: RecountedEvent) -> dict[str, Json]:
     """The conventions for HTTP, on a model call too: who was asked, and how it was answered."""
     event, head = seen.event, seen.event.call.head
     url = str(head.get("url") or "")

@@ -11,13 +11,13 @@ from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.reading import Reading
 from reenact.facts.trace_runs import Grade
-from reenact.interop.answers import Said, answer, usage
+from reenact.interop.answers import ImportedAnswer, answer, usage
 from reenact.interop.messages import words
-from reenact.interop.otlp.gathering import Gathered, gathered
+from reenact.interop.otlp.gathering import SpanContent, gathered
 from reenact.interop.otlp.names import EMBEDDING_WORDS, MODEL_WORDS, RETRIEVAL_WORDS, SORTS, TOOL_WORDS
 from reenact.interop.otlp.spans import Span
-from reenact.interop.questions import Asked, conversation, tools
-from reenact.interop.traces import NO_FACTS, Facts, Item, Sort, Wrong
+from reenact.interop.questions import ModelQuestion, conversation, tools
+from reenact.interop.traces import NO_FACTS, Facts, SpanSort, TraceItem, Wrong
 from reenact.interop.unpacking import is_cut, opened
 
 CUT: Final = "content that a limit on lengths has cut off"
@@ -41,7 +41,7 @@ class SpanFacts:
         remarks: What was found amiss.
     """
 
-    item: Item
+    item: TraceItem
     facts: Facts
     key: str = ""
     remarks: tuple[str, ...] = ()
@@ -52,21 +52,23 @@ def span_facts(span: Span, logs: Iterable[Span] = ()) -> SpanFacts:
     try:
         return _told(span, logs)
     except (TypeError, ValueError, AttributeError, KeyError, IndexError, RecursionError):
-        return SpanFacts(Item(Sort.OTHER, span.name, span=span.id, rest=span.attributes), NO_FACTS, remarks=(UNTOLD,))
+        return SpanFacts(
+            TraceItem(SpanSort.OTHER, span.name, span=span.id, rest=span.attributes), NO_FACTS, remarks=(UNTOLD,)
+        )
 
 
 def _told(span: Span, logs: Iterable[Span]) -> SpanFacts:
     found = gathered(span, logs)
     sort, vectors = _sort(span, found)
     remarks: list[str] = []
-    item = Item(sort, span.name, span=span.id, error=_error(span, found), rest=found.rest, dialect=found.dialect)
+    item = TraceItem(sort, span.name, span=span.id, error=_error(span, found), rest=found.rest, dialect=found.dialect)
     key = ""
-    if sort is Sort.MODEL:
+    if sort is SpanSort.MODEL:
         item, key = _model(item, found, vectors, remarks), found.text("response_id")
         key = key or (item.reading.response_id if item.reading is not None else "")
-    elif sort is Sort.TOOL:
+    elif sort is SpanSort.TOOL:
         item, key = _tool(item, found, remarks), found.text("tool_id")
-    elif sort is Sort.RETRIEVAL:
+    elif sort is SpanSort.RETRIEVAL:
         item = _retrieval(item, found)
     else:
         item = _step(item, found)
@@ -74,7 +76,7 @@ def _told(span: Span, logs: Iterable[Span]) -> SpanFacts:
     return SpanFacts(item, Facts(*texts) if any(texts) else NO_FACTS, key, tuple(remarks))
 
 
-def _sort(span: Span, found: Gathered) -> tuple[Sort, bool]:
+def _sort(span: Span, found: SpanContent) -> tuple[SpanSort, bool]:
     """What a span is of, and whether it asks for vectors."""
     for name in SORTS:
         value = span.attributes.get(name)
@@ -84,22 +86,22 @@ def _sort(span: Span, found: Gathered) -> tuple[Sort, bool]:
         if word not in _NO_WORDS:
             return _named(word), word in EMBEDDING_WORDS or word.endswith(".doembed")
     if found.text("method") == "tools/call" or (found.text("tool_name") and not found.usage):
-        return Sort.TOOL, False
+        return SpanSort.TOOL, False
     asks = found.lists.keys() & {"input_messages", "output_messages"} or found.usage or found.asked
     said = any(name in found.said for name in ("input_messages", "output_messages", "response_id", "provider"))
     if found.text("model_asked") and (asks or said):
-        return Sort.MODEL, False
-    return Sort.OTHER, False
+        return SpanSort.MODEL, False
+    return SpanSort.OTHER, False
 
 
-def _named(word: str) -> Sort:
+def _named(word: str) -> SpanSort:
     """What a span is of, by the word of a dialect for it."""
     if word in MODEL_WORDS or word in EMBEDDING_WORDS or word.endswith(_ENDS):
-        return Sort.MODEL
-    return Sort.TOOL if word in TOOL_WORDS else Sort.RETRIEVAL if word in RETRIEVAL_WORDS else Sort.OTHER
+        return SpanSort.MODEL
+    return SpanSort.TOOL if word in TOOL_WORDS else SpanSort.RETRIEVAL if word in RETRIEVAL_WORDS else SpanSort.OTHER
 
 
-def _error(span: Span, found: Gathered) -> Wrong | None:
+def _error(span: Span, found: SpanContent) -> Wrong | None:
     kind = found.text("error_type") or str(found.exception.get("exception.type") or "")
     if not span.failed and not found.text("error_type"):
         return None
@@ -120,7 +122,7 @@ def _exact(there: object) -> Grade:
 # --- models ------------------------------------------------------------------------------------------------------
 
 
-def _model(item: Item, found: Gathered, vectors: bool, remarks: list[str]) -> Item:
+def _model(item: TraceItem, found: SpanContent, vectors: bool, remarks: list[str]) -> TraceItem:
     asked, whole = _asked(found)
     said = _said(found)
     cut = [name for name in ("input_messages", "output_messages", "input", "output") if is_cut(found.said.get(name))]
@@ -170,13 +172,13 @@ def _model(item: Item, found: Gathered, vectors: bool, remarks: list[str]) -> It
     return replace(item, name=name or answered or item.name, reading=reading, grades=grades)
 
 
-def _asked(found: Gathered) -> tuple[Asked, bool]:
+def _asked(found: SpanContent) -> tuple[ModelQuestion, bool]:
     """What was asked, and whether it is the whole request of a provider."""
     whole = opened(found.said.get("input"))
-    full = conversation(whole) if isinstance(whole, Mapping) else Asked()
+    full = conversation(whole) if isinstance(whole, Mapping) else ModelQuestion()
     listed = found.lists.get("input_messages")
     told_of = listed if listed is not None else found.said.get("input_messages")
-    asked = conversation(told_of) if told_of is not None else Asked()
+    asked = conversation(told_of) if told_of is not None else ModelQuestion()
     if found.asked and not asked.messages:
         asked = conversation(list(found.asked))
     if full.messages and (len(full.messages) >= len(asked.messages)):
@@ -197,11 +199,11 @@ def _asked(found: Gathered) -> tuple[Asked, bool]:
     return asked, is_whole
 
 
-def _said(found: Gathered) -> Said:
+def _said(found: SpanContent) -> ImportedAnswer:
     """What was answered."""
     listed = found.lists.get("output_messages")
     told_of = listed if listed is not None else found.said.get("output_messages")
-    said = answer(told_of) if told_of is not None else Said()
+    said = answer(told_of) if told_of is not None else ImportedAnswer()
     if not said.anything and found.answered:
         said = answer(found.answered[:1])
     if found.said.get("output") is not None:
@@ -222,12 +224,12 @@ def _said(found: Gathered) -> Said:
 _UNSENT: Final = frozenset({"model", "messages", "tools", "input", "contents", "system", "instructions"})
 
 
-def _parameters(found: Gathered) -> dict[str, Json]:
+def _parameters(found: SpanContent) -> dict[str, Json]:
     data = opened(found.said.get("parameters"))
     return {str(k): v for k, v in data.items() if k not in _UNSENT} if isinstance(data, Mapping) else {}
 
 
-def _usage(found: Gathered, said: Said) -> dict[str, int]:
+def _usage(found: SpanContent, said: ImportedAnswer) -> dict[str, int]:
     counts = {name: count for name, count in found.usage.items() if name != "total"}
     for name, count in (*usage(found.said.get("usage_details")).items(), *said.usage.items()):
         counts.setdefault(name, count)
@@ -265,7 +267,7 @@ def _hash(offered: list[Json]) -> str:
 # --- tools, retrievals, steps ------------------------------------------------------------------------------------
 
 
-def _tool(item: Item, found: Gathered, remarks: list[str]) -> Item:
+def _tool(item: TraceItem, found: SpanContent, remarks: list[str]) -> TraceItem:
     name = found.text("tool_name") or found.text("entity") or item.name
     for lead in _LEADS:
         name = name.removeprefix(lead)
@@ -286,7 +288,7 @@ def _tool(item: Item, found: Gathered, remarks: list[str]) -> Item:
     return replace(item, name=name, asked=_arguments(asked), answered=answered, call_id=call, grades=grades)
 
 
-def _result(found: Gathered) -> Json:
+def _result(found: SpanContent) -> Json:
     """What a tool gave: data, where its text is an object or a list, or is said to be JSON."""
     told = _either(found, "tool_result", "output")
     if isinstance(told, str) and found.text("output_type") == "application/json":
@@ -303,7 +305,7 @@ def _is_schema(value: Json) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("properties"), Mapping)
 
 
-def _either(found: Gathered, first: str, second: str) -> Json:
+def _either(found: SpanContent, first: str, second: str) -> Json:
     value = found.said.get(first)
     return found.said.get(second) if value is None else value
 
@@ -325,7 +327,7 @@ def _arguments(asked: Json) -> Json:
 _CHUNK: Final = ("id", "score", "content", "metadata")
 
 
-def _retrieval(item: Item, found: Gathered) -> Item:
+def _retrieval(item: TraceItem, found: SpanContent) -> TraceItem:
     listed = found.lists.get("documents")
     value = opened(listed if listed is not None else _either(found, "documents", "output"))
     query = opened(_either(found, "query", "input"))
@@ -361,7 +363,7 @@ def _document(one: Json) -> dict[str, Json]:
     return found
 
 
-def _step(item: Item, found: Gathered) -> Item:
+def _step(item: TraceItem, found: SpanContent) -> TraceItem:
     asked = opened(_either(found, "input", "input_messages"))
     answered = opened(_either(found, "output", "output_messages"))
     grades = {"input": _grade(asked is not None), "output": _grade(answered is not None or item.error is not None)}
@@ -371,7 +373,7 @@ def _step(item: Item, found: Gathered) -> Item:
 # --- spans of one call -------------------------------------------------------------------------------------------
 
 
-def merged(outer: Item, inner: Item) -> Item:
+def merged(outer: TraceItem, inner: TraceItem) -> TraceItem:
     """Two items of one call as one: the outer one, with what only the inner one tells."""
     grades = dict(outer.grades)
     left, right = outer.reading, inner.reading

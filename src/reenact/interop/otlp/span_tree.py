@@ -13,10 +13,10 @@ from reenact.facts.run import Run, Status
 from reenact.facts.trace_runs import is_original
 from reenact.facts.tracecontext import Around, span_id, trace_id
 from reenact.interop.otlp.records import records_of
-from reenact.interop.otlp.recounting import MENTIONED, Seen, is_spanned, recounted, wrong
+from reenact.interop.otlp.recounting import MENTIONED, RecountedEvent, is_spanned, recounted, wrong
 from reenact.interop.otlp.sent import Happened, SentSpan
 from reenact.interop.otlp.spelling import Recounted, as_text, spelled
-from reenact.interop.traces import Sort
+from reenact.interop.traces import SpanSort
 
 _MOST_EVENTS: Final = 128
 """Events of one span, as the SDK of OpenTelemetry has it."""
@@ -25,7 +25,7 @@ _MOST_SIGNS: Final = 512
 _REFERENCE: Final = "reenact:{run}:{event}.{side}"
 
 
-class Course:
+class SpanTree:
     """Makes the spans of one run as its calls end.
 
     Args:
@@ -52,7 +52,7 @@ class Course:
         if not is_spanned(event):
             self._silent[event.number] = event.parent
 
-    def ended(self, seen: Seen) -> SentSpan | None:
+    def ended(self, seen: RecountedEvent) -> SentSpan | None:
         """The span of a call that has ended (or never did, where the run is over); None where it is none."""
         event = seen.event
         self._last_us = max(self._last_us, event.ended_us or event.issued_us)
@@ -114,7 +114,14 @@ class Course:
         }
         subject = run.agent or run.route or "run"
         told = Recounted(
-            Sort.OTHER, "invoke_agent", subject, said=said, asked=asked, answered=answered, inline=inline, shared=shared
+            SpanSort.OTHER,
+            "invoke_agent",
+            subject,
+            said=said,
+            asked=asked,
+            answered=answered,
+            inline=inline,
+            shared=shared,
         )
         end_ns = self._at(self._last_us)
         if run.ended_us is not None:
@@ -143,7 +150,7 @@ class Course:
             event = self._silent[event]
         return event
 
-    def _mention(self, event: Event, seen: Seen) -> None:
+    def _mention(self, event: Event, seen: RecountedEvent) -> None:
         """Something small becomes an event of the span around it."""
         if event.call.kind not in MENTIONED or is_original(event.call):
             return
@@ -160,7 +167,7 @@ class Course:
             )
         events.append(Happened(name, self._at(event.issued_us), said))
 
-    def _repeats(self, seen: Seen, *, failed: bool) -> int:
+    def _repeats(self, seen: RecountedEvent, *, failed: bool) -> int:
         """How often the same call of the same strand has failed before."""
         if not seen.sign:
             return 0
@@ -192,8 +199,8 @@ def resource(run: Run, version: str, commit: str = "") -> dict[str, Json]:
     return {name: value for name, value in found.items() if value}
 
 
-_SIDES: Final[Mapping[Sort, tuple[str, str]]] = {
-    Sort.MODEL: ("gen_ai.input.messages_ref", "gen_ai.output.messages_ref"),
+_SIDES: Final[Mapping[SpanSort, tuple[str, str]]] = {
+    SpanSort.MODEL: ("gen_ai.input.messages_ref", "gen_ai.output.messages_ref"),
 }
 
 

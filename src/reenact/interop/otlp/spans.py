@@ -176,24 +176,24 @@ def read_spans(pieces: Iterable[_Piece], read: Callable[[_Piece], Span | str]) -
     """
     for piece in whole(pieces):
         try:
-            yield piece.why if isinstance(piece, Broken) else read(piece)
+            yield piece.why if isinstance(piece, UnreadablePieces) else read(piece)
         except _DAMAGED as error:
             yield _why(error)
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class UnreadablePieces:
     """In the place of pieces that cannot be told apart: why."""
 
     why: str
 
 
-def whole(pieces: Iterable[_Piece]) -> Iterator[_Piece | Broken]:
+def whole(pieces: Iterable[_Piece]) -> Iterator[_Piece | UnreadablePieces]:
     """The pieces of a document, as far as it can be taken apart."""
     try:
         yield from pieces
     except _DAMAGED as error:
-        yield Broken(_why(error))
+        yield UnreadablePieces(_why(error))
 
 
 _DAMAGED: Final = (RecursionError, ValueError, TypeError, AttributeError, KeyError, IndexError)

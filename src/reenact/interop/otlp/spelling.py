@@ -1,7 +1,7 @@
 """What is told of one call, in the names of a dialect: the tables of names read the other way round.
 
-The words are those of the tables (``names.Table.names``), so one table serves both directions. What a dialect has no
-name for is written in our own (``names.REENACT``), never left out and never under another's name.
+The words are those of the tables (``names.NameTable.names``), so one table serves both directions. What a dialect has
+no name for is written in our own (``names.REENACT``), never left out and never under another's name.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, Final
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.reading import Reading
-from reenact.interop.otlp.names import OPENINFERENCE, OTEL, OTEL_BEFORE, REENACT, Table
+from reenact.interop.otlp.names import OPENINFERENCE, OTEL, OTEL_BEFORE, REENACT, NameTable
 from reenact.interop.otlp.sent import SpanKind
-from reenact.interop.traces import Sort
+from reenact.interop.traces import SpanSort
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Recounted:
         shared: Attributes that all dialects name alike.
     """
 
-    sort: Sort
+    sort: SpanSort
     operation: str
     subject: str
     kind: SpanKind = SpanKind.INTERNAL
@@ -85,7 +85,7 @@ _SPELLED: Final = {"stop": "stop_sequences"}
 """Parameters that readings call otherwise than the tables."""
 
 
-def _named(word: str, *tables: Table) -> str:
+def _named(word: str, *tables: NameTable) -> str:
     """The newest name of a word in the first table that has one; empty for none."""
     return next((table.names[word][0] for table in tables if word in table.names), "")
 
@@ -107,7 +107,7 @@ def _otel(told: Recounted, *, before: bool) -> dict[str, Json]:
         put("model_asked", reading.model_asked)
         put("model_answered", reading.model_answered)
         put("response_id", reading.response_id)
-        if told.sort is Sort.MODEL and not reading.sort:
+        if told.sort is SpanSort.MODEL and not reading.sort:
             put("finish", [reading.finish] if reading.finish else ["error"] if reading.error else [])
         for name, value in _parameters(reading):
             known = _named(f"param.{name}", *((OTEL_BEFORE, OTEL) if before else (OTEL,)))
@@ -121,14 +121,14 @@ def _otel(told: Recounted, *, before: bool) -> dict[str, Json]:
             put("tools", as_text([_tool(each) for each in reading.tools]) if reading.tools else None)
     if told.inline:
         asked, answered = _CONTENT.get(told.sort, ("input", "output"))
-        if told.sort is not Sort.MODEL:
+        if told.sort is not SpanSort.MODEL:
             put(asked, as_text(told.asked))
-            number = told.sort is Sort.TOOL and isinstance(told.answered, int | float)  # in JSON it would be a text
+            number = told.sort is SpanSort.TOOL and isinstance(told.answered, int | float)  # in JSON it would be a text
             put(answered, told.answered if number else as_text(told.answered))
     return found
 
 
-_CONTENT: Final = {Sort.TOOL: ("tool_arguments", "tool_result"), Sort.RETRIEVAL: ("query", "documents")}
+_CONTENT: Final = {SpanSort.TOOL: ("tool_arguments", "tool_result"), SpanSort.RETRIEVAL: ("query", "documents")}
 _PROVIDERS: Final = {
     "azure": "azure.ai.openai", "google": "gcp.gemini", "vertex": "gcp.vertex_ai", "bedrock": "aws.bedrock",
     "function": "in_process", "mistral": "mistral_ai", "xai": "x_ai", "moonshot": "moonshot_ai",
@@ -211,7 +211,7 @@ def _tool(one: Json) -> Json:
 
 # --- OpenInference -----------------------------------------------------------------------------------------------
 
-_SORTS: Final = {Sort.MODEL: "LLM", Sort.TOOL: "TOOL", Sort.RETRIEVAL: "RETRIEVER", Sort.OTHER: "CHAIN"}
+_SORTS: Final = {SpanSort.MODEL: "LLM", SpanSort.TOOL: "TOOL", SpanSort.RETRIEVAL: "RETRIEVER", SpanSort.OTHER: "CHAIN"}
 
 
 def _openinference(told: Recounted) -> dict[str, Json]:
@@ -225,13 +225,13 @@ def _openinference(told: Recounted) -> dict[str, Json]:
         found |= _model(reading, vectors=vectors)
         if told.inline:
             found |= _content(reading)
-    if told.inline and told.sort is not Sort.MODEL:
+    if told.inline and told.sort is not SpanSort.MODEL:
         for word, value in (("input", told.asked), ("output", told.answered)):
             if value is not None:
                 found[_named(word, OPENINFERENCE)] = as_text(value)
                 text = isinstance(value, str)
                 found[_named(f"{word}_type", OPENINFERENCE)] = "text/plain" if text else "application/json"
-        if told.sort is Sort.RETRIEVAL and isinstance(told.answered, (list, tuple)):
+        if told.sort is SpanSort.RETRIEVAL and isinstance(told.answered, (list, tuple)):
             found |= dict(_documents(told.answered))
     return found
 

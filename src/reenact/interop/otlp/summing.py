@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from reenact.facts.call import Json
-from reenact.facts.frequent import Tally
+from reenact.facts.frequent import FingerprintTally
 from reenact.interop.otlp.measures import Instrument, Measurement, labels
 from reenact.interop.otlp.protobuf import attributes, double, fixed, message, number, text
 from reenact.interop.otlp.sent import SCOPE
@@ -40,7 +40,7 @@ class Point:
         self.buckets[bisect_left(bounds, value)] += 1
 
 
-class Sums:
+class SenderSums:
     """What one sender has measured.
 
     Args:
@@ -50,7 +50,7 @@ class Sums:
     def __init__(self, began_ns: int) -> None:
         self._began_ns = began_ns
         self._metrics: dict[str, tuple[Instrument, dict[_Attributes, Point]]] = {}
-        self._few: dict[str, Tally] = {}
+        self._few: dict[str, FingerprintTally] = {}
 
     def add(self, measurements: Iterable[Measurement]) -> None:
         """Add some measurements. About 2 µs each."""
@@ -58,7 +58,7 @@ class Sums:
             instrument = each.instrument
             _, points = self._metrics.setdefault(instrument.name, (instrument, {}))
             if instrument.few:
-                self._few.setdefault(instrument.name, Tally()).add([each.key])
+                self._few.setdefault(instrument.name, FingerprintTally()).add([each.key])
                 continue
             point = points.get(each.attributes)
             if point is None:
@@ -107,7 +107,7 @@ def _histogram(instrument: Instrument, point: Point, found: Mapping[str, Json], 
     )
 
 
-def as_protobuf(groups: Iterable[tuple[Mapping[str, Json], Sums]], now_ns: int, version: str) -> bytes:
+def as_protobuf(groups: Iterable[tuple[Mapping[str, Json], SenderSums]], now_ns: int, version: str) -> bytes:
     """An ``ExportMetricsServiceRequest``.
 
     Args:

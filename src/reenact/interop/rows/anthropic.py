@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.interop.rows.call_items import Held, mapping, model_call, text
+from reenact.interop.rows.call_items import LoggedCall, mapping, model_call, text
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
-from reenact.interop.traces import Facts, Item, Wrong
+from reenact.interop.traces import Facts, TraceItem, Wrong
 
 SOURCE: Final = "anthropic"
 
@@ -48,7 +48,7 @@ class Batches:
 class _Told:
     """A batch while it is told."""
 
-    def told(self, rows: list[Row]) -> Iterator[Item]:
+    def told(self, rows: list[Row]) -> Iterator[TraceItem]:
         """The model call of a request and its result."""
         asked = next((row["params"] for row in rows if isinstance(row.get("params"), Mapping)), None)
         result = next((mapping(row["result"]) for row in rows if isinstance(row.get("result"), Mapping)), {})
@@ -60,8 +60,8 @@ class _Told:
             inner = mapping(inner.get("error")) or inner
             error = Wrong(text(inner.get("type")) or kind or "error", text(inner.get("message"))[:2000] or kind)
         span = text(rows[0].get("custom_id")) or text(rows[0].get("id"))
-        yield model_call(Held(_URL, asked, message, error=error, span=span))
+        yield model_call(LoggedCall(_URL, asked, message, error=error, span=span))
 
-    def rest(self) -> Iterator[Item]:
+    def rest(self) -> Iterator[TraceItem]:
         """Nothing: the requests of a batch do not follow one another."""
         return iter(())

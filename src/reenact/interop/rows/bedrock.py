@@ -10,10 +10,10 @@ from typing import Final
 from urllib.parse import quote
 
 from reenact.facts.call import Json
-from reenact.interop.rows.call_items import Held, mapping, microseconds, model_call, since, text
+from reenact.interop.rows.call_items import LoggedCall, mapping, microseconds, model_call, since, text
 from reenact.interop.rows.recovered import Conversations, Recovered
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
-from reenact.interop.traces import Facts, Item, Wrong
+from reenact.interop.traces import Facts, TraceItem, Wrong
 from reenact.interop.unpacking import opened
 
 SOURCE: Final = "bedrock"
@@ -73,17 +73,17 @@ class _Told:
         self._began_us = began_us
         self._tools = Recovered()
 
-    def told(self, rows: list[Row]) -> Iterator[Item]:
+    def told(self, rows: list[Row]) -> Iterator[TraceItem]:
         """The model call of a row."""
         item = model_call(self._held(_row(rows[0])))
         yield from self._tools.before(item)
         yield item
 
-    def rest(self) -> Iterator[Item]:
+    def rest(self) -> Iterator[TraceItem]:
         """Calls of tools that nothing answers."""
         return self._tools.rest()
 
-    def _held(self, row: Row) -> Held:
+    def _held(self, row: Row) -> LoggedCall:
         given, came = mapping(row.get("input")), mapping(row.get("output"))
         region = text(row.get("region")) or "us-east-1"
         method = _METHODS[text(row.get("operation"))]
@@ -92,7 +92,7 @@ class _Told:
         names = ("requestId", "accountId", "operation", "requestMetadata", "inferenceRegion")
         rest: dict[str, Json] = {name: row[name] for name in names if row.get(name)}
         rest |= {each: side[each] for side in (given, came) for each in side if each.endswith("S3Path")}
-        return Held(
+        return LoggedCall(
             f"https://bedrock-runtime.{region}.amazonaws.com/model/{model}/{method}",
             given.get("inputBodyJson"),
             came.get("outputBodyJson"),

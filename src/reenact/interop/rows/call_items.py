@@ -12,7 +12,7 @@ from reenact.facts.dialects import read
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.reading import Reading
 from reenact.facts.trace_runs import Grade
-from reenact.interop.traces import Item, Sort, Wrong
+from reenact.interop.traces import SpanSort, TraceItem, Wrong
 
 _STUBS: Final[tuple[tuple[str, Json], ...]] = (
     ("/responses", {"input": []}),
@@ -25,7 +25,7 @@ _FAILED: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LoggedCall:
     """A model call as a log holds it.
 
     Attributes:
@@ -51,7 +51,7 @@ class Held:
     missing: tuple[str, ...] = ()
 
 
-def model_call(held: Held) -> Item:
+def model_call(held: LoggedCall) -> TraceItem:
     """The item of a model call, read in the dialect of its address; of one that no dialect reads its bodies stay."""
     sent = held.request is not None
     asked = held.request if sent else next(body for end, body in _STUBS if held.url.endswith(end))
@@ -84,8 +84,8 @@ def model_call(held: Held) -> Item:
         **dict.fromkeys(held.missing, Grade.ABSENT),
     }
     name = reading.model_asked or reading.model_answered or "model"
-    return Item(
-        Sort.MODEL,
+    return TraceItem(
+        SpanSort.MODEL,
         name,
         span=held.span,
         start_us=held.start_us,
@@ -98,7 +98,7 @@ def model_call(held: Held) -> Item:
     )
 
 
-def _reading(held: Held, asked: Json) -> Reading | None:
+def _reading(held: LoggedCall, asked: Json) -> Reading | None:
     head: dict[str, Json] = {"method": "POST", "url": held.url, "headers": []}
     status = held.status if held.status >= _FAILED or held.error is None else _FAILED
     pieces = isinstance(held.response, list)
@@ -121,7 +121,7 @@ def _model(data: Json) -> str:
     return text(data.get("model")) if isinstance(data, Mapping) else ""
 
 
-def tool_call(name: str, call_id: str, asked: Json, answered: Json, error: Wrong | None = None) -> Item:
+def tool_call(name: str, call_id: str, asked: Json, answered: Json, error: Wrong | None = None) -> TraceItem:
     """The item of a call of a tool that the messages around it tell; its times are not known."""
     grades = {
         "arguments": semantic(asked is not None),
@@ -129,7 +129,7 @@ def tool_call(name: str, call_id: str, asked: Json, answered: Json, error: Wrong
         "call_id": exact(call_id),
         "times": Grade.ABSENT,
     }
-    return Item(Sort.TOOL, name, call_id=call_id, asked=asked, answered=answered, error=error, grades=grades)
+    return TraceItem(SpanSort.TOOL, name, call_id=call_id, asked=asked, answered=answered, error=error, grades=grades)
 
 
 def semantic(there: object) -> Grade:

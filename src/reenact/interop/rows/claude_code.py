@@ -14,9 +14,9 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.reading import Reading
 from reenact.facts.trace_runs import Grade
-from reenact.interop.questions import Asked, conversation
+from reenact.interop.questions import ModelQuestion, conversation
 from reenact.interop.rows.call_items import (
-    Held,
+    LoggedCall,
     exact,
     listing,
     mapping,
@@ -28,7 +28,7 @@ from reenact.interop.rows.call_items import (
     tool_call,
 )
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
-from reenact.interop.traces import Facts, Item, Sort, Wrong
+from reenact.interop.traces import Facts, SpanSort, TraceItem, Wrong
 
 SOURCE: Final = "claude-code"
 
@@ -85,7 +85,7 @@ class _Told:
         self._threads: OrderedDict[str, deque[Mapping[str, Json]]] = OrderedDict()
         self._waiting: OrderedDict[str, _Asked] = OrderedDict()
 
-    def told(self, rows: list[Row]) -> Iterator[Item]:
+    def told(self, rows: list[Row]) -> Iterator[TraceItem]:
         """The items of one message."""
         first = rows[0]
         message = mapping(first.get("message"))
@@ -101,7 +101,7 @@ class _Told:
                 yield self._result(first, mapping(part))
         _append(thread, message)
 
-    def rest(self) -> Iterator[Item]:
+    def rest(self) -> Iterator[TraceItem]:
         """Calls of tools that were never answered."""
         for call_id, asked in self._waiting.items():
             yield _timed(tool_call(asked.name, call_id, asked.arguments, None), asked.at_us, None)
@@ -114,7 +114,7 @@ class _Told:
             self._threads.popitem(last=False)
         return thread
 
-    def _answer(self, rows: list[Row], thread: deque[Mapping[str, Json]]) -> Item:
+    def _answer(self, rows: list[Row], thread: deque[Mapping[str, Json]]) -> TraceItem:
         last = rows[-1]
         message = mapping(last.get("message"))
         parts: list[Json] = []
@@ -129,7 +129,7 @@ class _Told:
         said = " ".join(text(mapping(part).get("text")) for part in parts)[:2000]
         whole = {**message, "content": parts, "stop_reason": message.get("stop_reason") or "unknown"}
         item = model_call(
-            Held(
+            LoggedCall(
                 _URL,
                 None,
                 None if failed else whole,
@@ -144,7 +144,7 @@ class _Told:
         _append(thread, {"role": "assistant", "content": parts})
         return _with(item, before, text(message.get("stop_reason")))
 
-    def _result(self, row: Row, part: Mapping[str, Any]) -> Item:
+    def _result(self, row: Row, part: Mapping[str, Any]) -> TraceItem:
         call_id = text(part.get("tool_use_id"))
         asked = self._waiting.pop(call_id, None) or _Asked("", None, None)
         content = part.get("content")
@@ -153,15 +153,17 @@ class _Told:
         item = tool_call(asked.name or "tool", call_id, asked.arguments, "" if content is None else content, error)
         return _timed(item, asked.at_us, end_us)
 
-    def _step(self, row: Row) -> Item:
+    def _step(self, row: Row) -> TraceItem:
         at_us = since(microseconds(row.get("timestamp")), self._began_us)
         name = text(row.get("subtype")) or text(row.get("type")) or "row"
         rest = {key: value for key, value in row.items() if key not in ("uuid", "parentUuid", "sessionId")}
-        return Item(Sort.OTHER, name[:200], span=text(row.get("uuid")), start_us=at_us, end_us=at_us, rest=rest)
+        return TraceItem(
+            SpanSort.OTHER, name[:200], span=text(row.get("uuid")), start_us=at_us, end_us=at_us, rest=rest
+        )
 
 
-def _timed(item: Item, start_us: int | None, end_us: int | None) -> Item:
-    return Item(
+def _timed(item: TraceItem, start_us: int | None, end_us: int | None) -> TraceItem:
+    return TraceItem(
         item.sort,
         item.name,
         start_us=start_us,
@@ -175,15 +177,15 @@ def _timed(item: Item, start_us: int | None, end_us: int | None) -> Item:
     )
 
 
-def _with(item: Item, before: Asked, finish: str) -> Item:
+def _with(item: TraceItem, before: ModelQuestion, finish: str) -> TraceItem:
     """A model call with the messages that stand before it."""
     assert item.reading is not None
     data = item.reading.to_json()
     data |= {"messages": before.messages, "system": before.system, "finish": finish, "partial": False}
     grades = {**item.grades, "messages": semantic(before.messages), "system": Grade.ABSENT, "tools": Grade.ABSENT}
     grades["usage"] = exact(item.reading.usage)
-    return Item(
-        Sort.MODEL,
+    return TraceItem(
+        SpanSort.MODEL,
         item.name,
         span=item.span,
         start_us=item.start_us,

@@ -8,10 +8,19 @@ from typing import Any, Final
 from reenact.facts.call import Json
 from reenact.facts.evals import MARK
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.interop.rows.call_items import Held, listing, mapping, microseconds, model_call, semantic, since, text
+from reenact.interop.rows.call_items import (
+    LoggedCall,
+    listing,
+    mapping,
+    microseconds,
+    model_call,
+    semantic,
+    since,
+    text,
+)
 from reenact.interop.rows.recovered import Recovered
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
-from reenact.interop.traces import Facts, Item, Sort, Wrong
+from reenact.interop.traces import Facts, SpanSort, TraceItem, Wrong
 from reenact.interop.unpacking import opened
 
 SOURCE: Final = "evals"
@@ -27,7 +36,7 @@ def fits(head: bytes) -> bool:
     return _LIKE.search(head) is not None
 
 
-class Samples:
+class EvalRows:
     """The rows of such files: each item of a data set is a run, with what was sampled and how it was graded."""
 
     source: Final = SOURCE
@@ -68,7 +77,7 @@ class _Told:
         self._began_us = began_us
         self._recovered = Recovered()
 
-    def told(self, rows: list[Row]) -> Iterator[Item]:
+    def told(self, rows: list[Row]) -> Iterator[TraceItem]:
         """What a row says."""
         row = rows[0]
         at_us = since(microseconds(row.get("created_at")), self._began_us)
@@ -89,11 +98,13 @@ class _Told:
         for result in map(mapping, listing(row.get("results"))):
             yield _step(f"grader {result.get('name') or result.get('type') or ''}".strip()[:200], None, result, at_us)
 
-    def rest(self) -> Iterator[Item]:
+    def rest(self) -> Iterator[TraceItem]:
         """Calls of tools that no later row answers, of rows that were made of a run."""
         return self._recovered.rest()
 
-    def _called(self, item: Mapping[str, Any], mark: Mapping[str, Any], sample: Mapping[str, Any]) -> Iterator[Item]:
+    def _called(
+        self, item: Mapping[str, Any], mark: Mapping[str, Any], sample: Mapping[str, Any]
+    ) -> Iterator[TraceItem]:
         """A model call of a run, and the calls of tools that it is told of."""
         start_us, end_us = (since(_moment(mark, name), self._began_us) for name in ("at_us", "ended_us"))
         asked = {**mapping(sample.get("parameters")), "tools": item.get("tools") or None}
@@ -102,11 +113,11 @@ class _Told:
         yield called
 
 
-def _step(name: str, asked: Json, answered: Json, at_us: int | None) -> Item:
+def _step(name: str, asked: Json, answered: Json, at_us: int | None) -> TraceItem:
     grades = {"input": semantic(asked is not None), "output": semantic(answered is not None or asked is not None)}
     given = dict(answered) if isinstance(answered, Mapping) else answered
-    return Item(
-        Sort.OTHER, name, start_us=at_us, end_us=at_us, asked=asked, answered=given, grades=grades, dialect=SOURCE
+    return TraceItem(
+        SpanSort.OTHER, name, start_us=at_us, end_us=at_us, asked=asked, answered=given, grades=grades, dialect=SOURCE
     )
 
 
@@ -118,7 +129,7 @@ def _moment(mark: Mapping[str, Any], name: str) -> int | None:
 
 def _sample(
     sample: Mapping[str, Any], at_us: int | None, end_us: int | None = None, asked: Mapping[str, Json] | None = None
-) -> Item:
+) -> TraceItem:
     """What was sampled: messages that a model was given, and those it gave.
 
     Args:
@@ -141,11 +152,11 @@ def _sample(
         model = sample.get("model_answered") or sample.get("model")
         response = {"id": sample.get("id") or "", "model": model, "choices": [choice], "usage": sample.get("usage")}
     missing = () if asked is not None else ("tools",) if given else ("messages", "system", "tools")
-    held = Held(_URL, request, response, error=wrong, start_us=at_us, end_us=end_us, missing=missing)
+    held = LoggedCall(_URL, request, response, error=wrong, start_us=at_us, end_us=end_us, missing=missing)
     return model_call(held)
 
 
-def _event(row: Row, at_us: int | None) -> Item:
+def _event(row: Row, at_us: int | None) -> TraceItem:
     """A row of a log: what was sampled, or how it was judged."""
     data = mapping(row.get("data"))
     if row.get("type") != "sampling":
@@ -156,7 +167,9 @@ def _event(row: Row, at_us: int | None) -> Item:
     choice = {"index": 0, "message": {"role": "assistant", "content": words}, "finish_reason": "stop"}
     response: Json = {"model": data.get("model"), "choices": [choice], "usage": data.get("usage")}
     missing = ("tools", "parameters")
-    return model_call(Held(_URL, request, response if words is not None else None, start_us=at_us, missing=missing))
+    return model_call(
+        LoggedCall(_URL, request, response if words is not None else None, start_us=at_us, missing=missing)
+    )
 
 
 def _messages(value: Any, role: str) -> list[Json]:

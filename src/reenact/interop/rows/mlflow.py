@@ -12,7 +12,7 @@ from reenact.interop.otlp.span_facts import span_facts
 from reenact.interop.otlp.spans import Span, spans_in
 from reenact.interop.rows.call_items import listing, mapping, microseconds, since, text
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
-from reenact.interop.traces import Facts, Item, Sort, Wrong
+from reenact.interop.traces import Facts, SpanSort, TraceItem, Wrong
 from reenact.interop.unpacking import loaded
 
 SOURCE: Final = "mlflow"
@@ -74,22 +74,22 @@ class _Told:
         self._began_us = began_us
         self._count = 0
 
-    def told(self, rows: list[Row]) -> Iterator[Item]:
+    def told(self, rows: list[Row]) -> Iterator[TraceItem]:
         """The spans of a trace by their time, parents before their children."""
         numbers: dict[str, int] = {}
         for span in _ordered(rows[0]):
             if isinstance(span, str):
-                yield Item(Sort.OTHER, "damaged span", error=Wrong("Damaged", span))
+                yield TraceItem(SpanSort.OTHER, "damaged span", error=Wrong("Damaged", span))
             else:
                 yield self._item(span, numbers.get(span.parent))
                 numbers.setdefault(span.id, self._count)
             self._count += 1
 
-    def rest(self) -> Iterator[Item]:
+    def rest(self) -> Iterator[TraceItem]:
         """Nothing: each call of a tool has its span."""
         return iter(())
 
-    def _item(self, span: Span, parent: int | None) -> Item:
+    def _item(self, span: Span, parent: int | None) -> TraceItem:
         made = span_facts(replace(span, attributes={name: loaded(each) for name, each in span.attributes.items()})).item
         timed = span.start_ns is not None and span.end_ns is not None
         start_us = since(None if span.start_ns is None else span.start_ns // 1000, self._began_us)

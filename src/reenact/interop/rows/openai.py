@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.interop.rows.call_items import Held, listing, mapping, microseconds, model_call, since, text
+from reenact.interop.rows.call_items import LoggedCall, listing, mapping, microseconds, model_call, since, text
 from reenact.interop.rows.recovered import Recovered
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
-from reenact.interop.traces import Facts, Item, Wrong
+from reenact.interop.traces import Facts, TraceItem, Wrong
 
 SOURCE: Final = "openai"
 
@@ -36,7 +36,7 @@ def fits(head: bytes) -> bool:
     return b'"params"' not in head and _LIKE.search(head) is not None
 
 
-class Answers:
+class OpenAIRows:
     """The rows of such files: a batch is one run, stored answers are one for each chain of them."""
 
     source: Final = SOURCE
@@ -79,7 +79,7 @@ class _Told:
         self._began_us = began_us
         self._tools = Recovered()
 
-    def told(self, rows: list[Row]) -> Iterator[Item]:
+    def told(self, rows: list[Row]) -> Iterator[TraceItem]:
         """The model call of a row, or of a request with its result; before it the tools that it tells of."""
         first = rows[0]
         chained = not first.get("custom_id")
@@ -90,11 +90,11 @@ class _Told:
         yield from self._tools.before(item)
         yield item
 
-    def rest(self) -> Iterator[Item]:
+    def rest(self) -> Iterator[TraceItem]:
         """Calls of tools that nothing answers."""
         return self._tools.rest()
 
-    def _of_batch(self, rows: list[Row]) -> Held:
+    def _of_batch(self, rows: list[Row]) -> LoggedCall:
         asked = next((row for row in rows if isinstance(row.get("body"), Mapping)), {})
         result = next((row for row in rows if "response" in row or "error" in row), {})
         response = mapping(result.get("response"))
@@ -103,7 +103,7 @@ class _Told:
         error = mapping(result.get("error"))
         at_us = since(microseconds(mapping(body).get("created") or mapping(body).get("created_at")), self._began_us)
         path = text(asked.get("url")) or (_RESPONSES if mapping(body).get("object") == "response" else _CHAT)
-        return Held(
+        return LoggedCall(
             _BASE + path,
             asked.get("body"),
             body,
@@ -114,7 +114,7 @@ class _Told:
             rest={"request_id": response.get("request_id")} if response.get("request_id") else {},
         )
 
-    def _stored(self, row: Row) -> Held:
+    def _stored(self, row: Row) -> LoggedCall:
         chat = row.get("object") == "chat.completion"
         request: dict[str, Json] = {name: value for name, value in row.items() if name not in _ANSWERED}
         request["model"] = row.get("model")
@@ -122,7 +122,7 @@ class _Told:
         request["messages" if chat else "input"] = given if given is not None else []
         failed = mapping(row.get("error"))
         missing = () if given is not None else ("messages", "system") if chat else ("messages",)
-        return Held(
+        return LoggedCall(
             _BASE + (_CHAT if chat else _RESPONSES),
             request,
             row,

@@ -11,7 +11,7 @@ from typing import Final
 from reenact.facts.call import Json
 from reenact.interop.questions import conversation
 from reenact.interop.rows.call_items import tool_call
-from reenact.interop.traces import Item
+from reenact.interop.traces import TraceItem
 from reenact.interop.unpacking import opened
 
 _PENDING: Final = 4096
@@ -24,7 +24,7 @@ class Recovered:
     def __init__(self) -> None:
         self._waiting: OrderedDict[str, Mapping[str, Json]] = OrderedDict()
 
-    def before(self, item: Item) -> Iterator[Item]:
+    def before(self, item: TraceItem) -> Iterator[TraceItem]:
         """The calls that were answered before a model call, which by that is seen."""
         assert item.reading is not None
         for message in item.reading.messages:
@@ -39,13 +39,13 @@ class Recovered:
                 if len(self._waiting) > _PENDING:
                     self._waiting.popitem(last=False)
 
-    def rest(self) -> Iterator[Item]:
+    def rest(self) -> Iterator[TraceItem]:
         """Calls that nothing answers."""
         for call in self._waiting.values():
             yield _told(call, None)
 
 
-def _told(call: Mapping[str, Json], result: Json) -> Item:
+def _told(call: Mapping[str, Json], result: Json) -> TraceItem:
     return tool_call(str(call.get("name") or "tool"), str(call.get("id")), opened(call.get("arguments")), result)
 
 

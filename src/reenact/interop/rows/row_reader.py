@@ -15,9 +15,9 @@ from typing import Any, BinaryIO, Final, Protocol
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field, fields
 from reenact.interop.originals import Original
-from reenact.interop.otlp.otlp_documents import Form, Left, Place, json_form, places, read_at
+from reenact.interop.otlp.otlp_documents import DocumentForm, DocumentPlace, SkippedDocument, json_form, places, read_at
 from reenact.interop.refusing import refused
-from reenact.interop.traces import Facts, Item, Sort, Trace, Wrong
+from reenact.interop.traces import Facts, SpanSort, Trace, TraceItem, Wrong
 
 REPEATED: Final = "rows that stand in the file more than once"
 
@@ -47,14 +47,14 @@ class Belongs:
 class Teller(Protocol):
     """Tells the rows of one run, from its beginning."""
 
-    def told(self, rows: list[Row]) -> Iterable[Item]:
+    def told(self, rows: list[Row]) -> Iterable[TraceItem]:
         """What rows with one key tell. May raise what damaged data raises: they become a step then."""
 
-    def rest(self) -> Iterable[Item]:
+    def rest(self) -> Iterable[TraceItem]:
         """What remains when all rows were told."""
 
 
-class Log(Protocol):
+class RowFormat(Protocol):
     """What the rows of one format mean. It is made again for each file."""
 
     @property
@@ -107,7 +107,7 @@ class _File:
     """What the first pass found."""
 
     original: Original
-    form: Form
+    form: DocumentForm
     held: list[Row] = field(default_factory=list)
     """The rows of a file that is one document."""
     at: array[int] = field(default_factory=lambda: array("Q"))
@@ -124,13 +124,13 @@ class _File:
 
     def row(self, file: BinaryIO, number: int) -> Row:
         """A row by its number."""
-        if self.form is Form.WHOLE:
+        if self.form is DocumentForm.WHOLE:
             return self.held[number]
-        row = read_at(file, self.form, Place(self.at[number], self.size[number], number))
+        row = read_at(file, self.form, DocumentPlace(self.at[number], self.size[number], number))
         return row if isinstance(row, Mapping) else {}
 
 
-def read(original: Original, make: Callable[[], Log]) -> Iterator[Trace]:
+def read(original: Original, make: Callable[[], RowFormat]) -> Iterator[Trace]:
     """Every run of a log, in the order in which they began.
 
     Args:
@@ -174,15 +174,20 @@ def _named(source: str, run: str) -> str:
 def _rows(file: BinaryIO, found: _File) -> Iterator[tuple[str, Any]]:
     """Every row with the words for its place; what is none is left."""
     for place in places(file, found.form):
-        document = place if isinstance(place, Left) else read_at(file, found.form, place)
-        if isinstance(document, Left):
+        document = place if isinstance(place, SkippedDocument) else read_at(file, found.form, place)
+        if isinstance(document, SkippedDocument):
             found.leave(str(document))
             continue
-        assert isinstance(place, Place)
+        assert isinstance(place, DocumentPlace)
         rows = _listed(document)
-        if found.form is Form.LINES and rows is not None and len(found.at) == 0 and place.size == found.original.size:
-            found.form = Form.WHOLE  # one line that is the whole document
-        if found.form is Form.LINES:
+        if (
+            found.form is DocumentForm.LINES
+            and rows is not None
+            and len(found.at) == 0
+            and place.size == found.original.size
+        ):
+            found.form = DocumentForm.WHOLE  # one line that is the whole document
+        if found.form is DocumentForm.LINES:
             found.at.append(place.at)
             found.size.append(place.size)
             yield place.name(found.form), document
@@ -201,8 +206,8 @@ def _listed(document: Any) -> list[Any] | None:
     return None
 
 
-def _place(found: _File, log: Log, place: str, row: Any) -> None:
-    number = (len(found.held) if found.form is Form.WHOLE else len(found.at)) - 1
+def _place(found: _File, log: RowFormat, place: str, row: Any) -> None:
+    number = (len(found.held) if found.form is DocumentForm.WHOLE else len(found.at)) - 1
     if not isinstance(row, Mapping):
         found.leave(f"{place}: it is no object")
         return
@@ -225,15 +230,17 @@ class _Items:
 
     found: _File
     run: _Found
-    log: Log
+    log: RowFormat
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Iterator[TraceItem]:
         teller = self.log.teller(self.run.began_us)
         for rows in self._groups():
             try:
                 items = [*teller.told(rows)]
             except _DAMAGED as error:
-                items = [Item(Sort.OTHER, "damaged row", error=Wrong(type(error).__name__, "it cannot be told"))]
+                items = [
+                    TraceItem(SpanSort.OTHER, "damaged row", error=Wrong(type(error).__name__, "it cannot be told"))
+                ]
             yield from items
         yield from teller.rest()
 
@@ -263,7 +270,7 @@ class _Rows:
         found = self.found
         with found.original.open() as file:
             for number in self.run.rows:
-                if found.form is Form.WHOLE:
+                if found.form is DocumentForm.WHOLE:
                     yield json.dumps(found.held[number], separators=(",", ":")).encode() + b"\n"
                     continue
                 file.seek(found.at[number])

@@ -12,10 +12,10 @@ from urllib.parse import quote
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.interop.rows.call_items import Held, listing, mapping, microseconds, model_call, since, text
+from reenact.interop.rows.call_items import LoggedCall, listing, mapping, microseconds, model_call, since, text
 from reenact.interop.rows.recovered import Conversations, Recovered
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
-from reenact.interop.traces import Facts, Item
+from reenact.interop.traces import Facts, TraceItem
 from reenact.interop.unpacking import opened
 
 SOURCE: Final = "vertex"
@@ -29,7 +29,7 @@ def fits(head: bytes) -> bool:
     return _LIKE.search(head) is not None
 
 
-class Requests:
+class VertexRows:
     """The rows of such logs."""
 
     source: Final = SOURCE
@@ -62,19 +62,19 @@ class _Told:
         self._began_us = began_us
         self._tools = Recovered()
 
-    def told(self, rows: list[Row]) -> Iterator[Item]:
+    def told(self, rows: list[Row]) -> Iterator[TraceItem]:
         """The model call of a row."""
         item = model_call(self._held(rows[0]))
         yield from self._tools.before(item)
         yield item
 
-    def rest(self) -> Iterator[Item]:
+    def rest(self) -> Iterator[TraceItem]:
         """Calls of tools that nothing answers."""
         return self._tools.rest()
 
-    def _held(self, row: Row) -> Held:
+    def _held(self, row: Row) -> LoggedCall:
         names = ("request_id", "endpoint", "deployed_model_id", "api_method", "model_version", "metadata", "otel_log")
-        return Held(
+        return LoggedCall(
             _address(row),
             _asked(row),
             _came(row),

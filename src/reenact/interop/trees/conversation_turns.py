@@ -21,7 +21,7 @@ _TOO_LONG: Final = f"its messages: with those of the calls before it they come t
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ConversationCall:
     """A call that a conversation tells of.
 
     Attributes:
@@ -69,7 +69,7 @@ def _size(message: Any) -> int:
         return ROOM
 
 
-def turns(dialect: str, messages: list[Any], model: str = "", tools: Json = None) -> Iterator[Turn]:
+def turns(dialect: str, messages: list[Any], model: str = "", tools: Json = None) -> Iterator[ConversationCall]:
     """The calls that a conversation tells of, in order.
 
     Args:
@@ -87,7 +87,7 @@ def turns(dialect: str, messages: list[Any], model: str = "", tools: Json = None
             calls = mapping(neutral(one)).get("tool_calls")
             asked |= {str(each["id"]): each for each in listing(calls) if each.get("id")}
             found = as_said(dialect, operation="model", output_messages=[one], model_asked=model or None, tools=tools)
-            yield Turn(at, "answer", found | room.attributes(dialect, messages[:at]))
+            yield ConversationCall(at, "answer", found | room.attributes(dialect, messages[:at]))
         elif role in ("tool", "function"):
             own = text(said.get("tool_call_id"))
             call = asked.get(own) or {}
@@ -102,4 +102,4 @@ def turns(dialect: str, messages: list[Any], model: str = "", tools: Json = None
                 tool_result=said.get("content"),
                 error_type=text(error.get("type")) or None,
             )
-            yield Turn(at, name, found, text(error.get("message")) or text(error.get("type")))
+            yield ConversationCall(at, name, found, text(error.get("message")) or text(error.get("type")))

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final
 
 from reenact.errors import InteropError
 from reenact.interop.foreign_documents import read_json
-from reenact.interop.otlp.otlp_documents import LARGEST, Left, Place
+from reenact.interop.otlp.otlp_documents import LARGEST, DocumentPlace, SkippedDocument
 from reenact.interop.refusing import refused
 
 MAGIC: Final = b"PK\x03\x04"
@@ -26,7 +26,7 @@ _ENCRYPTED: Final = 1
 _PIECE: Final = 16 << 10
 
 
-class Entries:
+class ArchiveEntries:
     """The files of an archive below a folder, each a list of one with what another file says of all of them.
 
     Args:
@@ -51,35 +51,35 @@ class Entries:
         found = self._read(file, head, infos[head].header_offset, infos[head].compress_size) if head else {}
         self._head: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
 
-    def places(self, file: BinaryIO) -> Iterator[Place | Left]:
+    def places(self, file: BinaryIO) -> Iterator[DocumentPlace | SkippedDocument]:
         """Where each stands, in the order of the archive; and what is none."""
         for number, name in enumerate(self._names):
             info = self._infos[name]
             if max(info.compress_size, info.file_size) > LARGEST:
-                yield Left(name, f"it is larger than {LARGEST >> 20} MiB")
+                yield SkippedDocument(name, f"it is larger than {LARGEST >> 20} MiB")
             else:
-                yield Place(info.header_offset, info.compress_size, number)
+                yield DocumentPlace(info.header_offset, info.compress_size, number)
 
-    def name(self, place: Place) -> str:
+    def name(self, place: DocumentPlace) -> str:
         """Its name in the archive."""
         return self._names[place.number]
 
-    def read(self, file: BinaryIO, place: Place) -> Any | Left:
+    def read(self, file: BinaryIO, place: DocumentPlace) -> Any | SkippedDocument:
         """One of them with what is common to all, or why it cannot be read."""
         found = self._read(file, self.name(place), place.at, place.size)
-        return found if isinstance(found, Left) else {**self._head, self._list: [found]}
+        return found if isinstance(found, SkippedDocument) else {**self._head, self._list: [found]}
 
-    def raw(self, file: BinaryIO, place: Place) -> bytes | None:
+    def raw(self, file: BinaryIO, place: DocumentPlace) -> bytes | None:
         """Nothing: they stand packed in the file."""
         return None
 
-    def _read(self, file: BinaryIO, name: str, at: int, size: int) -> Any | Left:
+    def _read(self, file: BinaryIO, name: str, at: int, size: int) -> Any | SkippedDocument:
         try:
             return read_json(_unpacked(file, at, size))
         except InteropError as error:
             if "pip install" in (error.next_command or ""):
                 raise
-            return Left(name, error.message)
+            return SkippedDocument(name, error.message)
 
 
 def _check(file: BinaryIO) -> None:

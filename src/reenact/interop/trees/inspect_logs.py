@@ -15,7 +15,7 @@ from reenact.interop.otlp.otlp_documents import Pages, json_form
 from reenact.interop.otlp.spans import Span, time_ns
 from reenact.interop.rows.call_items import listing, mapping, text
 from reenact.interop.trees.conversation_turns import Room, turns
-from reenact.interop.trees.entries import MAGIC, Entries
+from reenact.interop.trees.entries import MAGIC, ArchiveEntries
 
 SOURCE: Final = "inspect"
 
@@ -71,7 +71,7 @@ class _Piece:
     end: Any = None
 
 
-class Samples:
+class SampleLayout:
     """How they stand in a file."""
 
     source: Final = SOURCE
@@ -82,7 +82,9 @@ class Samples:
         """The samples of an archive, or a log of JSON."""
         head = file.read(len(MAGIC))
         file.seek(0)
-        return Entries(file, "samples/", ("header.json", "_journal/start.json")) if head == MAGIC else _json(file)
+        return (
+            ArchiveEntries(file, "samples/", ("header.json", "_journal/start.json")) if head == MAGIC else _json(file)
+        )
 
     def pieces(self, document: Any) -> Iterator[Any]:
         """Each sample, and each event of it."""

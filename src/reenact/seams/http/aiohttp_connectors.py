@@ -16,7 +16,7 @@ from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call, Failure
 from reenact.seams import patching
 from reenact.seams.http import exchange
-from reenact.seams.http.aiohttp_exchanges import FrozenExchange, Held, LiveExchange, Originals, PlayedTransport
+from reenact.seams.http.aiohttp_exchanges import FrozenExchange, LiveExchange, Occupant, Originals, PlayedTransport
 from reenact.seams.http.errors import Roles
 from reenact.seams.http.exchange import CANCELLED
 from reenact.seams.http.outgoing import Outgoing, going_out
@@ -182,7 +182,7 @@ async def _answer(
 
 def _releasing(original: Any) -> Any:
     def _release(self: Any, key: Any, protocol: Any, **kwargs: Any) -> None:
-        held: Held | None = protocol._reenact_exchange
+        held: Occupant | None = protocol._reenact_exchange
         if held is None:
             original(self, key, protocol, **kwargs)
             return
@@ -195,7 +195,7 @@ def _releasing(original: Any) -> Any:
 
 def _sending(original: Any) -> Any:
     async def send(self: Any, conn: Any) -> Any:
-        held: Held | None = getattr(conn.protocol, "_reenact_exchange", None)
+        held: Occupant | None = getattr(conn.protocol, "_reenact_exchange", None)
         try:
             return await original(self, conn)
         except Exception as error:
@@ -211,7 +211,7 @@ def _sending(original: Any) -> Any:
 
 def _receiving(original: Any) -> Any:
     def data_received(self: Any, data: bytes) -> None:
-        held: Held | None = self._reenact_exchange
+        held: Occupant | None = self._reenact_exchange
         if held is None or not data:  # nothing: aiohttp goes on with what its parser still has
             original(self, data)
         else:
@@ -222,7 +222,7 @@ def _receiving(original: Any) -> Any:
 
 def _losing(original: Any) -> Any:
     def connection_lost(self: Any, exc: BaseException | None) -> None:
-        held: Held | None = self._reenact_exchange
+        held: Occupant | None = self._reenact_exchange
         if held is None:
             original(self, exc)
         else:
@@ -235,7 +235,7 @@ def _failing(original: Any) -> Any:
     no_cause = getattr(sys.modules["aiohttp.helpers"], "_EXC_SENTINEL", None)
 
     def set_exception(self: Any, exc: BaseException, *cause: Any) -> None:
-        held: Held | None = self._reenact_exchange
+        held: Occupant | None = self._reenact_exchange
         if held is not None and cause and cause[0] is not no_cause and cause[0] is not exc:
             exc.__cause__ = cause[0]  # as aiohttp does for who waits
         original(self, exc, *cause)
@@ -255,7 +255,7 @@ def _arming(original: Any) -> Any:
 
 def _reading(original: Any) -> Any:
     async def read(self: Any) -> Any:
-        held: Held | None = self._reenact_exchange
+        held: Occupant | None = self._reenact_exchange
         if held is not None:
             await held.until_message()
         return await original(self)
@@ -268,7 +268,7 @@ def _reading(original: Any) -> Any:
 
 def _waiting(original: Any) -> Any:
     async def _wait(self: Any, func_name: str) -> None:
-        held: Held | None = getattr(self._protocol, "_reenact_exchange", None)
+        held: Occupant | None = getattr(self._protocol, "_reenact_exchange", None)
         if held is None or self._waiter is not None or not self._protocol.connected:
             await original(self, func_name)
             return

@@ -19,7 +19,7 @@ from reenact.facts.call import End, EndKind
 from reenact.seams.http import exchange
 from reenact.seams.http.errors import Roles
 from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF
-from reenact.seams.http.wire import Player, Recorder
+from reenact.seams.http.wire import ResponsePlayer, ResponseRecorder
 from reenact.seams.lanes import Lane, inside
 from reenact.seams.turns import rejoin_cancelled
 
@@ -39,7 +39,7 @@ class Originals:
         self.client_error = client_error
 
 
-class Held(Protocol):
+class Occupant(Protocol):
     """What the patched methods find on a connection whose exchange is answered by a session."""
 
     async def until_message(self) -> None:
@@ -71,7 +71,7 @@ class Held(Protocol):
         ...
 
 
-class Lost:
+class LostConnection:
     """The connection was lost, after everything that had arrived before."""
 
     __slots__ = ("error",)
@@ -89,14 +89,14 @@ class LiveExchange:
         self._protocol = protocol
         self._roles = roles
         self._own = own
-        self._recorder = Recorder(crossing, method)
-        self._inbox: deque[bytes | Lost] = deque()
+        self._recorder = ResponseRecorder(crossing, method)
+        self._inbox: deque[bytes | LostConnection] = deque()
         self._waiting = 0
         self._waiter: asyncio.Future[None] | None = None
         self._settled = False
 
     def arrived(self, data: bytes) -> None:
-        """See ``Held``."""
+        """See ``Occupant``."""
         self._inbox.append(bytes(data))
         self._waiting += len(data)
         if self._waiting > _AHEAD:
@@ -104,22 +104,22 @@ class LiveExchange:
         self.stirred()
 
     def lost(self, error: BaseException | None) -> None:
-        """See ``Held``."""
+        """See ``Occupant``."""
         if self._protocol.transport is None:  # the client has closed it: nobody will ask for what is left
             self._drop(CLOSED)
             self._own.connection_lost(self._protocol, error)
             return
-        self._inbox.append(Lost(error))
+        self._inbox.append(LostConnection(error))
         self.stirred()
 
     def stirred(self) -> None:
-        """See ``Held``."""
+        """See ``Occupant``."""
         waiter = self._waiter
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
 
     async def until_message(self) -> None:
-        """See ``Held``."""
+        """See ``Occupant``."""
         protocol = self._protocol
         try:
             while not len(protocol) and not protocol.is_eof():
@@ -132,7 +132,7 @@ class LiveExchange:
             await self.failed(error)
 
     async def failed(self, error: Exception) -> None:
-        """See ``Held``."""
+        """See ``Occupant``."""
         if self._settled or self._recorder.began:
             return
         self._settled = True
@@ -141,7 +141,7 @@ class LiveExchange:
             await self._crossing.settle(outcome)
 
     async def more(self, stream: Any) -> None:
-        """See ``Held``."""
+        """See ``Occupant``."""
         try:
             await self._go_on(stream)
         except BaseException:
@@ -171,7 +171,7 @@ class LiveExchange:
                 await rejoin_cancelled(error)
                 raise
         item = self._inbox.popleft()
-        if isinstance(item, Lost):
+        if isinstance(item, LostConnection):
             end = EOF if item.error is None else exchange.broken(self._lane, item.error, self._roles)
             for turn in self._recorder.over(end):
                 await turn
@@ -204,13 +204,13 @@ class LiveExchange:
     def _hand_over(self) -> None:
         while self._inbox:
             item = self._inbox.popleft()
-            if isinstance(item, Lost):
+            if isinstance(item, LostConnection):
                 self._own.connection_lost(self._protocol, item.error)
             else:
                 self._own.data_received(self._protocol, item)
 
     def released(self) -> AbstractContextManager[None]:
-        """See ``Held``."""
+        """See ``Occupant``."""
         self._drop(CLOSED)
         if any(isinstance(item, bytes) for item in self._inbox):
             self._protocol.force_close()  # something is unread: this connection cannot be used again
@@ -237,14 +237,14 @@ class FrozenExchange:
         self._protocol = protocol
         self._own = own
         self._error = error
-        self._player = Player(crossing, method)
+        self._player = ResponsePlayer(crossing, method)
         self._headed = False
 
     def arrived(self, data: bytes) -> None:
         """Nothing arrives on a recorded connection."""
 
     def lost(self, error: BaseException | None) -> None:
-        """See ``Held``."""
+        """See ``Occupant``."""
         with self.beneath():
             self._own.connection_lost(self._protocol, error)
 
@@ -255,7 +255,7 @@ class FrozenExchange:
         """Nothing is sent on a recorded connection."""
 
     async def until_message(self) -> None:
-        """See ``Held``."""
+        """See ``Occupant``."""
         if self._error is not None:
             raise self._error
         protocol = self._protocol
@@ -276,7 +276,7 @@ class FrozenExchange:
             await self._go_on(None)
 
     async def more(self, stream: Any) -> None:
-        """See ``Held``."""
+        """See ``Occupant``."""
         await self._go_on(stream)
         error = stream.exception()
         if error is not None:
@@ -304,7 +304,7 @@ class FrozenExchange:
         return inside(Lane(lane.path, lane.session, lane.gate, parent=lane.parent, below=True))
 
     def released(self) -> AbstractContextManager[None]:
-        """See ``Held``."""
+        """See ``Occupant``."""
         self._player.dropped()
         return self.beneath()
 

@@ -16,7 +16,7 @@ from reenact.abc.session import Live
 from reenact.facts.call import EndKind
 from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CLOSED, EOF
-from reenact.seams.http.wire import Player, Recorder
+from reenact.seams.http.wire import ResponsePlayer, ResponseRecorder
 from reenact.seams.lanes import Lane
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -72,7 +72,7 @@ class World:
 class TappedSocket:
     """A real socket as http.client's response sees it: it only ever asks for a file."""
 
-    def __init__(self, sock: Any, lane: Lane, recorder: Recorder) -> None:
+    def __init__(self, sock: Any, lane: Lane, recorder: ResponseRecorder) -> None:
         self._sock = sock
         self._lane = lane
         self._recorder = recorder
@@ -86,7 +86,7 @@ class TappedSocket:
 class _Tap(io.RawIOBase):
     """The receiving side of a real connection: bytes are noted, then handed on."""
 
-    def __init__(self, inner: Any, lane: Lane, recorder: Recorder) -> None:
+    def __init__(self, inner: Any, lane: Lane, recorder: ResponseRecorder) -> None:
         super().__init__()
         self._inner = inner
         self._lane = lane
@@ -127,7 +127,7 @@ class _Tap(io.RawIOBase):
 class PlayedSocket:
     """What http.client finds where its socket should be. Sends nowhere."""
 
-    def __init__(self, lane: Lane, player: Player) -> None:
+    def __init__(self, lane: Lane, player: ResponsePlayer) -> None:
         self._lane = lane
         self._player = player
 
@@ -177,7 +177,7 @@ class PlayedSocket:
 class _Play(io.RawIOBase):
     """The receiving side of a recorded connection."""
 
-    def __init__(self, lane: Lane, player: Player) -> None:
+    def __init__(self, lane: Lane, player: ResponsePlayer) -> None:
         super().__init__()
         self._lane = lane
         self._player = player
@@ -224,7 +224,7 @@ def _readable() -> int:
     return _pair[1]
 
 
-def tapped(conn: Any, receive: Callable[..., Any], lane: Lane, recorder: Recorder) -> Callable[..., Any]:
+def tapped(conn: Any, receive: Callable[..., Any], lane: Lane, recorder: ResponseRecorder) -> Callable[..., Any]:
     """``conn.getresponse`` whose response notes what it reads.
 
     Args:

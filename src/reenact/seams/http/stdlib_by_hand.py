@@ -20,7 +20,7 @@ _LONGEST = 18
 """Digits of a length that is believed."""
 
 
-class Held:
+class RequestPieces:
     """The pieces of one request so far, as they go over the wire; the first is its head."""
 
     __slots__ = ("_body", "_chunked", "_length", "_pieces", "_tail", "_transmit", "sock")
@@ -116,7 +116,7 @@ def unframed(sent: bytes) -> tuple[bytes, bool]:
     return b"".join(chunks), False
 
 
-Perform = Callable[[Any, Held], None]
+Perform = Callable[[Any, RequestPieces], None]
 """Begins the exchange of a connection and sends what was held back."""
 
 
@@ -168,7 +168,7 @@ def ending_headers(aside: Callable[[Any], bool], perform: Perform, transmit: Cal
             if listening() is None or aside(self) or holding(self):
                 original(self, message_body, encode_chunked=encode_chunked)
                 return
-            held = self.__dict__[_HELD] = Held(transmit, self._buffer)
+            held = self.__dict__[_HELD] = RequestPieces(transmit, self._buffer)
             try:
                 original(self, message_body, encode_chunked=encode_chunked)
             except BaseException:

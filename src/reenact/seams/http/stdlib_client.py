@@ -21,8 +21,8 @@ from reenact.seams.http import exchange, stdlib_by_hand
 from reenact.seams.http.exchange import CANCELLED, CLOSED
 from reenact.seams.http.outgoing import Outgoing, going_out, pairs_of
 from reenact.seams.http.sockets import PlayedSocket, buffered, tapped
-from reenact.seams.http.stdlib_by_hand import Held
-from reenact.seams.http.wire import Player, Recorder
+from reenact.seams.http.stdlib_by_hand import RequestPieces
+from reenact.seams.http.wire import ResponsePlayer, ResponseRecorder
 from reenact.seams.lanes import Lane, listening
 
 _UNDER_WAY = "_reenact_under_way"
@@ -82,7 +82,7 @@ def _requesting(original: Any) -> Any:
     return _send_request
 
 
-def _by_hand(conn: Any, held: Held) -> None:
+def _by_hand(conn: Any, held: RequestPieces) -> None:
     """The exchange of a request that was assembled by hand."""
     lane = listening()
     if lane is None:
@@ -139,7 +139,7 @@ def _send(conn: Any, method: str, lane: Lane, crossing: Live, send: Callable[[],
     except BaseException:
         crossing.dropped(CANCELLED)
         raise
-    setattr(conn, _UNDER_WAY, (lane, Recorder(crossing, method)))
+    setattr(conn, _UNDER_WAY, (lane, ResponseRecorder(crossing, method)))
 
 
 def _fail(lane: Lane, crossing: Live, conn: Any, error: BaseException, phase: str) -> None:
@@ -151,7 +151,7 @@ def _fail(lane: Lane, crossing: Live, conn: Any, error: BaseException, phase: st
 def _pretend(conn: Any, method: str, lane: Lane, crossing: Frozen) -> None:
     """Put the recorded answer where the connection would be; raise what was raised before there was one."""
     failed: BaseException | None = None
-    player = Player(crossing, method)
+    player = ResponsePlayer(crossing, method)
     try:
         if crossing.form == "stream":
             player.headed(crossing.head().wait().head)
@@ -176,7 +176,7 @@ def _receiving(original: Any) -> Any:
         conn = self
         stdlib_by_hand.let_go(conn, _by_hand)
         lane, under_way = conn.__dict__.pop(_UNDER_WAY, (None, None))
-        if isinstance(under_way, Recorder):
+        if isinstance(under_way, ResponseRecorder):
             return _receive(conn, lambda: original(conn), lane, under_way)
         if under_way is not None:
             conn.close()
@@ -195,14 +195,14 @@ def _closing(original: Any) -> Any:
     def close(self: Any) -> None:
         stdlib_by_hand.let_go(self, _by_hand)
         _, under_way = self.__dict__.pop(_UNDER_WAY, (None, None))
-        if isinstance(under_way, Recorder):  # the answer that was never asked for
+        if isinstance(under_way, ResponseRecorder):  # the answer that was never asked for
             under_way.dropped(CLOSED)
         original(self)
 
     return close
 
 
-def _receive(conn: Any, receive: Any, lane: Lane, recorder: Recorder) -> Any:
+def _receive(conn: Any, receive: Any, lane: Lane, recorder: ResponseRecorder) -> Any:
     try:
         return tapped(conn, receive, lane, recorder)()
     except exchange.RAISED as error:

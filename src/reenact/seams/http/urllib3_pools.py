@@ -20,7 +20,7 @@ from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED
 from reenact.seams.http.outgoing import going_out, pairs_of
 from reenact.seams.http.sockets import PlayedSocket, World, buffered, tapped
-from reenact.seams.http.wire import Player, Recorder
+from reenact.seams.http.wire import ResponsePlayer, ResponseRecorder
 from reenact.seams.lanes import Lane, listening
 
 _DEFERRED = "_reenact_deferred"
@@ -141,7 +141,7 @@ def _elsewhere(pool: Any, url: str) -> tuple[Any, Any]:
 
 def _perform(pool: Any, conn: Any, method: str, attempt: Callable[[], Any], lane: Lane, crossing: Live) -> Any:
     crossing.ready().wait()
-    recorder = Recorder(crossing, method)
+    recorder = ResponseRecorder(crossing, method)
     world = World(crossing)
     conn.connect, conn.send = world.over(conn.connect), world.over(conn.send)
     conn.getresponse = tapped(conn, conn.getresponse, lane, recorder)
@@ -179,7 +179,7 @@ def _answer(pool: Any, conn: Any, method: str, attempt: Callable[[], Any], lane:
         raise
     if conn.sock is not None:
         conn.close()
-    conn.sock = PlayedSocket(lane, Player(crossing, method).headed(stream.head))
+    conn.sock = PlayedSocket(lane, ResponsePlayer(crossing, method).headed(stream.head))
     conn.is_verified, conn.proxy_is_verified = stream.head.get("verified", (True, None))
     try:
         return attempt()

@@ -1,7 +1,7 @@
 """Following the bytes of one HTTP/1 response: where its head ends, and where the response does.
 
-Used by the clients that are intercepted at their connection (framing ``wire``). ``Wire`` is pure; ``Recorder`` and
-``Player`` turn bytes into the turns of a crossing, which the caller waits for in its own colour.
+Used by the clients that are intercepted at their connection (framing ``wire``). ``Wire`` is pure; ``ResponseRecorder``
+and ``ResponsePlayer`` turn bytes into the turns of a crossing, which the caller waits for in its own colour.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Wire:
             self._enter(_CLOSE)
 
 
-class Recorder:
+class ResponseRecorder:
     """Notes the bytes of one live response.
 
     Attributes:
@@ -183,8 +183,8 @@ class Recorder:
             self.crossing.dropped(end)
 
 
-class Player:
-    """Plays the bytes of one recorded response: the twin of ``Recorder``, turn for turn.
+class ResponsePlayer:
+    """Plays the bytes of one recorded response: the twin of ``ResponseRecorder``, turn for turn.
 
     Attributes:
         end: How the response ended, once that has been reached.
@@ -199,7 +199,7 @@ class Player:
         self._method = method
         self._wire = Wire(method)
 
-    def headed(self, head: Mapping[str, Json]) -> Player:
+    def headed(self, head: Mapping[str, Json]) -> ResponsePlayer:
         """Itself, told the recorded head before the first part is asked for: a body that was kept alone is framed."""
         if head.get("framing") != "wire" and not isinstance(self.crossing, Framed):
             self.crossing = Framed(self.crossing, head, self._method)

@@ -17,7 +17,7 @@ Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class InboxMessage:
     """One message that the server began.
 
     Attributes:
@@ -36,17 +36,17 @@ class Item:
     reply: asyncio.Future[tuple[bool, Any]] | None = None
 
 
-def item_sealed(item: Item | None, error: BaseException | None) -> Value | Failure:
+def item_sealed(item: InboxMessage | None, error: BaseException | None) -> Value | Failure:
     """A message as an outcome."""
     if item is None or error is not None:
         return sealed(None, error)
     return sealed({"sort": item.sort, "method": item.method, "params": item.params, "id": item.id}, None)
 
 
-def item_revealed(outcome: Value | Failure) -> Item:
+def item_revealed(outcome: Value | Failure) -> InboxMessage:
     """A recorded message."""
     data: Any = decode(outcome.body) if isinstance(outcome, Value) else revealed(outcome)
-    return Item(data["sort"], data["method"], data["params"], data["id"])
+    return InboxMessage(data["sort"], data["method"], data["params"], data["id"])
 
 
 class Inbox:
@@ -54,7 +54,7 @@ class Inbox:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._items: deque[Item] = deque()
+        self._items: deque[InboxMessage] = deque()
         self._wake: asyncio.Future[None] | None = None
         self._put = 0
         self._taken = 0
@@ -63,14 +63,14 @@ class Inbox:
         self.started: asyncio.Future[None] = self._loop.create_future()
         self.closed = False
 
-    def put(self, item: Item) -> None:
+    def put(self, item: InboxMessage) -> None:
         """Add a message."""
         self._items.append(item)
         self._put += 1
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
-    async def take(self) -> Item:
+    async def take(self) -> InboxMessage:
         """The next message, as soon as there is one."""
         while not self._items:
             self._wake = self._loop.create_future()
@@ -110,11 +110,11 @@ class Inbox:
     async def request(self, context: Any, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
         """The dispatcher's ``on_request``: the agent answers, in a strand of its own."""
         reply: asyncio.Future[tuple[bool, Any]] = self._loop.create_future()
-        self.put(Item("request", method, params, context.request_id, reply))
+        self.put(InboxMessage("request", method, params, context.request_id, reply))
         try:
             well, answer = await reply
         except asyncio.CancelledError:
-            self.put(Item("withdrawn", id=context.request_id))
+            self.put(InboxMessage("withdrawn", id=context.request_id))
             raise
         if not well:
             raise answer
@@ -124,7 +124,7 @@ class Inbox:
         """The dispatcher's ``on_notify_intercept``: takes every notification, in the order of the wire.
 
         One of progress comes behind the call of the progress callback, as it does without us."""
-        item = Item("notification", method, params)
+        item = InboxMessage("notification", method, params)
         if method == "notifications/progress":
             self._loop.call_soon(self.put, item)
         else:
@@ -135,16 +135,16 @@ class Inbox:
         """A progress callback for the live dispatcher, for the call of this event."""
 
         async def progress(done: float, total: float | None, message: str | None) -> None:
-            self.put(Item("progress", params=[done, total, message], id=event))
+            self.put(InboxMessage("progress", params=[done, total, message], id=event))
 
         return progress
 
     async def fault(self, error: Exception) -> None:
         """The dispatcher's ``on_stream_exception``."""
-        self.put(Item("fault", params=error))
+        self.put(InboxMessage("fault", params=error))
 
 
-class Starting:
+class StartingTask:
     """Stands for the task status of a live dispatcher."""
 
     __slots__ = ("_inbox",)

@@ -20,7 +20,7 @@ from reenact.seams.lanes import Lane, backend, listening
 from reenact.seams.mcp import lines, messages
 from reenact.seams.mcp.going_live import Closed, GoingLive
 from reenact.seams.mcp.handshakes import Handshake
-from reenact.seams.mcp.inbox import Inbox, Item, Progress, Starting, item_revealed, item_sealed
+from reenact.seams.mcp.inbox import Inbox, InboxMessage, Progress, StartingTask, item_revealed, item_sealed
 from reenact.seams.patching import replace
 from reenact.seams.switchboard import across, answered, begin, telling
 from reenact.seams.turns import rejoin
@@ -280,15 +280,15 @@ class Dispatching:
         if getattr(self.real, "on_stream_exception", None) is not None:
             self.real.on_stream_exception = inbox.fault
         try:
-            await self.real.run(inbox.request, _nothing, inbox.notification, task_status=Starting(inbox))
+            await self.real.run(inbox.request, _nothing, inbox.notification, task_status=StartingTask(inbox))
         except Exception as error:
             if inbox.started.done():
-                inbox.put(Item("failed", params=error))
+                inbox.put(InboxMessage("failed", params=error))
             else:
                 inbox.started.set_exception(error)
         else:
             await lines.settled(self.real)
-            inbox.put(Item("closed"))
+            inbox.put(InboxMessage("closed"))
 
 
 async def _nothing(*_: Any) -> None:
@@ -326,7 +326,7 @@ class _Carrier:
             await self._hand_over(item, group)
             inbox.handed_over()
 
-    async def _next(self, inbox: Inbox) -> Item:
+    async def _next(self, inbox: Inbox) -> InboxMessage:
         """The next message: from the recording, as long as nothing of the session is live."""
         lane = self._lane
         crossing = begin(lane, functools.partial(messages.next_message, self._of))
@@ -337,14 +337,14 @@ class _Carrier:
             lines.go_live(crossing)
         return await answered(lane, crossing, inbox.take, item_sealed, telling(lane, self._revealed))
 
-    def _revealed(self, outcome: Value | Failure) -> Item:
+    def _revealed(self, outcome: Value | Failure) -> InboxMessage:
         try:
             return item_revealed(outcome)
         except UnreplayableRun:  # a fault of a transport that is not even loaded, because none was opened
             lines.load(self._session.real)
             return item_revealed(outcome)
 
-    async def _hand_over(self, item: Item, group: Any) -> None:
+    async def _hand_over(self, item: InboxMessage, group: Any) -> None:
         session = self._session
         if item.sort == "request":
             scope = session._anyio.CancelScope()
@@ -365,7 +365,7 @@ class _Carrier:
             words = f"notification handler for {item.method!r} raised"
             group.start_soon(self._contained, words, self._on_notify, Context(), item.method, item.params)
 
-    def _intercepted(self, item: Item) -> bool:
+    def _intercepted(self, item: InboxMessage) -> bool:
         if self._intercept is None:
             return False
         try:
@@ -382,7 +382,7 @@ class _Carrier:
         except Exception:
             _log.exception(words)
 
-    async def _answer(self, item: Item, scope: Any) -> None:
+    async def _answer(self, item: InboxMessage, scope: Any) -> None:
         """Let the agent answer a request; the answer goes to the live dispatcher, or is compared."""
         reply: tuple[bool, Any] | None = None
         try:
@@ -397,7 +397,7 @@ class _Carrier:
                 else:
                     item.reply.set_result(reply)
 
-    async def _answered(self, item: Item) -> tuple[bool, Any]:
+    async def _answered(self, item: InboxMessage) -> tuple[bool, Any]:
         lane = listening()
         context = Context(item.id)
 

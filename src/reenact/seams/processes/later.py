@@ -23,7 +23,7 @@ STREAMS: Final = ("stdin", "stdout", "stderr")
 _TEXT: Final = ("text", "encoding", "errors", "universal_newlines")
 
 
-class Process:
+class AgentProcess:
     """What we know of a process that the agent started.
 
     Attributes:

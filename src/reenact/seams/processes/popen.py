@@ -21,7 +21,7 @@ from reenact.seams.http.exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.processes import child_runs, process_calls
-from reenact.seams.processes.later import STREAMS, Process, starter
+from reenact.seams.processes.later import STREAMS, AgentProcess, starter
 from reenact.seams.processes.pipes import PipeInput, PipeOutput, rewrapped
 from reenact.seams.processes.process_calls import ask, further
 from reenact.seams.processes.tracking import track
@@ -65,7 +65,7 @@ def _starting(module: Any, original: Any) -> Any:
         if asked is None or crossing is None or crossing.mode == "rerun":
             original(self, *args, **options)
             return
-        process = Process(asked.call.name, crossing.event, crossing.mode == "frozen")
+        process = AgentProcess(asked.call.name, crossing.event, crossing.mode == "frozen")
         if crossing.mode == "live":
             start = functools.partial(original, self, *args, **options)
             heir = None if asked.shell else child_runs.environment_for(lane, asked.args, asked.environment)
@@ -160,7 +160,7 @@ def _pretend(popen: Any, crossing: Frozen, start: Callable[[], None]) -> None:
         del popen._execute_child
 
 
-def _attach(popen: Any, process: Process, bufsize: int) -> None:
+def _attach(popen: Any, process: AgentProcess, bufsize: int) -> None:
     """Put our raw layer below the streams in the agent's hands."""
     setattr(popen, _UNDER, process)
     track(popen.pid, process)
@@ -171,9 +171,9 @@ def _attach(popen: Any, process: Process, bufsize: int) -> None:
             setattr(popen, name, rewrapped(stream, 0 if bufsize == 0 else bufsize, raw))
 
 
-def _crossed(popen: Any) -> tuple[Process | None, Lane | None]:
+def _crossed(popen: Any) -> tuple[AgentProcess | None, Lane | None]:
     """The process behind an object and who is asking; None for what is none of ours."""
-    process: Process | None = getattr(popen, _UNDER, None)
+    process: AgentProcess | None = getattr(popen, _UNDER, None)
     return process, None if process is None else listening()
 
 
@@ -187,7 +187,7 @@ def _communicating(module: Any, original: Any) -> Any:
             return original(self, input, timeout)
         if lane is None:
             return None, None
-        known: Process = process
+        known: AgentProcess = process
         if self._communication_started and input:
             raise ValueError("Cannot send input after starting communication")
         asked: dict[str, Json] = {} if timeout is None else {"timeout": timeout}
@@ -255,7 +255,7 @@ def _waiting(module: Any, original: Any) -> Any:
     return wait
 
 
-def _interrupted(popen: Any, process: Process, lane: Lane) -> None:
+def _interrupted(popen: Any, process: AgentProcess, lane: Lane) -> None:
     """Ctrl-C while it was waited for: ``subprocess`` has waited a moment more by itself, and may know how it ended."""
     popen._sigint_wait_secs = 0
     call = further(process.program, "poll", process.event)
@@ -289,7 +289,7 @@ def _ending(original: Any) -> Any:
     return end
 
 
-def _where_it_runs(popen: Any, process: Process | None, perform: Callable[[Any], Any]) -> Any:
+def _where_it_runs(popen: Any, process: AgentProcess | None, perform: Callable[[Any], Any]) -> Any:
     """Do something to the process that runs: in a fork that may be another one than the recorded."""
     if process is None or process.real is None or popen.returncode is not None:
         return perform(popen)
@@ -299,7 +299,7 @@ def _where_it_runs(popen: Any, process: Process | None, perform: Callable[[Any],
         popen.returncode = process.real.returncode
 
 
-def _on_real(popen: Any, process: Process, perform: Callable[[Any], Any]) -> Any:
+def _on_real(popen: Any, process: AgentProcess, perform: Callable[[Any], Any]) -> Any:
     """The same for a call that a session lets be performed: the process is started, where it is yet to be."""
     process.begin()
     return _where_it_runs(popen, process, perform)
@@ -312,7 +312,7 @@ def _signalled(popen: Any, asked: Json, perform: Callable[[Any], Any]) -> Any:
     if lane is None:
         return None
 
-    known: Process = process
+    known: AgentProcess = process
 
     def send() -> Any:
         _on_real(popen, known, perform)

@@ -15,7 +15,7 @@ from reenact.seams.patching import replace
 from reenact.seams.processes import process_calls
 from reenact.seams.processes.channels import ProcessChannel
 from reenact.seams.processes.process_calls import ask, further, revealed, sealed
-from reenact.seams.processes.tracking import Known, known, track
+from reenact.seams.processes.tracking import TrackedProcess, known, track
 from reenact.seams.switchboard import begin, crossed
 
 T = TypeVar("T")
@@ -161,11 +161,11 @@ def _about(pid: Any, what: str, effect: Effect, asked: Json, perform: Callable[[
     """Something done by id: a crossing where the id is that of a process of the agent, else none of ours.
 
     A recorded id may by chance be that of another process of today: it is never handed to the system."""
-    process: Known | None = known(pid) if isinstance(pid, int) else None
+    process: TrackedProcess | None = known(pid) if isinstance(pid, int) else None
     lane = listening() if process is not None else None
     if process is None or lane is None:
         return perform(pid)
-    meant_one: Known = process
+    meant_one: TrackedProcess = process
 
     def performed() -> T:
         meant_one.begin()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Known(Protocol):
+class TrackedProcess(Protocol):
     """What is known of a process."""
 
     program: str
@@ -16,14 +16,14 @@ class Known(Protocol):
         """Start it, where a fork goes on live with a process that was answered from the recording."""
 
 
-_known: dict[int, Known] = {}
+_known: dict[int, TrackedProcess] = {}
 
 
-def track(pid: int, process: Known) -> None:
+def track(pid: int, process: TrackedProcess) -> None:
     """Remember whose id this is; the last start of an id counts."""
     _known[pid] = process
 
 
-def known(pid: int) -> Known | None:
+def known(pid: int) -> TrackedProcess | None:
     """The process of this id, or of the group or session it leads."""
     return _known.get(abs(pid))

@@ -19,7 +19,7 @@ from reenact.seams.http.exchange import CANCELLED
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.rpc.rendezvous import Rpc, rendezvous_class
-from reenact.seams.rpc.request_streams import Feeder, Requests
+from reenact.seams.rpc.request_streams import Feeder, RequestStream
 from reenact.seams.rpc.rpc_calls import address, start, traced
 
 _WAYS: Final = {
@@ -43,7 +43,7 @@ def patch(module: ModuleType) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RpcArguments:
     """What an RPC is made with.
 
     Attributes:
@@ -87,7 +87,7 @@ def _calling(grpc: Any, shape: str, way: str, original: Any) -> Any:
         message = b"" if shape.startswith("stream") else _serialized(grpc, self, given["request"])
         if not isinstance(message, bytes):  # the library raises before it does anything
             return original(self, *args, **kwargs)
-        asked = Asked(grpc, self, shape, way, given, message)
+        asked = RpcArguments(grpc, self, shape, way, given, message)
         crossing = exchange.begin(lane, lambda: start(asked.url(), shape, given.get("metadata"), message))
         if crossing is None:
             return original(self, **_unbound(given, shape))
@@ -121,7 +121,7 @@ def _serialized(grpc: Any, of: Any, request: Any) -> bytes:
     return message
 
 
-def _made(lane: Lane, crossing: Live | Frozen, asked: Asked) -> Any:
+def _made(lane: Lane, crossing: Live | Frozen, asked: RpcArguments) -> Any:
     """The RPC begun, and what its caller gets."""
     grpc, of = asked.grpc, asked.callable
     rpc = Rpc(grpc, lane, crossing, asked.url(), of._response_deserializer, single=asked.shape.endswith("unary"))
@@ -131,7 +131,7 @@ def _made(lane: Lane, crossing: Live | Frozen, asked: Asked) -> Any:
     elif crossing.form == "failure":
         raise exchange.revive(lane, crossing.outcome().wait())
     if asked.streams:
-        requests = Requests(grpc, asked.given["request"], of._request_serializer, rpc.url, crossing.event)
+        requests = RequestStream(grpc, asked.given["request"], of._request_serializer, rpc.url, crossing.event)
         requests.start(feeder, rpc.abort_real)
     if not asked.waits:
         single_threaded = type(of).__name__.startswith("_Single")
@@ -146,7 +146,7 @@ def _made(lane: Lane, crossing: Live | Frozen, asked: Asked) -> Any:
     return state.response
 
 
-def _performed(lane: Lane, crossing: Live, asked: Asked, rpc: Rpc) -> Feeder | None:
+def _performed(lane: Lane, crossing: Live, asked: RpcArguments, rpc: Rpc) -> Feeder | None:
     """Begin the RPC for real; gives where its requests go, if they are a stream."""
     feeder = None
     crossing.ready().wait()
@@ -173,7 +173,7 @@ def _performed(lane: Lane, crossing: Live, asked: Asked, rpc: Rpc) -> Feeder | N
     return feeder
 
 
-def _begun(asked: Asked) -> Callable[..., Any]:
+def _begun(asked: RpcArguments) -> Callable[..., Any]:
     """What makes the RPC with bytes: the multi-callable without serialisers."""
     bare = copy.copy(asked.callable)
     bare._request_serializer = bare._response_deserializer = None

@@ -29,7 +29,7 @@ from reenact.seams.rpc.rpc_calls import (
     traced,
     unframed,
 )
-from reenact.seams.rpc.status import Status, answer, initial_of, opening, status_from, status_in, status_of
+from reenact.seams.rpc.status import RpcStatus, answer, initial_of, opening, status_from, status_in, status_of
 from reenact.seams.turns import rejoin_cancelled
 
 
@@ -163,7 +163,7 @@ class CallCore:
             waiters, self._initial_waiters = self._initial_waiters, []
             _wake(waiters)
 
-    def _know(self, status: Status) -> None:
+    def _know(self, status: RpcStatus) -> None:
         """The world says how it ended, unless the agent has cancelled it meanwhile."""
         if self._cancelled_here:
             return
@@ -439,7 +439,7 @@ def _wake(waiters: list[asyncio.Future[None]]) -> None:
             waiter.set_result(None)
 
 
-async def _ended(cygrpc: Any, real: Any) -> tuple[Pairs, Status]:
+async def _ended(cygrpc: Any, real: Any) -> tuple[Pairs, RpcStatus]:
     """The initial metadata and the status of a call of the library's, once it has ended."""
     status = await real.status()
     code = cygrpc.StatusCode(status.code()).name.upper()

@@ -16,7 +16,7 @@ from reenact.facts.call import End, EndKind, Stream
 from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF, RAISED
 from reenact.seams.rpc.rpc_calls import Pairs, ask, beneath, framed, further, pairs, raw, unframed
-from reenact.seams.rpc.status import Status, answer, answered, initial_of, opening, status_from, status_in, status_of
+from reenact.seams.rpc.status import RpcStatus, answer, answered, initial_of, opening, status_from, status_in, status_of
 
 __all__ = ["Rpc", "rendezvous_class"]
 
@@ -80,7 +80,7 @@ class Rpc:
             if message is not None and self.state.code is self.grpc.grpc.StatusCode.OK:
                 self._decode(message)
 
-    def _arrived(self, crossing: Live) -> tuple[bytes | None, Pairs, Status]:
+    def _arrived(self, crossing: Live) -> tuple[bytes | None, Pairs, RpcStatus]:
         real = self.real
         try:
             with crossing.enter():
@@ -190,7 +190,7 @@ class Rpc:
         """Metadata as the library gives it out."""
         return None if given is None else tuple(self.grpc.cygrpc._Metadatum(*pair) for pair in raw(given))
 
-    def know(self, status: Status, initial: Pairs | None) -> None:
+    def know(self, status: RpcStatus, initial: Pairs | None) -> None:
         """Fill the library's state, unless the agent has cancelled the RPC meanwhile."""
         state = self.state
         if state.initial_metadata is None:
@@ -233,12 +233,12 @@ class Rpc:
             self.crossing.dropped()
 
 
-def _ended(real: Any) -> Status:
+def _ended(real: Any) -> RpcStatus:
     real.code()
     return _status(real)
 
 
-def _status(real: Any) -> Status:
+def _status(real: Any) -> RpcStatus:
     """The status of an RPC of the library's that has ended; words about errors exist for some only."""
     state = real._state
     return status_of(state.code.name, state.details, state.trailing_metadata, state.debug_error_string)

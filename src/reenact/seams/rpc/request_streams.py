@@ -55,7 +55,7 @@ class Feeder:
         self._messages.put(_OVER)
 
 
-class Requests:
+class RequestStream:
     """The strand that runs the agent's iterator.
 
     Args:

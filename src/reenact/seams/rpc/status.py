@@ -11,7 +11,7 @@ from reenact.seams.rpc.rpc_calls import MEDIA, Pairs, pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class RpcStatus:
     """How an RPC ended.
 
     Attributes:
@@ -31,15 +31,15 @@ class Status:
         return {"code": self.code, "details": self.details, "trailing": self.trailing, "debug": self.debug}
 
 
-def status_from(facts: Mapping[str, Json]) -> Status:
-    """The inverse of ``Status.facts``."""
-    return Status(str(facts["code"]), facts.get("details"), facts.get("trailing"), facts.get("debug"))
+def status_from(facts: Mapping[str, Json]) -> RpcStatus:
+    """The inverse of ``RpcStatus.facts``."""
+    return RpcStatus(str(facts["code"]), facts.get("details"), facts.get("trailing"), facts.get("debug"))
 
 
-def status_of(code: str, details: Any, trailing: Any, debug: Any) -> Status:
+def status_of(code: str, details: Any, trailing: Any, debug: Any) -> RpcStatus:
     """A status from what the library says, with the name of its code; text may come as bytes."""
     found = None if trailing is None else pairs(trailing)
-    return Status(code, _words(details), found, _words(debug))
+    return RpcStatus(code, _words(details), found, _words(debug))
 
 
 def _words(text: Any) -> str | None:
@@ -51,7 +51,7 @@ def opening(initial: Pairs) -> dict[str, Json]:
     return {"framing": "grpc", "headers": [["content-type", MEDIA], *initial]}
 
 
-def answer(initial: Pairs, status: Status) -> dict[str, Json]:
+def answer(initial: Pairs, status: RpcStatus) -> dict[str, Json]:
     """The head of a single answer: everything but the message."""
     return {**opening(initial), "status": status.code, "extensions": status.facts()}
 
@@ -66,6 +66,6 @@ def initial_of(head: Mapping[str, Json]) -> Pairs:
     return list((head.get("headers") or [])[1:])
 
 
-def status_in(head: Mapping[str, Json]) -> Status:
+def status_in(head: Mapping[str, Json]) -> RpcStatus:
     """The status in the head of a single answer."""
     return status_from(head["extensions"])

@@ -12,11 +12,11 @@ from reenact.facts.call import Call, Effect, Failure, Kind, Value
 from reenact.facts.serving import LIFESPAN, REQUEST_RULE, request_call
 from reenact.seams import lanes
 from reenact.seams.servers.exchange import Exchange
-from reenact.seams.servers.hosting import Application, Host, Receive, Request, Scope, Send, host
+from reenact.seams.servers.hosting import Application, Host, Receive, RequestRun, Scope, Send, host
 from reenact.seams.switchboard import across
 
 
-class Served:
+class AsgiWrapper:
     """Wraps an application as a server calls it.
 
     Attributes:
@@ -68,7 +68,7 @@ class Served:
         await request.left(None, exchange.answer.status if exchange is not None else None)
 
 
-def _exchange(request: Request, scope: Scope, receive: Receive, send: Send) -> Exchange | None:
+def _exchange(request: RequestRun, scope: Scope, receive: Receive, send: Send) -> Exchange | None:
     """The exchange; None where it cannot be noted: then the application answers as if nobody listened."""
     try:
         return Exchange(request.lane, request_call(scope), receive, send)

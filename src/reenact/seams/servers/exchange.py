@@ -13,7 +13,7 @@ from typing import Any
 
 from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Kind, Value
-from reenact.facts.serving import GONE, REQUEST_RULE, Answer
+from reenact.facts.serving import GONE, REQUEST_RULE, ServedResponse
 from reenact.facts.values import describe_error
 from reenact.seams import lanes
 from reenact.seams.gate import Gate, near
@@ -40,7 +40,7 @@ class Exchange:
     """
 
     def __init__(self, lane: Lane, call: Call, receive: Receive, send: Send, pieces: int = -1) -> None:
-        self.answer = Answer()
+        self.answer = ServedResponse()
         self._lane = lane
         self._receive = receive
         self._send = send

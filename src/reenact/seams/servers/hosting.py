@@ -13,7 +13,7 @@ Send = Callable[[Any], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-class Request(Protocol):
+class RequestRun(Protocol):
     """The run of one request."""
 
     lane: Lane
@@ -68,7 +68,7 @@ class Host(Protocol):
         """Whether a request, or a connection, is none of ours: it is answered as if nobody listened. Never raises."""
         ...
 
-    def request(self, scope: Mapping[str, Any]) -> Request | None:
+    def request(self, scope: Mapping[str, Any]) -> RequestRun | None:
         """Open the run of a request; None when it is to be served unrecorded. Never raises."""
         ...
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from reenact.seams import lanes
 from reenact.seams.patching import replace
-from reenact.seams.servers.asgi import Served
+from reenact.seams.servers.asgi import AsgiWrapper
 from reenact.seams.servers.hosting import host
 
 _STARTUP_FAILURE = 3
@@ -56,8 +56,8 @@ def _loading(original: Any) -> Any:
     def load(self: Any) -> None:
         with _preamble():
             original(self)
-        if host() is not None and not isinstance(self.loaded_app, Served):
-            self.loaded_app = Served(self.loaded_app)
+        if host() is not None and not isinstance(self.loaded_app, AsgiWrapper):
+            self.loaded_app = AsgiWrapper(self.loaded_app)
 
     return load
 

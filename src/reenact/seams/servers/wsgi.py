@@ -11,12 +11,12 @@ from types import ModuleType
 from typing import Any
 
 from reenact.facts.call import Call, Failure, Value
-from reenact.facts.serving import Answer, path_of_environ, request_call, scope_of_environ
+from reenact.facts.serving import ServedResponse, path_of_environ, request_call, scope_of_environ
 from reenact.facts.values import describe_error
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
-from reenact.seams.servers.hosting import Request, host
+from reenact.seams.servers.hosting import RequestRun, host
 from reenact.seams.servers.wsgi_input import Body
 from reenact.seams.switchboard import begin
 
@@ -38,7 +38,7 @@ def patch_werkzeug(module: ModuleType) -> None:
 
 
 def _wrapped(application: Any) -> Any:
-    return application if host() is None or isinstance(application, Served) else Served(application)
+    return application if host() is None or isinstance(application, WsgiWrapper) else WsgiWrapper(application)
 
 
 def _setting(original: Any) -> Any:
@@ -90,7 +90,7 @@ def _serving(application_of: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return make
 
 
-class Served:
+class WsgiWrapper:
     """Wraps an application as a server calls it.
 
     Attributes:
@@ -116,17 +116,17 @@ class Served:
             return self.application(environ, start_response)
         request.enter()
         try:
-            exchange = Exchange(request.lane, request_call(scope), environ)
+            exchange = WsgiExchange(request.lane, request_call(scope), environ)
         except Exception as error:
             if request.lane.session.fault(error):
                 raise
             request.leave(None, None)
             return self.application(environ, start_response)
-        response = Response(exchange, request)
+        response = WsgiResponse(exchange, request)
         return response.begun(lambda: self.application(environ, exchange.starting(start_response)))
 
 
-class Exchange:
+class WsgiExchange:
     """One request and its response at a WSGI application. The body in ``environ`` is read through it.
 
     Args:
@@ -136,7 +136,7 @@ class Exchange:
     """
 
     def __init__(self, lane: Lane, call: Call, environ: dict[str, Any]) -> None:
-        self.answer = Answer()
+        self.answer = ServedResponse()
         self.lane = lane
         crossing = begin(lane, lambda: call)
         self._body: Body | None = None
@@ -190,10 +190,10 @@ class Exchange:
                 raise
 
 
-class Response:
+class WsgiResponse:
     """What the server iterates: the application's response, in the request's lane, piece by piece."""
 
-    def __init__(self, exchange: Exchange, request: Request) -> None:
+    def __init__(self, exchange: WsgiExchange, request: RequestRun) -> None:
         self._exchange = exchange
         self._request = request
         self._result: Any = None

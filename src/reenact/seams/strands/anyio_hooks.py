@@ -54,7 +54,7 @@ def _spawning(original: Callable[..., Any]) -> Callable[..., Any]:
     return _spawn
 
 
-class Job:
+class AnyioJob:
     """A job in one of anyio's worker threads.
 
     It is counted from its submission until its result has come back to the loop, so that nothing else is released in
@@ -106,7 +106,7 @@ def _working(original: Any) -> Any:
         gate: Gate = lane.gate
         child = lane.child(name_of(func))
         handover = _Handover(gate, Tag("p", child.path, 0, 0))  # its own: a job more or less shifts no other's
-        job = Job(child, gate, func)
+        job = AnyioJob(child, gate, func)
         gate.started()
         try:
             with lanes.inside(Lane(lane.path, lane.session, gate, below=True)):  # its threads are no lanes

@@ -80,7 +80,7 @@ def _jobs_left() -> bool:
         return True
 
 
-class Job:
+class PoolJob:
     """What a pool runs in place of the agent's function: the function in its lane and in its turn.
 
     The turn is taken before the pool marks the job as running, so that it can be cancelled until its turn has come:
@@ -203,7 +203,7 @@ def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
                 gate.running += 1
             else:
                 desk.queued += 1
-        job = Job(child, gate, desk, fn)
+        job = PoolJob(child, gate, desk, fn)
         try:
             with lanes.inside(None):  # a worker thread that starts now is no lane
                 future = original(self, job, *args, **kwargs)
@@ -245,12 +245,12 @@ def _shutting_down(original: Callable[..., Any]) -> Callable[..., Any]:
 def _running(original: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Any, *args: Any) -> Any:
         job = getattr(self, "fn", None) or getattr(self, "task", (None,))[0]  # ``task`` since 3.14
-        if isinstance(job, Job):
+        if isinstance(job, PoolJob):
             job.begin()
         try:
             return original(self, *args)
         finally:
-            if isinstance(job, Job) and job.begun:
+            if isinstance(job, PoolJob) and job.begun:
                 job.over()
 
     return run

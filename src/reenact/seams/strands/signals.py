@@ -76,7 +76,7 @@ _taking = False
 _sending = _thread.allocate_lock()
 
 
-class Heard:
+class HandlerStandIn:
     """What stands at the system's side in the place of one handler of the program.
 
     The interpreter looks up how to call it, and finds the program's own handler: so ours is off the stack when that
@@ -99,7 +99,7 @@ class Heard:
         return _chosen(self, gate, sys._getframe(1))
 
 
-def _chosen(heard: Heard, gate: Gate, frame: Any) -> Callable[[int, Any], Any]:
+def _chosen(heard: HandlerStandIn, gate: Gate, frame: Any) -> Callable[[int, Any], Any]:
     lane = lanes.current()
     below = lane is not None and lane.below
     if gate.postpones(heard.number) and _comes_amiss(gate, frame, below) and _postpone(heard.number):
@@ -307,7 +307,7 @@ def _path() -> str:
     return "" if lane is None else lane.path
 
 
-def _afterwards(heard: Heard, gate: Gate) -> Callable[[int, Any], Any]:
+def _afterwards(heard: HandlerStandIn, gate: Gate) -> Callable[[int, Any], Any]:
     """Below a transport, a handler that is none of this run's code: where it returns it is noted then, and what it
     raises is the outcome of the call."""
 
@@ -352,7 +352,7 @@ def hear(gate: Gate) -> None:
         gate.attend(gate)
     for number in _signal.valid_signals():  # as plain numbers: making a member of an enumeration of each takes 1 ms
         handler = _signal.getsignal(number)
-        if callable(handler) and not isinstance(handler, Heard):
+        if callable(handler) and not isinstance(handler, HandlerStandIn):
             signal.signal(number, handler)
 
 
@@ -366,20 +366,20 @@ def leave(gate: Gate) -> None:
 def _ring(number: int) -> bool:
     """Send a signal to the main thread; False where the program has no handler for it."""
     main = threading.main_thread().ident
-    if main is None or not isinstance(_is_set(number), Heard):
+    if main is None or not isinstance(_is_set(number), HandlerStandIn):
         return False
     signal.pthread_kill(main, number)
     return True
 
 
 def _plain(handler: Any) -> Any:
-    return handler.handler if isinstance(handler, Heard) else handler
+    return handler.handler if isinstance(handler, HandlerStandIn) else handler
 
 
 def _setting(original: Callable[..., Any]) -> Callable[..., Any]:
     def set_handler(signalnum: int, handler: Any) -> Any:
-        if _gate is not None and callable(handler) and not isinstance(handler, Heard):
-            handler = Heard(int(signalnum), handler)
+        if _gate is not None and callable(handler) and not isinstance(handler, HandlerStandIn):
+            handler = HandlerStandIn(int(signalnum), handler)
         if not _postponed:
             return _plain(original(signalnum, handler))
         with _sending:  # one that is about to be sent again must not meet what ends the process

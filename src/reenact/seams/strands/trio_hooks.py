@@ -21,7 +21,7 @@ from reenact.seams.async_backends import cancels_by
 from reenact.seams.lanes import Cell
 from reenact.seams.patching import replace
 from reenact.seams.strands import trio_threads, trio_timers
-from reenact.seams.strands.trio_runs import Run, entries, here
+from reenact.seams.strands.trio_runs import TrioRun, entries, here
 from reenact.seams.unfollowed import refuse
 
 FOLLOWED = 1 << 40
@@ -55,7 +55,7 @@ def patch(module: Any) -> None:
     replace(core._run, "setup_runner", lambda original: _beginning(original, module))
     under_way = getattr(core._run.GLOBAL_RUN_CONTEXT, "runner", None)
     if under_way is not None and not under_way.is_guest and asyncio._get_running_loop() is None:
-        Run(module, None).attach(under_way)
+        TrioRun(module, None).attach(under_way)
 
 
 def _fits(module: Any) -> bool:
@@ -94,10 +94,10 @@ def _beginning(original: Callable[..., Any], module: Any) -> Callable[..., Any]:
         lane = lanes.current()
         if clock is not None or asyncio._get_running_loop() is not None or here.run is not None:
             refuse(lane, _INSIDE, "it has a clock of its own, or runs inside another loop")
-            run = Run(module, None)
+            run = TrioRun(module, None)
         else:
-            run = Run(module, lane)
-            clock = trio_timers.Clock(run)
+            run = TrioRun(module, lane)
+            clock = trio_timers.TrioClock(run)
         run.begin()
         try:
             run.runner = original(clock, (run, *instruments), *rest)

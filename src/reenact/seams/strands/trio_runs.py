@@ -27,18 +27,18 @@ STOP_AGAIN_S = 0.05
 
 
 class _Here(threading.local):
-    run: Run | None = None
+    run: TrioRun | None = None
     guest = False
 
 
 here = _Here()
 """The run of the calling thread, and whether one is being made that another loop will drive."""
 
-entries: dict[int, Run] = {}
+entries: dict[int, TrioRun] = {}
 """The runs under way, by the identity of their entry queue, which other threads hold."""
 
 
-class Run(AsyncBackend[Gate]):
+class TrioRun(AsyncBackend[Gate]):
     """One ``trio.run`` while it is under way.
 
     Attributes:
@@ -56,7 +56,7 @@ class Run(AsyncBackend[Gate]):
         self._enter: Callable[..., Any] = trio._core._entry_queue.EntryQueue.run_sync_soon.__wrapped__
         self._between: Cell | None = None
         self._outside: lanes.Inside | None = None
-        self._before: Run | None = None
+        self._before: TrioRun | None = None
         self._thread = threading.get_ident()
         self.lane = lane
         self.runner: Any = None

@@ -17,7 +17,7 @@ from reenact.seams import lanes
 from reenact.seams.clock import REAL
 from reenact.seams.gate import Gate
 from reenact.seams.patching import replace
-from reenact.seams.strands.trio_runs import Run, here
+from reenact.seams.strands.trio_runs import TrioRun, here
 
 _mono_ns = REAL.monotonic_ns
 MOST_S = 1e9
@@ -26,14 +26,14 @@ _SLEEP_FRAMES = 10
 """How far above a new deadline ``trio.sleep_until`` is looked for: between lie a scope and two of its decorators."""
 
 
-class Clock:
+class TrioClock:
     """The clock of a run: the program's monotonic one, virtual in a replay.
 
     Args:
         run: Whose clock it is.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: TrioRun) -> None:
         self._run = run
 
     def start_clock(self) -> None:
@@ -58,7 +58,7 @@ class Clock:
         return deadline - _mono_ns() / 1e9
 
 
-class Timer:
+class TrioTimer:
     """One deadline of one scope.
 
     Attributes:
@@ -67,7 +67,7 @@ class Timer:
 
     __slots__ = ("_expire", "at_gate", "deadline", "gate", "run", "scope", "tag")
 
-    def __init__(self, run: Run, gate: Gate, tag: Tag, scope: Any, deadline: float, expire: Callable[..., Any]) -> None:
+    def __init__(self, run: TrioRun, gate: Gate, tag: Tag, scope: Any, deadline: float, expire: Any) -> None:
         self.run = run
         self.gate = gate
         self.tag = tag
@@ -119,7 +119,7 @@ def patch(deadlines: Any, sleep_until: Any) -> None:
             if gate.closed:
                 return original(self, deadline, cancel_scope)
             run.watch(gate)
-            timer = Timer(run, gate, lane.tag("t"), cancel_scope, deadline, expire)
+            timer = TrioTimer(run, gate, lane.tag("t"), cancel_scope, deadline, expire)
             run.timers[id(cancel_scope)] = timer
             wait_us = math.ceil(max(0.0, min(deadline - run.runner.clock.current_time(), MOST_S)) * 1e6)
             due_us = gate.schedule.timer_set(timer.tag, wait_us)
@@ -138,7 +138,7 @@ def patch(deadlines: Any, sleep_until: Any) -> None:
 def _removing(original: Callable[..., Any]) -> Callable[..., Any]:
     def remove(self: Any, deadline: float, cancel_scope: Any) -> Any:
         run = here.run
-        timer: Timer | None = run.timers.pop(id(cancel_scope), None) if run is not None else None
+        timer: TrioTimer | None = run.timers.pop(id(cancel_scope), None) if run is not None else None
         if timer is None or not timer.at_gate:
             return original(self, deadline, cancel_scope)
         timer.gate.withdraw(timer.tag)
@@ -155,7 +155,7 @@ def _expiring(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, now)  # type: ignore[no-any-return]
         queued = False
         for deadline, _, scope in sorted((entry for entry in due if entry[0] <= now), key=lambda entry: entry[0]):
-            timer: Timer | None = run.timers.get(id(scope))
+            timer: TrioTimer | None = run.timers.get(id(scope))
             if timer is None or timer.scope is not scope or timer.deadline != deadline or timer.at_gate:
                 continue
             self.remove.__wrapped__(self, deadline, scope)  # off trio's books; what is left on its heap is stale
@@ -168,8 +168,8 @@ def _expiring(original: Callable[..., Any]) -> Callable[..., Any]:
     return expire
 
 
-def _queued(run: Run, scope: Any) -> bool:
-    timer: Timer | None = run.timers.get(id(scope))
+def _queued(run: TrioRun, scope: Any) -> bool:
+    timer: TrioTimer | None = run.timers.get(id(scope))
     return timer is not None and timer.at_gate
 
 

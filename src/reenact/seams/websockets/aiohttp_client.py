@@ -23,7 +23,7 @@ from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.switchboard import across, answered, begin, cross, telling
 from reenact.seams.websockets import messages
-from reenact.seams.websockets.messages import Line, about
+from reenact.seams.websockets.messages import WebSocketLine, about
 
 _LINE = "_reenact_line"
 _CANCELLED = 1006
@@ -58,7 +58,7 @@ def _connecting(module: Any, original: Any) -> Any:
         crossing = begin(lane, lambda: messages.opening(target, tuple(options.get("protocols") or ()) or None))
         if crossing is None or crossing.mode == "rerun":
             return await original(self, url, **options)
-        line = Line(crossing.event, place_of(target))
+        line = WebSocketLine(crossing.event, place_of(target))
         if crossing.mode == "frozen":
             reopen = telling(lane, functools.partial(_reopened, target=target))
             told = reopen(await crossing.outcome())
@@ -150,7 +150,7 @@ class _Answer:
         """There is nothing to close."""
 
 
-def _played(module: Any, session: Any, line: Line, told: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+def _played(module: Any, session: Any, line: WebSocketLine, told: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
     """A connection without a network, as it stood when it was open."""
     kind = getattr(session, "_ws_response_class", module.ClientWebSocketResponse)
     own = {name: options.get(name, True) for name in ("autoclose", "autoping")}
@@ -247,7 +247,7 @@ class _Message(_Sealing):
 # --- what passes through it -------------------------------------------------------------------------------------------
 
 
-def _known(connection: Any) -> tuple[Lane | None, Line | None]:
+def _known(connection: Any) -> tuple[Lane | None, WebSocketLine | None]:
     """Who calls, and what is known of the connection; nobody where the library works by itself."""
     return listening(), connection.__dict__.get(_LINE)
 
@@ -264,7 +264,7 @@ async def _crossed(
 
 async def _open(connection: Any, lane: Lane) -> None:
     """Open a connection of a fork that goes on live through it. In the scope of what is asked first."""
-    line: Line = connection.__dict__[_LINE]
+    line: WebSocketLine = connection.__dict__[_LINE]
     if line.opens is None:
         return
     async with line.opening:
@@ -284,7 +284,7 @@ def _receiving(original: Any) -> Any:
         lane, line = _known(self)
         if lane is None or line is None:
             return await original(self, timeout)
-        known: Line = line
+        known: WebSocketLine = line
 
         async def perform() -> Any:
             if not known.held:
@@ -312,7 +312,7 @@ def _sending(original: Any) -> Any:
         if lane is None or line is None or not isinstance(data, wanted):
             await original(self, data, *args, **options)
             return
-        known: Line = line
+        known: WebSocketLine = line
         call = functools.partial(messages.sending, known, data, (), {})
         await _crossed(self, lane, _Sealing(self), call, lambda: original(self, data, *args, **options))
 
@@ -328,7 +328,7 @@ def _framing(original: Any) -> Any:
         if lane is None or line is None:
             await original(self, message, *args, **options)
             return
-        known: Line = line
+        known: WebSocketLine = line
 
         def call() -> Call:
             asked = about(known, what.replace("_", " "), [int(each) for each in args[:1]])
@@ -346,7 +346,7 @@ def _closing(original: Any) -> Any:
         lane, line = _known(self)
         if lane is None or line is None:
             return await original(self, **options)
-        known: Line = line
+        known: WebSocketLine = line
 
         def call() -> Call:
             reason = options.get("message", b"")
@@ -365,7 +365,7 @@ def _looking(original: Any) -> Any:
         lane, line = _known(self)
         if lane is None or line is None or self._heartbeat is None:
             return original(self)
-        known: Line = line
+        known: WebSocketLine = line
         sealing = _Sealing(self)
 
         def reveal(outcome: Any) -> Any:
@@ -388,7 +388,7 @@ def _informing(original: Any) -> Any:
         lane, line = _known(self)
         if lane is None or line is None:
             return original(self, name, default)
-        known: Line = line
+        known: WebSocketLine = line
         sealing = _Sealing(self)
         return cross(
             lane,

@@ -14,7 +14,7 @@ from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.switchboard import across, answered, begin, telling
 from reenact.seams.websockets import messages, properties
-from reenact.seams.websockets.messages import Line, Sealing, about
+from reenact.seams.websockets.messages import Sealing, WebSocketLine, about
 
 
 def patch(module: ModuleType) -> None:
@@ -41,7 +41,7 @@ def _connecting(original: Any, module: ModuleType) -> Any:
         crossing = begin(lane, lambda: messages.opening(url, None)) if lane is not None else None
         if lane is None or crossing is None or crossing.mode == "rerun":
             return await original(self)
-        line = Line(crossing.event, place_of(url))
+        line = WebSocketLine(crossing.event, place_of(url))
         if crossing.mode == "frozen":
             reopen = telling(lane, functools.partial(messages.reopened, module=module))
             told = reopen(await crossing.outcome())
@@ -63,7 +63,7 @@ def _unused(_outcome: object) -> Any:
     raise TypeError("a live crossing has no recorded outcome")
 
 
-def _known(connection: Any) -> tuple[Lane | None, Line | None]:
+def _known(connection: Any) -> tuple[Lane | None, WebSocketLine | None]:
     """Who calls, and what is known of the connection; nobody where the library works by itself."""
     return listening(), connection.__dict__.get("_reenact_line")
 
@@ -80,7 +80,7 @@ async def _crossed(connection: Any, lane: Lane, call: Callable[[], Call], perfor
 
 async def _open(connection: Any, lane: Lane) -> None:
     """Open a connection of a fork that goes on live through it. In the scope of what is asked first."""
-    line: Line = connection._reenact_line
+    line: WebSocketLine = connection._reenact_line
     if line.opens is None:
         return
     async with line.opening:
@@ -100,7 +100,7 @@ def _receiving(original: Any) -> Any:
         lane, line = _known(self)
         if lane is None or line is None:
             return await original(self, decode)
-        known: Line = line
+        known: WebSocketLine = line
 
         async def perform() -> Any:
             if not known.held:
@@ -153,7 +153,7 @@ def _sending(original: Any) -> Any:
             messages.in_parts(lane, line)
             await original(self, message, *args, **options)
         else:
-            known: Line = line
+            known: WebSocketLine = line
             await _crossed(
                 self,
                 lane,
@@ -170,7 +170,7 @@ def _closing(original: Any) -> Any:
         if lane is None or line is None:
             await original(self, code, reason)
             return
-        known: Line = line
+        known: WebSocketLine = line
         await _crossed(
             self, lane, lambda: about(known, "close", [int(code), reason]), lambda: original(self, code, reason)
         )
@@ -187,7 +187,7 @@ def _simple(original: Any) -> Any:
         if lane is None or line is None:
             await original(self, *args)
             return
-        known: Line = line
+        known: WebSocketLine = line
         await _crossed(self, lane, lambda: about(known, what), lambda: original(self, *args))
 
     return method
@@ -198,19 +198,19 @@ def _pinging(original: Any) -> Any:
         lane, line = _known(self)
         if lane is None or line is None:
             return await original(self, *args, **options)
-        known: Line = line
+        known: WebSocketLine = line
         waiting: list[Awaitable[float]] = []
 
         async def perform() -> None:
             waiting.append(await original(self, *args, **options))
 
         await _crossed(self, lane, lambda: about(known, "ping"), perform)
-        return Pong(self, known, waiting[0] if waiting else None)
+        return AwaitablePong(self, known, waiting[0] if waiting else None)
 
     return ping
 
 
-class Pong:
+class AwaitablePong:
     """The answer to a ping of the agent's own, to be awaited.
 
     Args:
@@ -221,7 +221,7 @@ class Pong:
 
     __slots__ = ("_connection", "_line", "_real")
 
-    def __init__(self, connection: Any, line: Line, real: Awaitable[float] | None) -> None:
+    def __init__(self, connection: Any, line: WebSocketLine, real: Awaitable[float] | None) -> None:
         self._connection = connection
         self._line = line
         self._real = real

@@ -32,7 +32,7 @@ WHOLE: Final = (str, bytes, bytearray, memoryview)
 
 
 @dataclass(slots=True)
-class Line:
+class WebSocketLine:
     """What is known of a connection that was opened under a session.
 
     Attributes:
@@ -73,7 +73,7 @@ def opening(url: str, subprotocols: Json) -> Call:
     return Call(Kind.WEBSOCKET, f"open {place_of(url)}", Effect.READ, RULE, head, asked, "application/json")
 
 
-def about(line: Line, what: str, asked: Json = None) -> Call:
+def about(line: WebSocketLine, what: str, asked: Json = None) -> Call:
     """Anything but sending.
 
     Args:
@@ -86,7 +86,7 @@ def about(line: Line, what: str, asked: Json = None) -> Call:
     return Call(Kind.WEBSOCKET, f"{what} {line.name}", Effect.READ, RULE, {"of": line.event}, body, media)
 
 
-def sending(line: Line, message: Any, args: tuple[Any, ...], options: Mapping[str, Any]) -> Call:
+def sending(line: WebSocketLine, message: Any, args: tuple[Any, ...], options: Mapping[str, Any]) -> Call:
     """One message to the other side, byte for byte.
 
     Args:
@@ -102,7 +102,7 @@ def sending(line: Line, message: Any, args: tuple[Any, ...], options: Mapping[st
     return Call(Kind.WEBSOCKET, f"send {line.name}", Effect.WRITE, RULE, head, body, media)
 
 
-def in_parts(lane: Lane, line: Line) -> None:
+def in_parts(lane: Lane, line: WebSocketLine) -> None:
     """Say that a message sent in fragments escapes.
 
     Raises:
@@ -271,7 +271,7 @@ def reopened(outcome: Value | Failure, module: ModuleType) -> dict[str, Any]:
 # --- going on live ----------------------------------------------------------------------------------------------------
 
 
-def take_over(connection: Any, real: Any, line: Line, kept: Iterable[str]) -> None:
+def take_over(connection: Any, real: Any, line: WebSocketLine, kept: Iterable[str]) -> None:
     """Make a connection without a network the one that has just been opened, and let the agent know what it knew.
 
     Args:
@@ -287,7 +287,7 @@ def take_over(connection: Any, real: Any, line: Line, kept: Iterable[str]) -> No
     line.opened = True
 
 
-def unopened(lane: Lane, line: Line, error: Exception) -> UnreplayableRun:
+def unopened(lane: Lane, line: WebSocketLine, error: Exception) -> UnreplayableRun:
     """A fork cannot go on through a connection: it stops, whatever the agent does with that."""
     return unbegun(
         lane,
@@ -298,7 +298,7 @@ def unopened(lane: Lane, line: Line, error: Exception) -> UnreplayableRun:
     )
 
 
-def compare(lane: Lane, line: Line, then: str | None, now: str | None) -> None:
+def compare(lane: Lane, line: WebSocketLine, then: str | None, now: str | None) -> None:
     """Say so where the server agrees to something else than the recorded one."""
     if then != now:
         lane.session.note(lane, DIFFERS, f"{line.name}: subprotocol {now or 'none'}, recorded {then or 'none'}")
@@ -308,7 +308,7 @@ KEPT: Final = ("id", "request", "response", "pending_legacy_warning", "_reenact_
 """What the agent knows of a connection of ``websockets`` that does not change when it is opened later."""
 
 
-def equip(connection: Any, told: Mapping[str, Any], line: Line) -> None:
+def equip(connection: Any, told: Mapping[str, Any], line: WebSocketLine) -> None:
     """Make a fresh connection object stand as the recorded one did when it was open."""
     protocol = connection.protocol
     protocol.id = connection.id = uuid.UUID(told["id"])

@@ -7,7 +7,7 @@ from typing import Any
 from reenact.seams.lanes import listening
 from reenact.seams.patching import replace
 from reenact.seams.switchboard import cross
-from reenact.seams.websockets.messages import Line, Sealing, about
+from reenact.seams.websockets.messages import Sealing, WebSocketLine, about
 
 
 def patch(connection: Any) -> None:
@@ -23,7 +23,7 @@ def _looking(original: Any) -> Any:
         lane, line = listening(), self.__dict__.get("_reenact_line")
         if lane is None or line is None:
             return original(self)
-        known: Line = line
+        known: WebSocketLine = line
         sealing = Sealing(self)
 
         def reveal(outcome: Any) -> Any:

@@ -15,7 +15,7 @@ from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.switchboard import begin, cross, crossed, telling
 from reenact.seams.websockets import messages, properties
-from reenact.seams.websockets.messages import Line, Sealing, about
+from reenact.seams.websockets.messages import Sealing, WebSocketLine, about
 
 
 def patch(module: ModuleType) -> None:
@@ -44,7 +44,7 @@ def _connecting(original: Any, module: ModuleType) -> Any:
         crossing = begin(lane, lambda: messages.opening(url, offered)) if lane is not None else None
         if lane is None or crossing is None or crossing.mode == "rerun":
             return original(self)
-        line = Line(crossing.event, place_of(url))
+        line = WebSocketLine(crossing.event, place_of(url))
         if crossing.mode == "frozen":
             reopen = telling(lane, functools.partial(messages.reopened, module=module))
             told = reopen(crossing.outcome().wait())
@@ -63,7 +63,7 @@ def _unused(_outcome: object) -> Any:
     raise TypeError("a live crossing has no recorded outcome")
 
 
-def _pretended(connecter: Any, module: ModuleType, told: dict[str, Any], line: Line) -> Any:
+def _pretended(connecter: Any, module: ModuleType, told: dict[str, Any], line: WebSocketLine) -> Any:
     """A connection object without a socket, and without the thread that reads from it."""
     names: Any = module
     protocol = names.ClientProtocol(connecter.ws_uri, **connecter.protocol_kwargs)
@@ -78,7 +78,7 @@ def _pretended(connecter: Any, module: ModuleType, told: dict[str, Any], line: L
     return connection
 
 
-def _known(connection: Any) -> tuple[Lane | None, Line | None]:
+def _known(connection: Any) -> tuple[Lane | None, WebSocketLine | None]:
     """Who calls, and what is known of the connection; nobody where the library works by itself."""
     lane, line = listening(), connection.__dict__.get("_reenact_line")
     if lane is not None and line is not None and hasattr(connection, "maybe_raise_legacy_warning"):
@@ -98,7 +98,7 @@ def _crossed(connection: Any, lane: Lane, call: Callable[[], Call], perform: Cal
 
 def _open(connection: Any, lane: Lane) -> None:
     """Open a connection of a fork that goes on live through it. In the scope of what is asked first."""
-    line: Line = connection._reenact_line
+    line: WebSocketLine = connection._reenact_line
     with line.opening:
         if line.opens is None:
             return
@@ -116,7 +116,7 @@ def _receiving(original: Any) -> Any:
         lane, line = _known(self)
         if lane is None or line is None:
             return original(self, timeout, decode)
-        known: Line = line
+        known: WebSocketLine = line
         asked = {name: value for name, value in (("timeout", timeout), ("decode", decode)) if value is not None}
         return _crossed(
             self, lane, lambda: about(known, "receive", asked or None), lambda: original(self, timeout, decode)
@@ -151,7 +151,7 @@ def _sending(original: Any) -> Any:
             messages.in_parts(lane, line)
             original(self, message, *args, **options)
         else:
-            known: Line = line
+            known: WebSocketLine = line
             _crossed(
                 self,
                 lane,
@@ -168,7 +168,7 @@ def _closing(original: Any) -> Any:
         if lane is None or line is None:
             original(self, code, reason)
             return
-        known: Line = line
+        known: WebSocketLine = line
         _crossed(self, lane, lambda: about(known, "close", [int(code), reason]), lambda: original(self, code, reason))
 
     return close
@@ -182,7 +182,7 @@ def _simple(original: Any) -> Any:
         lane, line = _known(self)
         if lane is None or line is None:
             return original(self, *args, **options)
-        known: Line = line
+        known: WebSocketLine = line
         return _crossed(self, lane, lambda: about(known, what), lambda: original(self, *args, **options))
 
     return method
@@ -193,16 +193,16 @@ def _pinging(original: Any) -> Any:
         lane, line = _known(self)
         if lane is None or line is None:
             return original(self, *args, **options)
-        known: Line = line
+        known: WebSocketLine = line
         waiting: list[threading.Event] = []
         perform = functools.partial(original, self, *args, **options)
         _crossed(self, lane, lambda: about(known, "ping"), lambda: waiting.append(perform()))
-        return Pong(self, known, waiting[0] if waiting else None)
+        return ThreadPong(self, known, waiting[0] if waiting else None)
 
     return ping
 
 
-class Pong:
+class ThreadPong:
     """The answer to a ping of the agent's own: an event that is set when it has come.
 
     Args:
@@ -213,7 +213,7 @@ class Pong:
 
     __slots__ = ("_connection", "_line", "_real")
 
-    def __init__(self, connection: Any, line: Line, real: threading.Event | None) -> None:
+    def __init__(self, connection: Any, line: WebSocketLine, real: threading.Event | None) -> None:
         self._connection = connection
         self._line = line
         self._real = real

@@ -12,7 +12,7 @@ from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.credentials import STANDIN, bare
 from reenact.facts.evaluation import argument, fault
-from reenact.facts.expressions import Expression, Form, Word
+from reenact.facts.expressions import Expression, Word, WordForm
 from reenact.facts.run import Run
 from reenact.testing.expectations.courts import Court, Question, stale
 from reenact.testing.expectations.graders import graded, threshold_of
@@ -21,8 +21,8 @@ from reenact.timetravel.conduct import Finding
 from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
 
 ASKING_WORDS: tuple[Word, ...] = (
-    Word("grade", Form.TEXTS, "grade('module:function', ENOUGH): what a function of this project says of the run"),
-    Word("judge", Form.TEXTS, "judge('CLAIM', 'MODEL', ENOUGH): whether a model finds that true of the answer"),
+    Word("grade", WordForm.TEXTS, "grade('module:function', ENOUGH): what a function of this project says of the run"),
+    Word("judge", WordForm.TEXTS, "judge('CLAIM', 'MODEL', ENOUGH): whether a model finds that true of the answer"),
 )
 """Names that only expectations have: somebody is asked."""
 

@@ -31,7 +31,7 @@ _USUAL_REPEATS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ExpectationStrength:
     """One expectation over the bad run, and over the mended one where there is one.
 
     Attributes:
@@ -91,7 +91,7 @@ class Strength:
         each: In the order they were given.
     """
 
-    each: tuple[Judged, ...]
+    each: tuple[ExpectationStrength, ...]
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -156,13 +156,15 @@ def strength(
     asked = _Asked(court, project)
     found = [_judged(each, bad, fixed, asked) for each in expectations]
     found += [
-        Judged(each, asked.judge(each, bad), None if fixed is None else asked.judge(each, fixed), holds=True)
+        ExpectationStrength(
+            each, asked.judge(each, bad), None if fixed is None else asked.judge(each, fixed), holds=True
+        )
         for each in holds
     ]
     return Strength(tuple(found))
 
 
-def _judged(expectation: Expectation, bad: Recording, fixed: Recording | None, asked: _Asked) -> Judged:
+def _judged(expectation: Expectation, bad: Recording, fixed: Recording | None, asked: _Asked) -> ExpectationStrength:
     over_bad = asked.judge(expectation, bad)
     if over_bad.holds:
         scope = expectation.scope(bad, asked.court, asked.project)
@@ -170,10 +172,10 @@ def _judged(expectation: Expectation, bad: Recording, fixed: Recording | None, a
         hints = (*misspelt(expectation.compiled(), bad), *printed(expectation.compiled(), scope))
         seen = "; ".join((told, *_said(expectation, scope), *hints))
         over_bad = Verdict(True, over_bad.text, seen.strip("; "), run=over_bad.run)
-    judged = Judged(expectation, over_bad, None if fixed is None else asked.judge(expectation, fixed))
+    judged = ExpectationStrength(expectation, over_bad, None if fixed is None else asked.judge(expectation, fixed))
     if judged.strong:
         return judged
-    return Judged(expectation, over_bad, judged.fixed, tuple(proposals(expectation, bad, fixed)))
+    return ExpectationStrength(expectation, over_bad, judged.fixed, tuple(proposals(expectation, bad, fixed)))
 
 
 def proposals(expectation: Expectation | None, bad: Recording, fixed: Recording | None = None) -> list[str]:

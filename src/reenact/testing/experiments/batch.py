@@ -10,13 +10,13 @@ from pathlib import Path
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.testing.experiments.cache import Cells
 from reenact.testing.experiments.candidates import Candidate
-from reenact.testing.experiments.cell import Cell
+from reenact.testing.experiments.cell import CellResult
 from reenact.testing.experiments.dataset import Row
-from reenact.testing.experiments.running import Place, run_cell
+from reenact.testing.experiments.running import CellPlace, run_cell
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CellOrder:
     """One cell that is to be had.
 
     Attributes:
@@ -41,33 +41,33 @@ class Experiment:
         fresh: Whether cells are done again that are kept.
     """
 
-    place: Place
+    place: CellPlace
     rows: Sequence[Row]
     candidates: Sequence[Candidate]
     repeat: int = 1
     workers: int = 0
     fresh: bool = False
 
-    def asked(self) -> Iterator[Asked]:
+    def asked(self) -> Iterator[CellOrder]:
         """Every cell: row by row, each on every candidate, repeats last."""
         for row in self.rows:
             for candidate in self.candidates:
-                yield from (Asked(row, candidate, repeat) for repeat in range(1, self.repeat + 1))
+                yield from (CellOrder(row, candidate, repeat) for repeat in range(1, self.repeat + 1))
 
-    def kept(self) -> list[Cell | None]:
+    def kept(self) -> list[CellResult | None]:
         """Every cell that is done already, None for those that are not; in their order."""
         cells = Cells(Path(self.place.folder))
         found = (cells.find(self.place.identity(each.row, each.candidate, each.repeat)) for each in self.asked())
         return [None] * sum(1 for _ in self.asked()) if self.fresh else list(found)
 
 
-Runner = Callable[[Experiment, Iterable[tuple[int, Asked]]], Iterator[tuple[int, Cell]]]
+Runner = Callable[[Experiment, Iterable[tuple[int, CellOrder]]], Iterator[tuple[int, CellResult]]]
 """Runs cells that are told with their numbers, and gives each with its number, as it is known."""
 
 
 def run_experiment(
-    experiment: Experiment, run: Runner, *, done: Callable[[Cell], object] = lambda cell: None
-) -> list[Cell]:
+    experiment: Experiment, run: Runner, *, done: Callable[[CellResult], object] = lambda cell: None
+) -> list[CellResult]:
     """Have every cell of an experiment.
 
     Args:
@@ -87,8 +87,8 @@ def run_experiment(
 
 
 def here(
-    experiment: Experiment, open_: Iterable[tuple[int, Asked]], waits: Callable[[], object] = lambda: None
-) -> Iterator[tuple[int, Cell]]:
+    experiment: Experiment, open_: Iterable[tuple[int, CellOrder]], waits: Callable[[], object] = lambda: None
+) -> Iterator[tuple[int, CellResult]]:
     """Run cells on this machine, several at a time, each in a process of its own.
 
     Args:
@@ -99,7 +99,7 @@ def here(
     place, fresh = experiment.place, experiment.fresh
     pool = ThreadPoolExecutor(experiment.workers or processors())
     try:
-        waiting: dict[Future[Cell], int] = {
+        waiting: dict[Future[CellResult], int] = {
             pool.submit(run_cell, place, each.row, each.candidate, each.repeat, fresh=fresh, waits=waits): at
             for at, each in open_
         }
@@ -109,7 +109,7 @@ def here(
         pool.shutdown(cancel_futures=True)
 
 
-def _named(cell: Cell, asked: Asked) -> Cell:
+def _named(cell: CellResult, asked: CellOrder) -> CellResult:
     """A kept cell under today's names: they are no part of its identity."""
     return replace(cell, row=asked.row.name, candidate=asked.candidate.name, repeat=asked.repeat)
 

@@ -23,7 +23,7 @@ from typing import Final
 
 from reenact.errors import StoreError
 from reenact.store import open_store
-from reenact.testing.experiments.cell import KEPT, Cell
+from reenact.testing.experiments.cell import KEPT, CellResult
 
 if sys.platform != "win32":
     import fcntl
@@ -44,14 +44,14 @@ class Cells:
         self._done = folder / "cells"
         self._underway = folder / "underway"
 
-    def find(self, key: str) -> Cell | None:
+    def find(self, key: str) -> CellResult | None:
         """A cell that is done; None where it is not, or what is kept of it cannot be read."""
         try:
-            return Cell.from_json(json.loads(self._path(key).read_text(encoding="utf-8")))
+            return CellResult.from_json(json.loads(self._path(key).read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
-    def keep(self, key: str, cell: Cell) -> None:
+    def keep(self, key: str, cell: CellResult) -> None:
         """Keep a cell that is done, whole or not at all; what may come out otherwise next time is not kept."""
         if cell.status not in KEPT:
             return

@@ -22,7 +22,7 @@ KEPT: Final[frozenset[Status]] = frozenset(("passed", "failed", "ran", "stale"))
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CellResult:
     """What came of one row on one candidate, once.
 
     Attributes:
@@ -67,7 +67,7 @@ class Cell:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Cell:
+    def from_json(cls, data: Mapping[str, Any]) -> CellResult:
         """The inverse of ``to_json``."""
         values = {**data, "changed": tuple(data["changed"]), "judged": tuple(Judged(**each) for each in data["judged"])}
         return cls(**values)

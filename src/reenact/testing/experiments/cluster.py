@@ -16,18 +16,20 @@ from typing import Any, Final
 
 from reenact.errors import UsageError
 from reenact.facts.lazy_dataclass import asdict
-from reenact.testing.experiments.batch import Asked, Experiment, processors
+from reenact.testing.experiments.batch import CellOrder, Experiment, processors
 from reenact.testing.experiments.candidates import Candidate
-from reenact.testing.experiments.cell import Cell
+from reenact.testing.experiments.cell import CellResult
 from reenact.testing.experiments.dataset import Row
-from reenact.testing.experiments.running import Place, run_cell
+from reenact.testing.experiments.running import CellPlace, run_cell
 
 SCHEME: Final = "ray://"
 _OWN: Final = ("local", "auto")
 """Behind the scheme, in place of an address: a cluster of this process alone, or the one that runs on this machine."""
 
 
-def on_ray(address: str, experiment: Experiment, open_: Iterable[tuple[int, Asked]]) -> Iterator[tuple[int, Cell]]:
+def on_ray(
+    address: str, experiment: Experiment, open_: Iterable[tuple[int, CellOrder]]
+) -> Iterator[tuple[int, CellResult]]:
     """Run cells on a Ray cluster, one on each of its processors; gives each with its number, as it is known.
 
     Args:
@@ -49,10 +51,10 @@ def on_ray(address: str, experiment: Experiment, open_: Iterable[tuple[int, Aske
             (ready, *_), _ = ray.wait(list(waiting), num_returns=1)
             at, each = waiting.pop(ready)
             try:
-                cell = Cell.from_json(json.loads(ray.get(ready)))
+                cell = CellResult.from_json(json.loads(ray.get(ready)))
             except ray.exceptions.RayError as error:
                 why = f"the cluster could not run it: {str(error).strip().splitlines()[-1]}"
-                cell = Cell(each.row.name, each.candidate.name, each.repeat, "broken", message=why)
+                cell = CellResult(each.row.name, each.candidate.name, each.repeat, "broken", message=why)
             yield at, cell
 
 
@@ -60,11 +62,11 @@ def run_told(text: str) -> str:
     """Run a cell that is told as JSON text, and give it as JSON text: what a node of a cluster does."""
     told = json.loads(text)
     row, candidate = Row.from_json(told["row"]), Candidate.from_json(told["candidate"])
-    cell = run_cell(Place(**told["place"]), row, candidate, told["repeat"], fresh=told["fresh"])
+    cell = run_cell(CellPlace(**told["place"]), row, candidate, told["repeat"], fresh=told["fresh"])
     return json.dumps(cell.to_json(), default=str)
 
 
-def _told(experiment: Experiment, asked: Asked) -> str:
+def _told(experiment: Experiment, asked: CellOrder) -> str:
     row, candidate = asked.row.to_json(), asked.candidate.to_json()
     told = {"place": asdict(experiment.place), "row": row, "candidate": candidate, "repeat": asked.repeat}
     return json.dumps({**told, "fresh": experiment.fresh}, default=str)

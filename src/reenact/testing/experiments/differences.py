@@ -9,14 +9,14 @@ from reenact.facts.call import Kind
 from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import replace
 from reenact.timetravel import preview
-from reenact.timetravel.aligning import Sort
+from reenact.timetravel.aligning import PairSort
 from reenact.timetravel.contents import Unread, arguments_of, asked
 from reenact.timetravel.forks import model_calls
 from reenact.timetravel.readings import is_model, model_name
 from reenact.timetravel.run_comparison import Comparison
 
 _TOOLS = frozenset((Kind.TOOL, Kind.RETRIEVAL, Kind.MCP, Kind.HTTP, Kind.PROCESS, Kind.DB, Kind.WEBSOCKET))
-_MARKS = {Sort.ADDED: "+", Sort.REMOVED: "-", Sort.REORDERED: "^"}
+_MARKS = {PairSort.ADDED: "+", PairSort.REMOVED: "-", PairSort.REORDERED: "^"}
 _WIDTH = 120
 
 

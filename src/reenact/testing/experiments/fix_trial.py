@@ -9,12 +9,12 @@ from typing import Final
 from reenact.facts.call import Json
 from reenact.facts.features import Case, Features
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.testing.experiments.cell import Cell
+from reenact.testing.experiments.cell import CellResult
 from reenact.testing.experiments.dataset import Row
-from reenact.testing.experiments.statistics import Share
+from reenact.testing.experiments.statistics import TrialShare
 from reenact.testing.goldens.running import UNTESTED
-from reenact.triage.groups import Group
-from reenact.triage.seen import Seen
+from reenact.triage.groups import RunGroup
+from reenact.triage.seen import EndedRun
 
 REPRESENTATIVES: Final = 5
 """Members of a group that are tried where not all are asked for, at most."""
@@ -38,7 +38,7 @@ class Fate(StrEnum):
 _WORST: Final = (Fate.ALIKE, Fate.OTHERWISE, Fate.BROKEN, Fate.UNTRIED, Fate.FIXED, Fate.UNBROKEN)
 
 
-class Verdict(StrEnum):
+class FixVerdict(StrEnum):
     """What became of a group."""
 
     COLLAPSES = "collapses"
@@ -74,7 +74,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class FixTrial:
     """What a candidate came to.
 
     Attributes:
@@ -92,28 +92,28 @@ class Trial:
         return sum(each.fate in fates for each in (*self.members, *self.healthy))
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> FixVerdict:
         """What became of the group. A member that could not be run on the candidate keeps it from a whole collapse."""
         fixed, untried = self.count(Fate.FIXED), sum(each.fate is Fate.UNTRIED for each in self.members)
         if untried == len(self.members):
-            return Verdict.UNTRIED
+            return FixVerdict.UNTRIED
         if not fixed:
-            return Verdict.NOT_AT_ALL
-        return Verdict.COLLAPSES if fixed == len(self.members) else Verdict.IN_PART
+            return FixVerdict.NOT_AT_ALL
+        return FixVerdict.COLLAPSES if fixed == len(self.members) else FixVerdict.IN_PART
 
     @property
-    def broken(self) -> Share:
+    def broken(self) -> TrialShare:
         """The share of healthy runs that it breaks, of those that could be run on it."""
-        return Share(self.count(Fate.BROKEN), self.count(Fate.BROKEN, Fate.UNBROKEN))
+        return TrialShare(self.count(Fate.BROKEN), self.count(Fate.BROKEN, Fate.UNBROKEN))
 
     @property
     def exit_code(self) -> int:
         """0 where the group collapses and nothing breaks, as far as there are healthy runs to see that by; 3 where no
         member could be tried; else 1."""
-        if self.verdict is Verdict.UNTRIED:
+        if self.verdict is FixVerdict.UNTRIED:
             return 3
         known = not self.healthy or self.broken.of > 0
-        return 0 if self.verdict is Verdict.COLLAPSES and known and not self.broken.hits else 1
+        return 0 if self.verdict is FixVerdict.COLLAPSES and known and not self.broken.hits else 1
 
     def to_json(self) -> dict[str, Json]:
         """As JSON-able data, without its runs."""
@@ -128,7 +128,9 @@ class Trial:
         }  # fmt: skip
 
 
-def trial(candidate: str, group: Group, members: Sequence[Row], healthy: Sequence[Row], cells: Iterable[Cell]) -> Trial:
+def trial(
+    candidate: str, group: RunGroup, members: Sequence[Row], healthy: Sequence[Row], cells: Iterable[CellResult]
+) -> FixTrial:
     """What a candidate came to.
 
     Args:
@@ -137,12 +139,12 @@ def trial(candidate: str, group: Group, members: Sequence[Row], healthy: Sequenc
         members, healthy: The rows that were run.
         cells: All cells of the experiment.
     """
-    found: dict[str, list[Cell]] = {}
+    found: dict[str, list[CellResult]] = {}
     for cell in cells:
         if cell.candidate == candidate:
             found.setdefault(cell.row, []).append(cell)
     like = group.members[0].features
-    return Trial(
+    return FixTrial(
         candidate,
         tuple(_worst(row, [_of_member(row, cell, group.case, like) for cell in found[row.name]]) for row in members),
         tuple(_worst(row, [_of_healthy(row, cell) for cell in found[row.name]]) for row in healthy),
@@ -153,7 +155,7 @@ def _worst(row: Row, tried: Sequence[Tried]) -> Tried:
     return min(tried, key=lambda each: _WORST.index(each.fate), default=Tried(row.run, Fate.UNTRIED))
 
 
-def _of_member(row: Row, cell: Cell, case: Case, like: Features) -> Tried:
+def _of_member(row: Row, cell: CellResult, case: Case, like: Features) -> Tried:
     """What became of a member. It is fixed where it ends without an error and without what it was found by."""
     ended, why = _ended(cell)
     if ended is None:
@@ -169,7 +171,7 @@ def _of_member(row: Row, cell: Cell, case: Case, like: Features) -> Tried:
     return _tried(row, cell, Fate.FIXED)
 
 
-def _of_healthy(row: Row, cell: Cell) -> Tried:
+def _of_healthy(row: Row, cell: CellResult) -> Tried:
     """What became of a healthy run: broken where it ends with an error, or does not fulfil what is expected."""
     ended, why = _ended(cell)
     if ended is None:
@@ -177,7 +179,7 @@ def _of_healthy(row: Row, cell: Cell) -> Tried:
     return _tried(row, cell, Fate.BROKEN if why else Fate.UNBROKEN, why)
 
 
-def _ended(cell: Cell) -> tuple[Features | None, str]:
+def _ended(cell: CellResult) -> tuple[Features | None, str]:
     """How a cell's run ended, and what is wrong with it; None, and why, where it says nothing of the candidate."""
     ended = Features.from_json(cell.ended)
     if cell.status in _NOT_RUN or not cell.ended:
@@ -190,7 +192,7 @@ def _ended(cell: Cell) -> tuple[Features | None, str]:
     return (ended, _line(cell.message)) if unmet else (None, _line(cell.message.removeprefix(f"{UNTESTED}\n")))
 
 
-def _tried(row: Row, cell: Cell, fate: Fate, why: str = "") -> Tried:
+def _tried(row: Row, cell: CellResult, fate: Fate, why: str = "") -> Tried:
     otherwise = fate is not Fate.UNTRIED and cell.output != row.recorded.get("answer")
     return Tried(row.run, fate, why, otherwise, cell.output)
 
@@ -199,7 +201,7 @@ def _line(text: str) -> str:
     return next(iter(text.splitlines()), "")
 
 
-def varied(runs: Iterable[Seen]) -> list[Seen]:
+def varied(runs: Iterable[EndedRun]) -> list[EndedRun]:
     """Some runs in the order in which they are tried: the first one, then the first of each other kind (model, form of
     answers, prompt, last steps, version), the most common kinds first, then the second of each, and so on.
 
@@ -217,12 +219,12 @@ def varied(runs: Iterable[Seen]) -> list[Seen]:
     return [every[at] for at in order]
 
 
-def _kind(run: Seen) -> tuple[object, ...]:
+def _kind(run: EndedRun) -> tuple[object, ...]:
     found = run.features
     return run.agent, found.asked, found.answered, found.shapes, found.prompts, found.steps, found.version
 
 
-def judged_by_person(group: Group, expectations: Sequence[object]) -> bool:
+def judged_by_person(group: RunGroup, expectations: Sequence[object]) -> bool:
     """Whether only a person can say that a member is mended: it was flagged, and nothing in it shows why."""
     like = group.members[0].features
     return group.case is Case.FLAGGED and not (expectations or like.suspicions)

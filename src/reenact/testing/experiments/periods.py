@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from reenact.facts.marks import Mark, Periods
-from reenact.testing.experiments.cell import Cell
+from reenact.testing.experiments.cell import CellResult
 from reenact.testing.experiments.dataset import BEGAN, Row
 from reenact.testing.experiments.result_table import total_lines
 from reenact.testing.experiments.statistics import difference
-from reenact.testing.experiments.tally import Tally, tallies
+from reenact.testing.experiments.tally import CellTally, tallies
 from reenact.timetravel.preview import safe
 
 
@@ -24,11 +24,11 @@ class Halves:
         mark: The mark.
     """
 
-    def __init__(self, cells: Sequence[Cell], rows: Sequence[Row], candidates: Sequence[str], mark: Mark) -> None:
+    def __init__(self, cells: Sequence[CellResult], rows: Sequence[Row], candidates: Sequence[str], mark: Mark) -> None:
         periods = Periods((mark,))
         where = {row.name: periods.of(int(row.recorded.get(BEGAN) or 0)) for row in rows}
         self._rows = {name: sum(found == name for found in where.values()) for name in periods.names}
-        self._tallies: dict[str, list[Tally]] = {
+        self._tallies: dict[str, list[CellTally]] = {
             name: tallies([cell for cell in cells if where.get(cell.row) == name], candidates) for name in periods.names
         }
 

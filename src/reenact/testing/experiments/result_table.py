@@ -8,23 +8,25 @@ from decimal import Decimal
 from typing import Any, Final
 
 from reenact.facts.call import Json
-from reenact.testing.experiments.cell import Cell
+from reenact.testing.experiments.cell import CellResult
 from reenact.testing.experiments.dataset import Row
-from reenact.testing.experiments.statistics import Share
-from reenact.testing.experiments.tally import Tally, tallies
+from reenact.testing.experiments.statistics import TrialShare
+from reenact.testing.experiments.tally import CellTally, tallies
 from reenact.timetravel.preview import amount, brief, clip, duration, safe
 
 _WIDTH: Final = 150
 _FEW: Final = 3
 
 
-def rows_of(cells: Sequence[Cell], rows: Sequence[Row], candidates: Sequence[str]) -> Iterator[tuple[Row, list[Tally]]]:
+def rows_of(
+    cells: Sequence[CellResult], rows: Sequence[Row], candidates: Sequence[str]
+) -> Iterator[tuple[Row, list[CellTally]]]:
     """Each row with a tally for each candidate."""
     for row in rows:
         yield row, tallies([cell for cell in cells if cell.row == row.name], candidates)
 
 
-def row_lines(row: Row, every: Sequence[Tally]) -> Iterator[str]:
+def row_lines(row: Row, every: Sequence[CellTally]) -> Iterator[str]:
     """One row: what was recorded, then each candidate with what differs."""
     then = row.recorded
     yield safe(row.name) + f"  recorded: {_figures(then.get('tokens'), then.get('cost'), _micros(then))}"
@@ -41,7 +43,7 @@ def row_lines(row: Row, every: Sequence[Tally]) -> Iterator[str]:
             yield from _counted(how, texts, len(tally.cells))
 
 
-def _outcome(tally: Tally) -> str:
+def _outcome(tally: CellTally) -> str:
     """How the cells of one row ended."""
     told = f"passed {tally.passed}" if tally.judged else f"ran {len(tally.cells) - tally.stale.hits}"
     if tally.stale.hits:
@@ -51,7 +53,7 @@ def _outcome(tally: Tally) -> str:
     return told + ("  flaky" if tally.flaky.hits else "")
 
 
-def _of(tally: Tally) -> str:
+def _of(tally: CellTally) -> str:
     count = max(len(tally.cells), 1)
     tokens = None if tally.tokens is None else round(tally.tokens / count)
     return _figures(tokens, None if tally.cost is None else tally.cost / count, tally.duration_us)
@@ -81,7 +83,7 @@ def _counted(how: str, texts: Sequence[tuple[str, int]], of: int) -> Iterator[st
         yield f"    {how} … and {len(texts) - _FEW} others"
 
 
-def total_lines(every: Sequence[Tally]) -> Iterator[str]:
+def total_lines(every: Sequence[CellTally]) -> Iterator[str]:
     """What each candidate came to in all."""
     head = ("CANDIDATE", "CELLS", "PASSED", "NOT RUN", "FLAKY ROWS", "TOKENS", "COST", "TIME")
     table = [head, *(_total(tally) for tally in every)]
@@ -96,8 +98,8 @@ def total_lines(every: Sequence[Tally]) -> Iterator[str]:
         yield f"judged by {judged} opinions of models: {asked} asked for, {kept} kept before"
 
 
-def _total(tally: Tally) -> tuple[str, ...]:
-    def percent(share: Share) -> str:
+def _total(tally: CellTally) -> tuple[str, ...]:
+    def percent(share: TrialShare) -> str:
         if not share.of:
             return "-"
         low, high = share.interval

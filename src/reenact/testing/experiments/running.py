@@ -19,7 +19,7 @@ from reenact.store.back_ends import BUNDLE
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.experiments.cache import Attempt, Cells
 from reenact.testing.experiments.candidates import Candidate
-from reenact.testing.experiments.cell import Cell, Status, identity
+from reenact.testing.experiments.cell import CellResult, Status, identity
 from reenact.testing.experiments.code import files_digest
 from reenact.testing.experiments.dataset import Row
 from reenact.testing.experiments.differences import asks_a_model, changed_calls, first_difference
@@ -39,7 +39,7 @@ _TOO_MANY, _SERVER_ERROR = 429, 500
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CellPlace:
     """Where cells are run and kept.
 
     Attributes:
@@ -60,14 +60,14 @@ class Place:
 
 
 def run_cell(
-    place: Place,
+    place: CellPlace,
     row: Row,
     candidate: Candidate,
     repeat: int,
     *,
     fresh: bool = False,
     waits: Callable[[], object] = lambda: None,
-) -> Cell:
+) -> CellResult:
     """What a cell comes to: as it is kept, or run now and kept. Never raises for what is wrong with it.
 
     Args:
@@ -90,7 +90,9 @@ def run_cell(
     return found
 
 
-def _done(place: Place, row: Row, candidate: Candidate, repeat: int, attempt: Attempt, *, fresh: bool) -> Cell:
+def _done(
+    place: CellPlace, row: Row, candidate: Candidate, repeat: int, attempt: Attempt, *, fresh: bool
+) -> CellResult:
     """Run it, now."""
     since = CLOCK.mono_us()
     try:
@@ -118,10 +120,12 @@ def _done(place: Place, row: Row, candidate: Candidate, repeat: int, attempt: At
                 return _judged(row, candidate, repeat, told, found, Comparison(then, now))
     except ReenactError as error:
         spent = CLOCK.mono_us() - since
-        return Cell(row.name, candidate.name, repeat, "broken", message=str(error), duration_us=spent)
+        return CellResult(row.name, candidate.name, repeat, "broken", message=str(error), duration_us=spent)
 
 
-def _of_import(place: Place, row: Row, candidate: Candidate, repeat: int, store: Store, *, fresh: bool) -> Cell:
+def _of_import(
+    place: CellPlace, row: Row, candidate: Candidate, repeat: int, store: Store, *, fresh: bool
+) -> CellResult:
     """A row that was imported: it answers today's code, and nothing goes live.
 
     Raises:
@@ -153,7 +157,7 @@ def _of_import(place: Place, row: Row, candidate: Candidate, repeat: int, store:
         comparison = Comparison(store.open(row.run), found.today)
         scope = RunScope(found.today.run, lambda: found.today)
         cost, tokens = (scope.value(name) for name in ("cost", "tokens"))
-        return Cell(
+        return CellResult(
             row.name,
             candidate.name,
             repeat,
@@ -177,7 +181,7 @@ def _expected(row: Row) -> list[Expectation]:
 
 def _judged(
     row: Row, candidate: Candidate, repeat: int, told: ProcessResult, found: Judgement, comparison: Comparison
-) -> Cell:
+) -> CellResult:
     """What a run has come to."""
     _, now = comparison.recordings
     first = first_difference(comparison)
@@ -192,7 +196,7 @@ def _judged(
         status, message = "broken", f"a model could not be asked: {unasked}"
     scope = RunScope(now.run, lambda: now)
     cost, tokens = (scope.value(name) if now.run.totals.models else 0 for name in ("cost", "tokens"))
-    return Cell(
+    return CellResult(
         row.name,
         candidate.name,
         repeat,

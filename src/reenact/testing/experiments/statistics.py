@@ -17,7 +17,7 @@ Z95: Final = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class TrialShare:
     """A share of some trials.
 
     Attributes:
@@ -67,7 +67,7 @@ def wilson(hits: int, of: int, z: float = Z95) -> tuple[float, float]:
     return low, high
 
 
-def difference(first: Share, second: Share) -> tuple[float, float]:
+def difference(first: TrialShare, second: TrialShare) -> tuple[float, float]:
     """The 95 % confidence interval of how much larger the second share is, from -1 to 1; everything, of nothing.
 
     Newcombe's, from Wilson's intervals of both: R. G. Newcombe, "Interval estimation for the difference between

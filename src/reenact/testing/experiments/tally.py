@@ -10,14 +10,14 @@ from operator import attrgetter
 from typing import Any
 
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.testing.experiments.cell import Cell
-from reenact.testing.experiments.statistics import Share
+from reenact.testing.experiments.cell import CellResult
+from reenact.testing.experiments.statistics import TrialShare
 
 _NOT_RUN = ("stale", "refused", "broken")
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class CellTally:
     """Some cells of one candidate.
 
     Attributes:
@@ -26,7 +26,7 @@ class Tally:
     """
 
     candidate: str
-    cells: tuple[Cell, ...]
+    cells: tuple[CellResult, ...]
 
     @property
     def judged(self) -> bool:
@@ -34,21 +34,21 @@ class Tally:
         return any(cell.status in ("passed", "failed") for cell in self.cells)
 
     @property
-    def passed(self) -> Share:
+    def passed(self) -> TrialShare:
         """The share that passed; what could not be run has not passed, what nothing is expected of does not count."""
         counted = [cell for cell in self.cells if cell.status != "ran"]
-        return Share(sum(cell.status == "passed" for cell in counted), len(counted))
+        return TrialShare(sum(cell.status == "passed" for cell in counted), len(counted))
 
     @property
-    def stale(self) -> Share:
+    def stale(self) -> TrialShare:
         """The share that could not be run: a call had no answer, or may not be made, or a model could not be asked."""
-        return Share(sum(cell.status in _NOT_RUN for cell in self.cells), len(self.cells))
+        return TrialShare(sum(cell.status in _NOT_RUN for cell in self.cells), len(self.cells))
 
     @property
-    def flaky(self) -> Share:
+    def flaky(self) -> TrialShare:
         """The share of rows whose repeats do not all come to the same."""
         rows = [len({cell.verdict for cell in cells}) for _, cells in self._rows()]
-        return Share(sum(verdicts > 1 for verdicts in rows), len(rows))
+        return TrialShare(sum(verdicts > 1 for verdicts in rows), len(rows))
 
     @property
     def tokens(self) -> int | None:
@@ -93,7 +93,7 @@ class Tally:
         """Tool calls that are not the recorded ones, and in how many cells."""
         return Counter(text for cell in self.cells for text in dict.fromkeys(cell.changed)).most_common()
 
-    def _rows(self) -> Iterable[tuple[str, Iterable[Cell]]]:
+    def _rows(self) -> Iterable[tuple[str, Iterable[CellResult]]]:
         return groupby(self.cells, key=attrgetter("row"))
 
     def to_json(self) -> dict[str, Any]:
@@ -114,6 +114,6 @@ class Tally:
         }
 
 
-def tallies(cells: Sequence[Cell], candidates: Sequence[str]) -> list[Tally]:
+def tallies(cells: Sequence[CellResult], candidates: Sequence[str]) -> list[CellTally]:
     """One for each candidate, of all its cells."""
-    return [Tally(name, tuple(cell for cell in cells if cell.candidate == name)) for name in candidates]
+    return [CellTally(name, tuple(cell for cell in cells if cell.candidate == name)) for name in candidates]

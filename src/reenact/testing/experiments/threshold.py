@@ -8,21 +8,21 @@ from typing import Final
 
 from reenact.errors import UsageError
 from reenact.facts.call import Json
-from reenact.facts.expressions import Expression, Form, Word, compile_expression
-from reenact.testing.experiments.tally import Tally
+from reenact.facts.expressions import Expression, Word, WordForm, compile_expression
+from reenact.testing.experiments.tally import CellTally
 
 THRESHOLD_WORDS: Final = (
-    Word("cost", Form.CALL, "cost(NAME): US dollars of all its cells; unknown where one is"),
-    Word("duration", Form.CALL, "duration(NAME): seconds that the agent took, on average"),
-    Word("flaky", Form.CALL, "flaky(NAME): share of rows whose repeats do not all come to the same"),
-    Word("passed", Form.CALL, "passed(NAME): share of its cells that passed, from 0 to 1"),
-    Word("stale", Form.CALL, "stale(NAME): share of its cells that could not be run"),
-    Word("surely", Form.CALL, "surely(NAME): lower end of the 95 % interval of passed(NAME)"),
-    Word("tokens", Form.CALL, "tokens(NAME): tokens of all its cells; unknown where they were not counted"),
+    Word("cost", WordForm.CALL, "cost(NAME): US dollars of all its cells; unknown where one is"),
+    Word("duration", WordForm.CALL, "duration(NAME): seconds that the agent took, on average"),
+    Word("flaky", WordForm.CALL, "flaky(NAME): share of rows whose repeats do not all come to the same"),
+    Word("passed", WordForm.CALL, "passed(NAME): share of its cells that passed, from 0 to 1"),
+    Word("stale", WordForm.CALL, "stale(NAME): share of its cells that could not be run"),
+    Word("surely", WordForm.CALL, "surely(NAME): lower end of the 95 % interval of passed(NAME)"),
+    Word("tokens", WordForm.CALL, "tokens(NAME): tokens of all its cells; unknown where they were not counted"),
 )
 """Names in a threshold; each takes the name of a candidate."""
 
-_MEANT: Mapping[str, Callable[[Tally], Json]] = {
+_MEANT: Mapping[str, Callable[[CellTally], Json]] = {
     "cost": lambda tally: tally.cost,
     "duration": lambda tally: tally.duration_us / 1e6,
     "flaky": lambda tally: tally.flaky.value,
@@ -40,7 +40,7 @@ class ThresholdScope:
         tallies: One for each candidate.
     """
 
-    def __init__(self, tallies: Sequence[Tally]) -> None:
+    def __init__(self, tallies: Sequence[CellTally]) -> None:
         self._tallies = {tally.candidate: tally for tally in tallies}
 
     def value(self, name: str) -> Json:
@@ -75,7 +75,7 @@ def threshold(text: str, candidates: Sequence[str]) -> Expression:
     return found
 
 
-def explained(expression: Expression, tallies: Sequence[Tally]) -> str:
+def explained(expression: Expression, tallies: Sequence[CellTally]) -> str:
     """What its words came to, for a person: ``passed(short) = 0.85``."""
     scope, seen = ThresholdScope(tallies), {}
     for node in ast.walk(expression.root):

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
 from reenact.errors import UsageError
-from reenact.facts.answers.saying import NotSaid, Response, is_said, said
+from reenact.facts.answers.saying import NotSaid, WireAnswer, is_said, said
 from reenact.facts.call import Call, End, EndKind, Json, Kind, Outcome, Stream, Value
 from reenact.facts.dialects import is_model_request
 from reenact.facts.event import Event
@@ -144,7 +144,7 @@ def speaks(call: Call, value: Json) -> bool:
     return is_said(value) and is_model_request(str(call.head.get("method")), str(call.head.get("url")), call.body)
 
 
-def spoken(call: Call, value: Json) -> Response:
+def spoken(call: Call, value: Json) -> WireAnswer:
     """The response to a model request that says it: streamed where the request wants that.
 
     Args:

@@ -17,14 +17,14 @@ from reenact.abc.store import Recording
 from reenact.facts.call import EndKind, Failure, Json, Stream
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules, rules_of
-from reenact.facts.known import NONE, Known
+from reenact.facts.known import NONE, KnownCredentials
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Status
 from reenact.facts.spotting import normalise
 from reenact.privacy import make_redactor
 from reenact.replaying.results import Output, outputs_differ
 from reenact.timetravel import event_documents
-from reenact.timetravel.aligning import Face, Sort
+from reenact.timetravel.aligning import Face, PairSort
 from reenact.timetravel.contents import error_of, status_of
 from reenact.timetravel.faces import Side, asked_key, compared, side_of
 from reenact.timetravel.laying import Laid
@@ -108,7 +108,9 @@ class Blame:
 _UNBLAMED: Final = Blame()
 
 
-def differing(golden: Recording, today: Recording, blame: Blame = _UNBLAMED, known: Known = NONE) -> list[Differing]:
+def differing(
+    golden: Recording, today: Recording, blame: Blame = _UNBLAMED, known: KnownCredentials = NONE
+) -> list[Differing]:
     """What today's run does otherwise than the golden's, in the order of the golden.
 
     Args:
@@ -152,7 +154,7 @@ class _Comparing:
         self._rules = rules
         self._blame = blame
 
-    def pair(self, left: int | None, right: int | None, changes: tuple[Sort, ...]) -> Differing | None:
+    def pair(self, left: int | None, right: int | None, changes: tuple[PairSort, ...]) -> Differing | None:
         """The difference of one pair; None where both are the same."""
         one = None if left is None else self._golden.event(left)
         other = None if right is None else self._today.event(right)
@@ -181,12 +183,12 @@ class _Comparing:
         return told, digest([event.kind, event.name, asked_key(recording, event, self._rules), told["answer"]])
 
 
-_WORDS: Mapping[Sort, str] = {
-    Sort.ADDED: "not in the golden",
-    Sort.REMOVED: "not made any more",
-    Sort.REORDERED: "at another place",
-    Sort.ARGUMENTS: "asks something else",
-    Sort.ANSWER: "comes to something else",
+_WORDS: Mapping[PairSort, str] = {
+    PairSort.ADDED: "not in the golden",
+    PairSort.REMOVED: "not made any more",
+    PairSort.REORDERED: "at another place",
+    PairSort.ARGUMENTS: "asks something else",
+    PairSort.ANSWER: "comes to something else",
 }
 
 
@@ -210,7 +212,7 @@ def _call(event: Event) -> str:
     return f"model {model_name(event)}" if is_model(event) else f"{event.kind} {event.name}"
 
 
-def _ended(golden: Recording, today: Recording, blame: Blame, known: Known) -> Differing | None:
+def _ended(golden: Recording, today: Recording, blame: Blame, known: KnownCredentials) -> Differing | None:
     """How the two ended: status, error, exit status, and what was printed."""
     was, now = _end(golden), _end(today)
     cleaned = make_redactor(known=known).printed

@@ -17,7 +17,7 @@ from reenact.replaying.entries import start_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
 from reenact.replaying.revision import without_revision
-from reenact.replaying.starting import Process, Starter, run_process
+from reenact.replaying.starting import ProcessToStart, Starter, run_process
 from reenact.seams.boot.parent import run_program
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.golden_session import Misses
@@ -147,7 +147,9 @@ def launch(
             **asked.more,
         }
         # Of the run as it was recorded: where its paths were moved to is for the code, and data of the environment.
-        process = Process(asked.mode, asked.bundle, run, code.start, code.tree, options, more, live=not asked.closed)
+        process = ProcessToStart(
+            asked.mode, asked.bundle, run, code.start, code.tree, options, more, live=not asked.closed
+        )
         handed = in_result_file(into)
         process = replace(
             process,

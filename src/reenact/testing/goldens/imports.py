@@ -22,7 +22,7 @@ from reenact.facts.lazy_regex import lazy_regex
 from reenact.replaying.options import Options
 from reenact.replaying.replay_launch import replay_run
 from reenact.replaying.replay_report import Report
-from reenact.replaying.starting import Starting
+from reenact.replaying.starting import ProcessStarter
 from reenact.seams.boot.folders import Folder
 from reenact.store import open_store
 from reenact.testing.expectations.expectation import Expectation
@@ -107,7 +107,9 @@ def answered_by(
     with open_store(url) as store:
         run = unpack(bundle, store).run
     options = replace(options, command=golden.command, entry=golden.entry, save=True, as_is=True)
-    report = replay_run(url, run.id, options, project=str(project), starting=Starting(silent=options.divert_output))
+    report = replay_run(
+        url, run.id, options, project=str(project), starting=ProcessStarter(silent=options.divert_output)
+    )
     store = stack.enter_context(open_store(url))
     return Answered(report, store.open(report.saved or run.id))
 

@@ -19,7 +19,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
 from reenact.replaying.replay_launch import changed_code, replay_run
 from reenact.replaying.replay_report import Report
-from reenact.replaying.starting import Starter, Starting, Unreported
+from reenact.replaying.starting import ProcessStarter, Starter, Unreported
 from reenact.seams.boot.folders import Folder, fleeting
 from reenact.seams.boot.parent import run_program
 from reenact.testing.expectations.verdict import Verdict
@@ -388,7 +388,7 @@ def re_enacted(golden_dir: GoldenDir, opened: OpenGolden, run_options: RunOption
     run = run or opened.answering
     silent = run_options.options.divert_output
     with Folder(within=fleeting()) as scratch:
-        starting = Starting(run_options.start_it, run_options.hash_seed, silent, Path(scratch) / PLACE)
+        starting = ProcessStarter(run_options.start_it, run_options.hash_seed, silent, Path(scratch) / PLACE)
         report = replay_run(
             str(opened.path), run.id, run_options.options, project=str(golden_dir.root), starting=starting
         )

@@ -17,13 +17,13 @@ from reenact.facts.answers import (
 )
 from reenact.facts.answers.asks import BadAsk, Turn
 from reenact.facts.answers.drawing import Draw
-from reenact.facts.answers.formats import Dialect, Recall, Stamp, encoded
+from reenact.facts.answers.formats import Recall, Stamp, WireFormat, encoded
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.testing.provider.improvising import answered, drawn
 from reenact.testing.provider.script import Fault, Reply, Script, Visit
 
-DIALECTS: tuple[Dialect, ...] = (
+DIALECTS: tuple[WireFormat, ...] = (
     openai_chat.DIALECT,
     openai_responses.DIALECT,
     anthropic_messages.DIALECT,
@@ -39,7 +39,7 @@ _JSON = ("content-type", "application/json")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """One HTTP request, read.
 
     Attributes:
@@ -65,7 +65,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RequestDecision:
     """What to do about a request.
 
     Attributes:
@@ -79,7 +79,7 @@ class Decision:
     remember: tuple[str, tuple[Turn, ...]] | None = None
 
 
-def decide(script: Script, request: Request, recall: Recall, fresh: bytes, now_s: int) -> Decision:
+def decide(script: Script, request: HttpRequest, recall: Recall, fresh: bytes, now_s: int) -> RequestDecision:
     """The answer to ``request``.
 
     Args:
@@ -95,7 +95,7 @@ def decide(script: Script, request: Request, recall: Recall, fresh: bytes, now_s
     return _route(script, request)
 
 
-def _dialect(path: str) -> tuple[Dialect | None, Mapping[str, Json]]:
+def _dialect(path: str) -> tuple[WireFormat | None, Mapping[str, Json]]:
     """Whose path it is, and what the path says of the request."""
     for dialect in DIALECTS:
         said = dialect.said_by(path)
@@ -104,7 +104,7 @@ def _dialect(path: str) -> tuple[Dialect | None, Mapping[str, Json]]:
     return None, {}
 
 
-def failed(request: Request, fault: Fault) -> Reply:
+def failed(request: HttpRequest, fault: Fault) -> Reply:
     """The answer of a fault of kind ``status``, in the dialect of the request's path."""
     texts = {429: "Rate limit reached, please try again later.", 529: "Overloaded"}
     message = texts.get(fault.status, "The server had an error while processing your request.")
@@ -116,17 +116,17 @@ def failed(request: Request, fault: Fault) -> Reply:
 
 def _model(
     script: Script,
-    request: Request,
-    dialect: Dialect,
+    request: HttpRequest,
+    dialect: WireFormat,
     said: Mapping[str, Json],
     recall: Recall,
     fresh: bytes,
     now_s: int,
-) -> Decision:
+) -> RequestDecision:
     stamp = Stamp(Draw(fresh[32:64]), now_s)
     own = dialect.headers(stamp)
     if dialect.key_headers and not any(_key(request.headers.get(name, "")) for name in dialect.key_headers):
-        return Decision(_refusal(dialect, 401, "You didn't provide an API key.", own))
+        return RequestDecision(_refusal(dialect, 401, "You didn't provide an API key.", own))
     try:
         body = json.loads(request.body)
         if not isinstance(body, dict):
@@ -134,7 +134,7 @@ def _model(
         body |= said
         ask = dialect.read(body, request.call, request.day, recall)
     except (ValueError, KeyError, TypeError, AttributeError) as wrong:
-        return Decision(_refusal(dialect, 400, f"Invalid request: {wrong}", own))
+        return RequestDecision(_refusal(dialect, 400, f"Invalid request: {wrong}", own))
     rule = next((rule for rule in script.rules if rule.when.holds(ask)), None)
     answer = answered(ask, rule, drawn(ask, fresh))
     if script.stable_ids and ask.settled:
@@ -148,28 +148,28 @@ def _model(
         reply = Reply(headers=(_JSON, *own), body=encoded(written.whole()))
     fault = None if rule is None else rule.fault
     if dialect is not openai_responses.DIALECT:
-        return Decision(reply, fault)
-    return Decision(reply, fault, (written.id, (*ask.turns, Turn("assistant", answer.text, answer.uses))))
+        return RequestDecision(reply, fault)
+    return RequestDecision(reply, fault, (written.id, (*ask.turns, Turn("assistant", answer.text, answer.uses))))
 
 
 def _key(value: str) -> str:
     return value.removeprefix("Bearer").strip()
 
 
-def _refusal(dialect: Dialect, status: int, message: str, headers: tuple[tuple[str, str], ...]) -> Reply:
+def _refusal(dialect: WireFormat, status: int, message: str, headers: tuple[tuple[str, str], ...]) -> Reply:
     return Reply(status, (_JSON, *headers), encoded(dialect.error(status, message, headers[0][1])))
 
 
-def _route(script: Script, request: Request) -> Decision:
+def _route(script: Script, request: HttpRequest) -> RequestDecision:
     try:
         body = json.loads(request.body) if request.body else None
     except ValueError:
-        return Decision(Reply(400, (_JSON,), encoded({"error": "the body is not JSON"})))
+        return RequestDecision(Reply(400, (_JSON,), encoded({"error": "the body is not JSON"})))
     query = dict(parse_qsl(urlsplit(request.target).query, keep_blank_values=True))
     visit = Visit(request.method, request.path, query, body, request.call, request.day)
     route = next((route for route in script.routes if route.holds(visit)), None)
     if route is None:
-        return Decision(Reply(404, (_JSON,), encoded({"error": f"nothing at {request.method} {request.path}"})))
+        return RequestDecision(Reply(404, (_JSON,), encoded({"error": f"nothing at {request.method} {request.path}"})))
     answer = route.answer(visit) if callable(route.answer) else route.answer
     reply = answer if isinstance(answer, Reply) else Reply(route.status, (_JSON,), encoded(answer))
-    return Decision(reply, route.fault)
+    return RequestDecision(reply, route.fault)

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from reenact.facts.answers.asks import Answer, Ask, OfferedTool, ToolUse
+from reenact.facts.answers.asks import Ask, ModelAnswer, OfferedTool, ToolUse
 from reenact.facts.answers.drawing import Draw, pieces
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import replace
@@ -32,7 +32,7 @@ def drawn(ask: Ask, fresh: bytes) -> Draw:
     return Draw(ask.fingerprint if ask.settled else ask.fingerprint[:32] + fresh[:32], greedy=ask.temperature == 0)
 
 
-def answered(ask: Ask, rule: Rule | None, draw: Draw) -> Answer:
+def answered(ask: Ask, rule: Rule | None, draw: Draw) -> ModelAnswer:
     """The answer to ``ask``.
 
     Args:
@@ -44,26 +44,26 @@ def answered(ask: Ask, rule: Rule | None, draw: Draw) -> Answer:
     return _within_limit(answer, ask.max_tokens)
 
 
-def _by_rule(ask: Ask, rule: Rule, draw: Draw) -> Answer:
+def _by_rule(ask: Ask, rule: Rule, draw: Draw) -> ModelAnswer:
     say = rule.say(ask) if callable(rule.say) else rule.say
     text = say if isinstance(say, str) else draw.likely(say)
     uses = rule.uses(ask) if callable(rule.uses) else rule.uses
-    return Answer(text, uses)
+    return ModelAnswer(text, uses)
 
 
-def _improvised(ask: Ask, draw: Draw) -> Answer:
+def _improvised(ask: Ask, draw: Draw) -> ModelAnswer:
     if ask.choice not in {"auto", "none", "any"}:
         named = [tool for tool in ask.tools if tool.name == ask.choice]
-        return Answer(uses=tuple(_use(tool, ask, draw) for tool in named))
+        return ModelAnswer(uses=tuple(_use(tool, ask, draw) for tool in named))
     if ask.tools and (ask.choice == "any" or (ask.choice == "auto" and not ask.results)):
-        return Answer(uses=(_use(_fitting(ask), ask, draw),))
+        return ModelAnswer(uses=(_use(_fitting(ask), ask, draw),))
     if ask.schema is not None:
-        return Answer(json.dumps(_sample(ask.schema, ask.last_user, draw)))
+        return ModelAnswer(json.dumps(_sample(ask.schema, ask.last_user, draw)))
     heard = ask.results[-1].text if ask.results else ask.last_user
     source = f" from {ask.results[-1].name}" if ask.results else ""
     note = draw.token(6, "0123456789abcdef")
     quoted = heard if len(heard) <= _LONGEST_QUOTE else heard[:_LONGEST_QUOTE] + "…"
-    return Answer(f"{draw.pick(_OPENINGS)}{source}: {quoted} {draw.pick(_CLOSINGS)} (scripted, {note})")
+    return ModelAnswer(f"{draw.pick(_OPENINGS)}{source}: {quoted} {draw.pick(_CLOSINGS)} (scripted, {note})")
 
 
 def _fitting(ask: Ask) -> OfferedTool:
@@ -103,7 +103,7 @@ def _sample(schema: Mapping[str, Json], text: str, draw: Draw, depth: int = 0) -
     return plain[kind] if kind in plain else text[:80]
 
 
-def _within_limit(answer: Answer, limit: int | None) -> Answer:
+def _within_limit(answer: ModelAnswer, limit: int | None) -> ModelAnswer:
     parts = pieces(answer.text)
     if limit is None or len(parts) <= limit or answer.uses:
         return answer

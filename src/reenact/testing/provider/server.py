@@ -16,9 +16,9 @@ from reenact.abc.sources import CLOCK, ENTROPY, Clock, Entropy
 from reenact.facts.answers.asks import Turn
 from reenact.facts.answers.formats import encoded
 from reenact.facts.call import Json
-from reenact.testing.provider.deciding import Request, decide, failed
+from reenact.testing.provider.deciding import HttpRequest, decide, failed
 from reenact.testing.provider.script import Fault, Reply, Script, server_error
-from reenact.testing.provider.wire import SERVER, Broken, reset_connection, sent
+from reenact.testing.provider.wire import SERVER, ConnectionCut, reset_connection, sent
 
 CONTROL = "/-/"
 """Path of the world's own endpoint: GET shows the counts and the day, POST ``{"day": 2}`` sets the day."""
@@ -134,16 +134,16 @@ class ScriptedProvider:
 
     def _arrived(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes
-    ) -> tuple[Request, Fault | None]:
+    ) -> tuple[HttpRequest, Fault | None]:
         path = target.partition("?")[0]
         with self._lock:
             self._last_us = self._clock.mono_us()
             self._counts[path] += 1
-            request = Request(method, target, headers, body, self._counts[path], self.day)
+            request = HttpRequest(method, target, headers, body, self._counts[path], self.day)
             at = next((at for at, (start, _) in enumerate(self._planned) if path.startswith(start)), None)
             return request, None if at is None else self._planned.pop(at)[1]
 
-    def _answer(self, request: Request, planned: Fault | None) -> tuple[Reply, Fault | None]:
+    def _answer(self, request: HttpRequest, planned: Fault | None) -> tuple[Reply, Fault | None]:
         if planned is not None and planned.kind == "status":
             return failed(request, planned), None
         fresh = self._entropy.bytes(64)
@@ -261,10 +261,10 @@ class _Handler(BaseHTTPRequestHandler):
                 date=formatdate(world._clock.wall_us() / 1_000_000, usegmt=True),
                 pause=world._stopping.wait,
             )
-        except (Broken, OSError):
+        except (ConnectionCut, OSError):
             self._hang_up(fault)
 
-    def _answer(self, request: Request, planned: Fault | None) -> tuple[Reply, Fault | None]:
+    def _answer(self, request: HttpRequest, planned: Fault | None) -> tuple[Reply, Fault | None]:
         try:
             return self.server.world._answer(request, planned)
         except Exception:

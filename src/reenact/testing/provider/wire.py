@@ -18,7 +18,7 @@ _BROKEN_PIECE = 16
 _RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 
 
-class Broken(Exception):
+class ConnectionCut(Exception):
     """The connection was ended in the middle of an answer, on purpose."""
 
 
@@ -70,12 +70,12 @@ def sent(
     send(start)
     for number, part in enumerate(parts):
         if limit is not None and number >= limit:
-            raise Broken
+            raise ConnectionCut
         if pause_s:
             pause(pause_s)
         send(part)
     if limit is not None:
-        raise Broken  # it was shorter than the break: end it before the last chunk's mark reaches anybody
+        raise ConnectionCut  # it was shorter than the break: end it before the last chunk's mark reaches anybody
 
 
 def reset_connection(connection: socket.socket) -> None:

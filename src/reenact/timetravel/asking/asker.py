@@ -20,7 +20,7 @@ from reenact.replaying.matching import Miss
 from reenact.replaying.replay_session import ReplaySession
 from reenact.seams.lanes import Lane
 from reenact.seams.setting import variables_now
-from reenact.timetravel.asking.asking_calls import AskedCall, Heard
+from reenact.timetravel.asking.asking_calls import AskedCall, ModelReply
 from reenact.timetravel.cost import prices, reading_cost
 from reenact.timetravel.forks.keys import keys_of
 from reenact.timetravel.forks.model_calls import is_model
@@ -46,7 +46,7 @@ class Asker:
     def __init__(self, session: ReplaySession, plan: Plan) -> None:
         self._session = session
         self._plan = plan
-        self._heard = Heard(session.schedule, session.fault, self._over)
+        self._heard = ModelReply(session.schedule, session.fault, self._over)
         self._calls: dict[int, tuple[Call, str]] = {}
         self.lends(())
         session.ask = self.ask

@@ -23,7 +23,7 @@ LARGEST = 16 << 20
 """Most bytes of an answer that are kept to be read; the agent gets all of them."""
 
 
-class Heard:
+class ModelReply:
     """What a model that was asked has said, kept to be read at the end (``recording.live_calls.Taper``).
 
     Args:
@@ -100,7 +100,7 @@ class AskedCall(LiveCall):
 
     __slots__ = ("_heard",)
 
-    def __init__(self, heard: Heard, lane: Lane, call: Call, event: int) -> None:
+    def __init__(self, heard: ModelReply, lane: Lane, call: Call, event: int) -> None:
         super().__init__(heard, lane, call, event)
         self._heard = heard
 

@@ -15,7 +15,7 @@ from reenact.errors import RedactionLeak
 from reenact.facts.before import is_content
 from reenact.facts.call import Fidelity, Json, Outcome, Value
 from reenact.facts.ids import tail
-from reenact.facts.known import Known
+from reenact.facts.known import KnownCredentials
 from reenact.facts.large import is_withheld
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.record import (
@@ -69,7 +69,7 @@ class Cleaned:
 
 def known_here(
     run: Run, environment: Mapping[str, str], lists: Iterable[Listed] = (), redact: Iterable[str] = ()
-) -> Known:
+) -> KnownCredentials:
     """The credentials that are known by value: those of the variables that were credentials when the run was recorded,
     of those that are today, and what was removed in the run.
 
@@ -81,7 +81,7 @@ def known_here(
     """
     names = {*_names(run.environment.get("env_secret")), *_names(chosen(environment)["env_secret"])}
     same, fields = run.capture.get("same_values"), run.capture.get("redact")
-    return Known(
+    return KnownCredentials(
         environment,
         names,
         same if isinstance(same, Mapping) else {},
@@ -100,7 +100,7 @@ def _names(found: object) -> list[str]:
     return [each for each in found if isinstance(each, str)] if isinstance(found, (list, tuple)) else []
 
 
-def clean(run: Run, records: Iterable[Record], known: Known, removed: Removed | None = None) -> Cleaned:
+def clean(run: Run, records: Iterable[Record], known: KnownCredentials, removed: Removed | None = None) -> Cleaned:
     """The records of a run without credentials, also where these stand before they were known for some.
 
     Args:
@@ -151,7 +151,7 @@ def _listing(records: tuple[Record, ...], own: Listed, removed: Removed) -> tupl
 
 
 def _passed(
-    run: Run, records: tuple[Record, ...], known: Known, removed: Removed, secret: bytes
+    run: Run, records: tuple[Record, ...], known: KnownCredentials, removed: Removed, secret: bytes
 ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
     """The records behind the gate, and where it changed something."""
     redactor = make_redactor(run.id, known=known, secret=secret, removed=removed)

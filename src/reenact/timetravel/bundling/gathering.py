@@ -18,7 +18,7 @@ _INSIDE = ("child", RELATION)
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class GatheredRun:
     """One run with a log of its own.
 
     Attributes:
@@ -32,7 +32,7 @@ class Gathered:
     inner: tuple[Recording, ...]
 
 
-def gather(store: Store, run: Run, role: str = "run") -> list[Gathered]:
+def gather(store: Store, run: Run, role: str = "run") -> list[GatheredRun]:
     """A run and all that belongs to it, itself first.
 
     Args:
@@ -66,12 +66,12 @@ def gather(store: Store, run: Run, role: str = "run") -> list[Gathered]:
     return found
 
 
-def gather_alone(store: Store, run: Run) -> Gathered:
+def gather_alone(store: Store, run: Run) -> GatheredRun:
     """A run without what belongs to it, but for what lies in its log."""
     return _whole(store, run, "run")
 
 
-def records(gathered: Gathered, store: Store) -> Iterator[Record]:
+def records(gathered: GatheredRun, store: Store) -> Iterator[Record]:
     """All records of a run, with the evidence that lies with another run of the same process put in its place."""
     for record in records_of(gathered.recording, gathered.inner):
         if isinstance(record, Noted) and record.event is None and record.key == PROCESS:
@@ -92,8 +92,8 @@ def _evidence(store: Store, value: object) -> object:
     return held if isinstance(held, Mapping) and "held_by" not in held else value
 
 
-def _whole(store: Store, run: Run, role: str) -> Gathered:
-    return Gathered(role, store.open(run), tuple(store.open(each) for each in _nested(store, run)))
+def _whole(store: Store, run: Run, role: str) -> GatheredRun:
+    return GatheredRun(role, store.open(run), tuple(store.open(each) for each in _nested(store, run)))
 
 
 def _nested(store: Store, run: Run) -> Iterator[Run]:

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.spans import Exhausted, Span
+from reenact.facts.spans import CredentialSpan, Exhausted
 from reenact.facts.spotting import spot
 from reenact.facts.views import HEAD, is_media
 
-Sought = Callable[[bytes], list[Span]]
+Sought = Callable[[bytes], list[CredentialSpan]]
 """Gives where known values stand in a text."""
 
 _PLACES: Final = {
@@ -83,9 +83,9 @@ def _found(text: bytes, sought: Sought) -> int | None:
     plain = sought(text)
     if plain:
         return plain[0].start
-    behind: list[Span] = []
+    behind: list[CredentialSpan] = []
 
-    def look(view: bytes) -> list[Span]:
+    def look(view: bytes) -> list[CredentialSpan]:
         behind.extend(sought(view))
         return []
 

@@ -15,7 +15,7 @@ from reenact.abc.store import Store
 from reenact.errors import RedactionLeak
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
-from reenact.facts.known import Known
+from reenact.facts.known import KnownCredentials
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.record import RunClosed
 from reenact.facts.run import Run
@@ -27,7 +27,7 @@ from reenact.replaying.replay_launch import project_of
 from reenact.seams import trust
 from reenact.store.bundles import BELONGING, PackedRun, members_of, write_bundle
 from reenact.timetravel.bundling.cleaning import Cleaned, clean, known_here, list_of
-from reenact.timetravel.bundling.gathering import Gathered, gather, records
+from reenact.timetravel.bundling.gathering import GatheredRun, gather, records
 from reenact.timetravel.bundling.leftovers import Sought, leftover
 
 
@@ -73,7 +73,7 @@ def pack(
         StoreError: A part of a run is missing or damaged, or it is too large.
         UnreplayableRun: A run was thinned.
     """
-    whole: dict[str, Gathered] = {}
+    whole: dict[str, GatheredRun] = {}
     for role, run in runs:
         require_bodies(run)
         for each in gather(store, run, role):
@@ -107,7 +107,7 @@ def _in_order(runs: Iterable[PackedRun]) -> list[PackedRun]:
     return sorted(runs, key=lambda each: each.role in BELONGING)
 
 
-def _both(known: Known, removed: Removed) -> Sought:
+def _both(known: KnownCredentials, removed: Removed) -> Sought:
     return lambda data: [*known.spans(data), *removed.spans(data)]
 
 
@@ -140,7 +140,7 @@ def require_no_secret(members: Mapping[str, bytes], secrets: Iterable[tuple[str,
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class BundleCheck:
     """What replaying a bundle in a process of its own has shown.
 
     Attributes:
@@ -154,7 +154,7 @@ class Checked:
     exit_code: int
 
 
-def check(path: Path, run: Run) -> Checked:
+def check(path: Path, run: Run) -> BundleCheck:
     """Replay a bundle once, as somebody would who has nothing but it and the code: in a fresh process, without the
     credentials of this environment, with the store it came from out of reach.
 
@@ -175,8 +175,8 @@ def check(path: Path, run: Run) -> Checked:
     if report is None:
         said = [line for line in done.stderr.decode("utf-8", "replace").splitlines() if line.startswith("reenact: ")]
         why = said[-1].removeprefix("reenact: ") if said else f"exit status {done.returncode}"
-        return Checked("", f"not replayed: {why}", 0)
-    return Checked(str(report.get("verdict") or ""), str(report.get("last_line") or ""), done.returncode)
+        return BundleCheck("", f"not replayed: {why}", 0)
+    return BundleCheck(str(report.get("verdict") or ""), str(report.get("last_line") or ""), done.returncode)
 
 
 def _report(output: bytes) -> dict[str, Any] | None:

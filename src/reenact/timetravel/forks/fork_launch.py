@@ -19,7 +19,7 @@ from reenact.replaying.entries import start_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
 from reenact.replaying.replay_launch import changed_code, project_of
-from reenact.replaying.starting import Process, run_process
+from reenact.replaying.starting import ProcessToStart, run_process
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
 from reenact.timetravel.forks.allowing import require_known, with_settings
@@ -83,7 +83,7 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
     plan, child = code.plan, make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
     more = {"child": child, "plan": plan.to_json()}
     given = None if asks_people(plan) else plan.input if isinstance(plan.input, str) else ""
-    left = run_process(Process("fork", url, run, code.start, code.tree, options, more, live=True, given=given))
+    left = run_process(ProcessToStart("fork", url, run, code.start, code.tree, options, more, live=True, given=given))
     text = left.report(f"the {plan.noun} of {tail(run.id)}", next_command=f"reenact replay {tail(run.id)}", run=run.id)
     report = ForkReport.from_json(json.loads(text))
     if preamble_of(run) and report.events:  # a request is a part of its process, whose status is not its own

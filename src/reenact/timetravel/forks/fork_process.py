@@ -11,7 +11,7 @@ from reenact.abc.store import Store
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Status
 from reenact.facts.serving import failure_of
-from reenact.recording.recorded_speech import Spoken
+from reenact.recording.recorded_speech import StreamListener
 from reenact.recording.recording_opening import status_of
 from reenact.replaying import guard
 from reenact.replaying import replay_process as replaying
@@ -73,7 +73,7 @@ class ForkingProcess(replaying.ReplayingProcess):
         self._opened = open_child(
             self.session, store, told["child"], place=told["place"], release=self._release(store), gathers=self._gathers
         )
-        speech = ForkSpeech(self.recording, Spoken(self._opened.session, self.session))
+        speech = ForkSpeech(self.recording, StreamListener(self._opened.session, self.session))
         ledger = Ledger(store, self.recording.run, told["child"])
         self.session.records(self._opened.session, ledger, speech.answered)
         return speech

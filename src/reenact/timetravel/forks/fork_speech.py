@@ -7,8 +7,8 @@ from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Any
 
 from reenact.abc.store import Recording
-from reenact.facts.spoken import BELOW, NOTE, Piece
-from reenact.recording.recorded_speech import Spoken
+from reenact.facts.spoken import BELOW, NOTE, SpokenPiece
+from reenact.recording.recorded_speech import StreamListener
 from reenact.timetravel.forks.fork_points import inside
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ class ForkSpeech:
         spoken: Notes what is written inside calls of the fork.
     """
 
-    def __init__(self, recording: Recording, spoken: Spoken) -> None:
+    def __init__(self, recording: Recording, spoken: StreamListener) -> None:
         self._spoken = spoken
-        self._pieces: defaultdict[int, list[Piece]] = defaultdict(list)
-        self._below: dict[int, deque[Piece]] = {1: deque(), 2: deque()}
+        self._pieces: defaultdict[int, list[SpokenPiece]] = defaultdict(list)
+        self._below: dict[int, deque[SpokenPiece]] = {1: deque(), 2: deque()}
         self._lock = threading.RLock()
         for data in recording.notes(None).get(NOTE) or ():
-            piece = Piece.from_json(data)
+            piece = SpokenPiece.from_json(data)
             if piece.event == BELOW:
                 self._below[piece.stream].append(piece)
             else:

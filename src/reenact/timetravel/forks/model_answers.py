@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from reenact.abc.store import Recording
 from reenact.errors import ForkError
-from reenact.facts.answers.formats import Kept
+from reenact.facts.answers.formats import InheritedParts
 from reenact.facts.answers.keeping import kept_of
 from reenact.facts.answers.saying import NotSaid, is_said, said, streams
 from reenact.facts.call import Call, Json, Kind, Stream
@@ -81,14 +81,14 @@ def _spoken(recording: Recording, event: Event, call: Call, value: Json) -> tupl
     return as_bytes(event, 200, response.media, response.body, response.headers)
 
 
-def _kept(recording: Recording, event: Event, call: Call) -> Kept:
+def _kept(recording: Recording, event: Event, call: Call) -> InheritedParts:
     """What stays as it was: the ids and the signed reasoning of the recorded answer."""
     if not isinstance(event.outcome, Stream):
-        return Kept()
+        return InheritedParts()
     data = b"".join(part for _, _, part in recording.parts(event.number))
     reading = read(call.head, call.body, event.outcome.head, data)
     told, streamed = documents(event.outcome.head, data)
-    return kept_of(reading, told, streamed=streamed) if reading is not None and told else Kept()
+    return kept_of(reading, told, streamed=streamed) if reading is not None and told else InheritedParts()
 
 
 def _objection(call: Call, head: Mapping[str, Json], body: bytes) -> str:

@@ -14,7 +14,7 @@ from reenact.facts.dialects.hosts import provider_of, region_of
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.timetravel.forks.keys import keys_named_in
-from reenact.timetravel.resending.request import Request
+from reenact.timetravel.resending.request import ModelRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Configured:
 
 
 @dataclass(frozen=True, slots=True)
-class Destination:
+class ResendTarget:
     """Where a request goes.
 
     Attributes:
@@ -124,7 +124,7 @@ class Destination:
     region: str = ""
 
 
-def destination(request: Request, known: Configured, to: str = "", key_env: str = "") -> Destination:
+def destination(request: ModelRequest, known: Configured, to: str = "", key_env: str = "") -> ResendTarget:
     """Where a request goes today.
 
     Args:
@@ -146,11 +146,11 @@ def destination(request: Request, known: Configured, to: str = "", key_env: str 
         region = region_of(request.url) or next(filter(None, named), "")
         if not region:
             raise _unset("AWS_REGION", "Bedrock has an address in each region, and the recording names none")
-        return Destination(url, why, region=region)
+        return ResendTarget(url, why, region=region)
     wanted = key_env or ("" if to else _key(request, who, url, known))
     if wanted and not known.today.get(wanted):
         raise _unset(wanted, "a recording holds no key: what is sent again needs that of today's environment")
-    return Destination(url, why, wanted, _header(request, who) if wanted else "")
+    return ResendTarget(url, why, wanted, _header(request, who) if wanted else "")
 
 
 def _unset(name: str, cause: str) -> UnreplayableRun:
@@ -161,7 +161,7 @@ def _unset(name: str, cause: str) -> UnreplayableRun:
 # --- the address -------------------------------------------------------------------------------------------------
 
 
-def _given(request: Request, protocol: str, to: str) -> tuple[str, str]:
+def _given(request: ModelRequest, protocol: str, to: str) -> tuple[str, str]:
     """A host alone keeps the recorded path; a base gets the protocol's endpoint; a whole address stays."""
     parts = urlsplit(to)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
@@ -178,7 +178,7 @@ def _given(request: Request, protocol: str, to: str) -> tuple[str, str]:
     return to.rstrip("/") + _endpoint(path, protocol), "given with --to"
 
 
-def _configured(request: Request, protocol: str, known: Configured) -> tuple[str, str]:
+def _configured(request: ModelRequest, protocol: str, known: Configured) -> tuple[str, str]:
     """The address of today's configuration."""
     url = _plain(request.url)
     parts = urlsplit(url)
@@ -335,7 +335,7 @@ def _plain(url: str) -> str:
 # --- the key -----------------------------------------------------------------------------------------------------
 
 
-def _provider(request: Request, url: str, protocol: str) -> _Provider:
+def _provider(request: ModelRequest, url: str, protocol: str) -> _Provider:
     """Whose key it is: of the provider that was asked, else of the protocol's."""
     if request.provider in _PROVIDERS:
         return _PROVIDERS[request.provider]
@@ -346,7 +346,7 @@ def _provider(request: Request, url: str, protocol: str) -> _Provider:
     return _PROVIDERS[_BY_DIALECT[protocol]]
 
 
-def _key(request: Request, who: _Provider, url: str, known: Configured) -> str:
+def _key(request: ModelRequest, who: _Provider, url: str, known: Configured) -> str:
     """The variable of the key: the one that the recorded request carried, else the provider's. What this user recorded
     without a key is sent without one; what another tool wrote down may have lost it."""
     carried = any(name.lower() in _KEYED for name, _ in request.call.head.get("headers") or ())
@@ -364,7 +364,7 @@ def _key_of(who: _Provider, today: Mapping[str, str]) -> str:
     return next((name for name in who.keys if today.get(name)), "")
 
 
-def _header(request: Request, who: _Provider) -> str:
+def _header(request: ModelRequest, who: _Provider) -> str:
     """The header that the recorded request carried its key in, else the provider's."""
     given = [str(name).lower() for name, _ in request.call.head.get("headers") or ()]
     unsigned = request.dialect.partition(".")[0] != "bedrock"

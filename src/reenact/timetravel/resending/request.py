@@ -26,7 +26,7 @@ _ENCODING: Final = "content-encoding"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelRequest:
     """A model call as it can be sent.
 
     Attributes:
@@ -47,7 +47,7 @@ class Request:
         return str(self.call.head.get("url") or "")
 
 
-def request_of(recording: Recording, event: Event) -> Request:
+def request_of(recording: Recording, event: Event) -> ModelRequest:
     """The request of an event.
 
     Raises:
@@ -67,7 +67,7 @@ def request_of(recording: Recording, event: Event) -> Request:
             cause="only a model call that went over HTTP, or that a trace tells, can be sent again",
             next_command=f"reenact show {tail(event.run)}",
         )
-    return Request(call, dialect, _inexact(event, body))
+    return ModelRequest(call, dialect, _inexact(event, body))
 
 
 def _inexact(event: Event, body: bytes) -> str:
@@ -81,16 +81,16 @@ def _inexact(event: Event, body: bytes) -> str:
     return f"imported: {said}" if said else ""
 
 
-def _of_trace(event: Event, asked: bytes, answered: bytes) -> Request:
+def _of_trace(event: Event, asked: bytes, answered: bytes) -> ModelRequest:
     reading = reading_in(asked, answered)
     dialect, path, body, lost = rebuilt(reading, event.number, tail(event.run))
     head: dict[str, Json] = {"method": "POST", "url": path, "headers": [["content-type", "application/json"]]}
     call = replace(event.call, kind=Kind.HTTP, head=head, body=body)
     told = f"; it has no {', '.join(lost)}" if lost else ""
-    return Request(call, dialect, f"a trace keeps what was said, not the bytes{told}", reading.provider)
+    return ModelRequest(call, dialect, f"a trace keeps what was said, not the bytes{told}", reading.provider)
 
 
-def changed(request: Request, prompt: str | None, model: str | None, params: dict[str, Json]) -> Request:
+def changed(request: ModelRequest, prompt: str | None, model: str | None, params: dict[str, Json]) -> ModelRequest:
     """A request with something changed; itself where nothing is.
 
     Raises:
@@ -116,7 +116,7 @@ def changed(request: Request, prompt: str | None, model: str | None, params: dic
     return replace(request, call=replace(call, head={**call.head, "url": url}, body=body))
 
 
-def require_stateless(request: Request, ref: str) -> None:
+def require_stateless(request: ModelRequest, ref: str) -> None:
     """Refuse what would change something at the provider, as a fork does.
 
     Args:

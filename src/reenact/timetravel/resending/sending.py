@@ -20,8 +20,8 @@ from reenact.recording.blocks import RootBlock
 from reenact.recording.recording_opening import Opened, Who, new_run
 from reenact.timetravel.contents import headers_of
 from reenact.timetravel.forks.fork_opening import policy_of
-from reenact.timetravel.resending.destination import Destination
-from reenact.timetravel.resending.request import Request
+from reenact.timetravel.resending.destination import ResendTarget
+from reenact.timetravel.resending.request import ModelRequest
 from reenact.timetravel.resending.signing import signed
 
 _TIMEOUT_S: Final = 600.0
@@ -42,7 +42,7 @@ class _Stays(urllib.request.HTTPRedirectHandler):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SendResult:
     """What came of sending a request once.
 
     Attributes:
@@ -66,7 +66,7 @@ class Sent:
         return not (refused or self.error) and self.status // 100 == 2
 
 
-def headers_for(request: Request, to: Destination, today: Mapping[str, str]) -> dict[str, str]:
+def headers_for(request: ModelRequest, to: ResendTarget, today: Mapping[str, str]) -> dict[str, str]:
     """The headers that go out: the recorded ones without those of another connection or key, and today's key."""
     found: dict[str, str] = {}
     for name, value in headers_of(request.call.head):
@@ -85,11 +85,11 @@ def send(
     store: Store,
     recording: Recording,
     event: int,
-    request: Request,
-    to: Destination,
+    request: ModelRequest,
+    to: ResendTarget,
     said: Mapping[str, Json],
     today: Mapping[str, str],
-) -> Sent:
+) -> SendResult:
     """Send a request once. Its run is a child of the one that it is of, with the number of the event and what was
     changed (``environment["resend"]``).
 
@@ -147,13 +147,13 @@ def _drain(answer: Any) -> None:
         pass
 
 
-def _read(store: Store, run: Run, took_us: int, error: str) -> Sent:
+def _read(store: Store, run: Run, took_us: int, error: str) -> SendResult:
     """What the run of an exchange holds."""
     recording = store.open(run.id)
     event = next(iter(recording.events(kinds=(Kind.HTTP,), limit=1)), None)
     if event is None or not isinstance(event.outcome, Stream):
-        return Sent(run.id, None, 0, took_us, error or "nothing was recorded of it")
+        return SendResult(run.id, None, 0, took_us, error or "nothing was recorded of it")
     status = event.outcome.head.get("status")
     data = b"".join(part for _, _, part in recording.parts(event.number))
     reading = read(event.call.head, recording.body(event.request), event.outcome.head, data)
-    return Sent(run.id, reading, status if isinstance(status, int) else 0, took_us, error)
+    return SendResult(run.id, reading, status if isinstance(status, int) else 0, took_us, error)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 
 from reenact.abc.settings import OWN_FILE, load_settings
-from reenact.facts.settings import SETTINGS, SWITCHES, Chosen, Settings, strangers
+from reenact.facts.settings import SETTINGS, SWITCHES, Settings, SettingValue, strangers
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel.preview import safe
 
@@ -27,7 +27,7 @@ def command(ctx: click.Context) -> None:
     shell = current(ctx)
     settings = dict(load_settings())
     if shell.store_url is not None:
-        settings["store"] = Chosen(shell.store_url, "command line")
+        settings["store"] = SettingValue(shell.store_url, "command line")
     if shell.json:
         for setting in SETTINGS:
             chosen = settings[setting.name]

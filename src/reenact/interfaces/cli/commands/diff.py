@@ -19,7 +19,7 @@ from reenact.interfaces.cli.progress import Working
 from reenact.interfaces.cli.run_opening import bundle_of, opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel import preview
-from reenact.timetravel.aligning import Sort
+from reenact.timetravel.aligning import PairSort
 from reenact.timetravel.readings import is_model, model_name
 from reenact.timetravel.run_comparison import Comparison, Pair, compare_all
 from reenact.timetravel.steps import event_state
@@ -27,7 +27,7 @@ from reenact.timetravel.story import nodes_of
 
 _WIDTH = 160
 _DETAILS = 3
-_MARKS: Mapping[Sort, str] = {Sort.ADDED: "+", Sort.REMOVED: "-", Sort.REORDERED: "↕"}
+_MARKS: Mapping[PairSort, str] = {PairSort.ADDED: "+", PairSort.REMOVED: "-", PairSort.REORDERED: "↕"}
 _COLOURS = {"+": "green", "-": "red"}
 _ROWS = ("status", "error", "answer", "events", "models", "tools", "tokens", "cost", "duration")
 _FEWEST = 2
@@ -158,11 +158,11 @@ def _difference_lines(
     """Each difference; of many that were added, or removed, in a row, the first ones and how many follow."""
     for changes, group in groupby(found, key=lambda pair: pair.changes):
         pairs = list(group)
-        folded = len(pairs) > _ROW and changes in ((Sort.ADDED,), (Sort.REMOVED,))
+        folded = len(pairs) > _ROW and changes in ((PairSort.ADDED,), (PairSort.REMOVED,))
         for pair in pairs[:_TOLD] if folded else pairs:
             yield from _pair_lines(pair, _node(pair, nodes), text=text)
         if folded:
-            side = 1 if changes == (Sort.ADDED,) else 0
+            side = 1 if changes == (PairSort.ADDED,) else 0
             yield f"  {len(pairs) - _TOLD} more {changes[0]}, up to #{pairs[-1].numbers[side]}"
 
 

@@ -22,16 +22,16 @@ from reenact.seams import patching, wiring
 from reenact.store import open_store
 from reenact.store.connection import RESETS_SAFELY
 from reenact.timetravel.preview import clip, safe
-from reenact.triage.doctor import Finding, Premises, State, examine
+from reenact.triage.doctor import DoctorFinding, FindingState, Premises, examine
 from reenact.triage.imports import imports_of
 
 _WIDTH = 150
 _NOT_CAPTURED = 3
 _TITLES = {
-    State.FINE: "",
-    State.CAPTURED: "captured",
-    State.NOTE: "worth knowing",
-    State.GAP: "not captured",
+    FindingState.FINE: "",
+    FindingState.CAPTURED: "captured",
+    FindingState.NOTE: "worth knowing",
+    FindingState.GAP: "not captured",
 }
 
 
@@ -54,11 +54,11 @@ def command(ctx: click.Context) -> None:
     shell = current(ctx)
     here = Path.cwd()
     found = examine(premises(shell, here))
-    gaps = [each for each in found if each.state is State.GAP]
+    gaps = [each for each in found if each.state is FindingState.GAP]
     if shell.json:
         for each in found:
             shell.line({"type": "finding"} | each.to_json())
-        shell.line({"type": "doctor", "gaps": len(gaps), "captured": _count(found, State.CAPTURED)})
+        shell.line({"type": "doctor", "gaps": len(gaps), "captured": _count(found, FindingState.CAPTURED)})
     else:
         shell.lines(_text(found))
     for name, near in strangers(os.environ):
@@ -135,13 +135,13 @@ def _writable(place: str) -> bool:
     return os.access(nearest, os.W_OK) and (nearest == place or os.path.isdir(nearest))
 
 
-def _count(found: tuple[Finding, ...], state: State) -> int:
+def _count(found: tuple[DoctorFinding, ...], state: FindingState) -> int:
     return sum(each.state is state for each in found)
 
 
-def _text(found: tuple[Finding, ...]) -> Iterator[str]:
+def _text(found: tuple[DoctorFinding, ...]) -> Iterator[str]:
     width = max(len(safe(each.name)) for each in found)
-    for state in State:
+    for state in FindingState:
         group = [each for each in found if each.state is state]
         if group and _TITLES[state]:
             yield paint(_TITLES[state], bold=True)
@@ -149,6 +149,6 @@ def _text(found: tuple[Finding, ...]) -> Iterator[str]:
             indent = "  " if _TITLES[state] else ""
             where = f"  ({', '.join(map(safe, each.places))})" if each.places else ""
             text = clip(f"{indent}{safe(each.name):<{width}}  {safe(each.about)}{where}", _WIDTH)
-            yield paint(text, fg="red") if state is State.GAP else text
+            yield paint(text, fg="red") if state is FindingState.GAP else text
             for number, fix in enumerate(each.fix):
                 yield f"{indent}{'':<{width}}  {'fix:' if number == 0 else ' or:'} {safe(fix)}"

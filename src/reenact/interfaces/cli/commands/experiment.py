@@ -24,14 +24,14 @@ from reenact.replaying.replay_launch import project_of
 from reenact.testing.expectations.expectation import Expectation, expect
 from reenact.testing.experiments.batch import Experiment, Runner, here
 from reenact.testing.experiments.candidates import Candidate
-from reenact.testing.experiments.cell import Cell
+from reenact.testing.experiments.cell import CellResult
 from reenact.testing.experiments.cluster import SCHEME, on_ray
 from reenact.testing.experiments.code import project_digest
 from reenact.testing.experiments.dataset import Row, golden_rows, stored_rows
 from reenact.testing.experiments.periods import Halves
 from reenact.testing.experiments.result_table import row_lines, rows_of, total_lines
-from reenact.testing.experiments.running import Place
-from reenact.testing.experiments.tally import Tally, tallies
+from reenact.testing.experiments.running import CellPlace
+from reenact.testing.experiments.tally import CellTally, tallies
 from reenact.testing.experiments.threshold import ThresholdScope, explained, threshold
 from reenact.testing.goldens.golden_dir import open_golden_dir
 from reenact.timetravel.narrowing import Narrowing
@@ -109,7 +109,7 @@ def command(
     tried = candidates_of(candidates, Path(project))
     names = [candidate.name for candidate in tried]
     condition = None if threshold_ is None else threshold(threshold_, names)
-    place = Place(project, str(cells_folder(shell, project)), project_digest(Path(project)))
+    place = CellPlace(project, str(cells_folder(shell, project)), project_digest(Path(project)))
     experiment = Experiment(place, rows, tried, how["repeat"], how["workers"] or 0, how["fresh"])
     cells = run_cells(shell, experiment, _runner(shell, how["on"]))
     every = tallies(cells, names)
@@ -193,7 +193,7 @@ def _runner(shell: Shell, on: str | None) -> Runner:
     return partial(on_ray, on)
 
 
-def _tell(shell: Shell, cells: Sequence[Cell], rows: Sequence[Row], tried: Sequence[Candidate]) -> None:
+def _tell(shell: Shell, cells: Sequence[CellResult], rows: Sequence[Row], tried: Sequence[Candidate]) -> None:
     names = [candidate.name for candidate in tried]
     if shell.json:
         for cell in cells:
@@ -207,7 +207,7 @@ def _tell(shell: Shell, cells: Sequence[Cell], rows: Sequence[Row], tried: Seque
     shell.lines(_lines(cells, rows, names))
 
 
-def _lines(cells: Sequence[Cell], rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
+def _lines(cells: Sequence[CellResult], rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
     for row, every in rows_of(cells, rows, names):
         first, *rest = row_lines(row, every)
         yield paint(first, bold=True)
@@ -216,7 +216,7 @@ def _lines(cells: Sequence[Cell], rows: Sequence[Row], names: Sequence[str]) -> 
     yield from total_lines(tallies(cells, names))
 
 
-def _concluded(shell: Shell, condition: Expression | None, every: Sequence[Tally]) -> int:
+def _concluded(shell: Shell, condition: Expression | None, every: Sequence[CellTally]) -> int:
     """The exit status: of the threshold where there is one, else of what could not be run."""
     if condition is not None:
         holds = condition.holds(ThresholdScope(every))

@@ -19,8 +19,8 @@ from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.progress import Working
 from reenact.interfaces.cli.run_opening import bundle_of, opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.interop.formats import SPANS, WRITERS, Written, spans, write
-from reenact.interop.otlp.exporters import Sent
+from reenact.interop.formats import SPANS, WRITERS, WrittenRun, spans, write
+from reenact.interop.otlp.exporters import SpanSender
 from reenact.interop.otlp.sending import Unsent, target
 from reenact.interop.otlp.sent import as_json, as_protobuf
 from reenact.interop.plain_json import OURS, script
@@ -153,7 +153,7 @@ def _trace(shell: Shell, ref: str, output: Path | None, policy: Policy) -> None:
             made = spans(store.open(run), policy)
     if to is not None:
         try:
-            (sent := Sent(to))([made.batch])
+            (sent := SpanSender(to))([made.batch])
         except Unsent as error:
             raise InteropError(
                 f"the spans of {tail(run.id)} were not taken: {error}",
@@ -194,7 +194,7 @@ def _script(output: Path) -> Path:
     return output.with_name(f"{output.stem}_offline.py")
 
 
-def _save(output: Path, written: Written) -> None:
+def _save(output: Path, written: WrittenRun) -> None:
     """Write the file, and its script beside it; a script of somebody else's is never overwritten."""
     try:
         if written.runs:
@@ -211,7 +211,7 @@ def _save(output: Path, written: Written) -> None:
         raise _unwritable(error) from None
 
 
-def _tell(shell: Shell, written: Written, output: Path | None, run: str) -> None:
+def _tell(shell: Shell, written: WrittenRun, output: Path | None, run: str) -> None:
     if shell.json and output is not None:
         shell.line({"file": str(output), f"{written.what}s": written.exchanges, "lost": dict(written.lost)})
     many = counted(written.exchanges, written.what)

@@ -7,10 +7,10 @@ import click
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import is_run_id, tail
-from reenact.interfaces.cli.progress import Reading
+from reenact.interfaces.cli.progress import ReadingProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.store.checking import Break, Checked, Touched, check_store
+from reenact.store.checking import Break, CheckResult, Touched, check_store
 from reenact.store.sqlite import SqliteStore, no_store
 from reenact.timetravel.preview import safe
 
@@ -48,7 +48,7 @@ def command(ctx: click.Context) -> None:
         path, url = store.path, store.url
     if not path.exists():
         raise no_store(url)
-    progress = Reading()
+    progress = ReadingProgress()
     try:
         found = check_store(path, progress.at)
     finally:
@@ -62,7 +62,7 @@ def command(ctx: click.Context) -> None:
     ctx.exit(DAMAGED if found.breaks else 0)
 
 
-def _counts(found: Checked) -> dict[str, Json]:
+def _counts(found: CheckResult) -> dict[str, Json]:
     return {
         "format": found.written,
         "runs": found.runs,
@@ -72,7 +72,7 @@ def _counts(found: Checked) -> dict[str, Json]:
     }
 
 
-def touched_runs(found: Checked) -> list[str]:
+def touched_runs(found: CheckResult) -> list[str]:
     """Every run that a break touches, in order."""
     return sorted({each.run for broken in found.breaks for each in broken.touched})
 
@@ -87,7 +87,7 @@ def _data(broken: Break) -> dict[str, Json]:
     }
 
 
-def _tell(shell: Shell, url: str, found: Checked) -> None:
+def _tell(shell: Shell, url: str, found: CheckResult) -> None:
     for broken in found.breaks:
         words = " ".join(part for part in (broken.what, broken.name, broken.problem) if part)
         touched = "; ".join(map(_said, broken.touched))

@@ -14,7 +14,7 @@ from reenact.abc.settings import load_settings
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
 from reenact.errors import ReenactError, UsageError
-from reenact.facts.day_limit import Kept, over_limit
+from reenact.facts.day_limit import RunSize, over_limit
 from reenact.facts.ids import tail
 from reenact.facts.kit import Verdict
 from reenact.facts.phrases import counted
@@ -100,7 +100,7 @@ def _quietly(store: SqliteStore, terms: Mapping[str, str]) -> None:
         lock.release()
 
 
-def _above_limit(store: SqliteStore, going: list[Going]) -> list[Kept]:
+def _above_limit(store: SqliteStore, going: list[Going]) -> list[RunSize]:
     """Runs that are thinned because their day takes more than it may; of what goes anyway nothing is counted."""
     limit = _day_mb() * _MB
     if not limit:
@@ -108,10 +108,10 @@ def _above_limit(store: SqliteStore, going: list[Going]) -> list[Kept]:
     usage, gone = store.usage(), {name for each in going for name in each.rows}
     places, sizes = usage.places(), usage.sizes()
     whole = [(run, places.get(run.id)) for run in store.runs() if run.id not in gone and not run.lane]
-    return over_limit([Kept(run, sizes.get(place.log, 0)) for run, place in whole if place is not None], int(limit))
+    return over_limit([RunSize(run, sizes.get(place.log, 0)) for run, place in whole if place is not None], int(limit))
 
 
-def _thin(store: SqliteStore, kept: Kept) -> bool:
+def _thin(store: SqliteStore, kept: RunSize) -> bool:
     return store.thin(kept.run.id, f"day_mb = {_day_mb():g}")
 
 
@@ -121,7 +121,7 @@ def _day_mb() -> float:
     return float(value)
 
 
-def _tell_thinned(shell: Shell, thinned: list[Kept], verb: str) -> None:
+def _tell_thinned(shell: Shell, thinned: list[RunSize], verb: str) -> None:
     """How many runs were thinned; nothing where none was."""
     taken = sum(each.size for each in thinned)
     if shell.json:

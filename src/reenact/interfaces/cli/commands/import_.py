@@ -18,13 +18,13 @@ from reenact.facts.settings import policy_of
 from reenact.facts.trace_runs import is_traced, trace_of
 from reenact.facts.typed import typed
 from reenact.interfaces.cli.arguments import fields, pairs
-from reenact.interfaces.cli.progress import Reading, Working
+from reenact.interfaces.cli.progress import ReadingProgress, Working
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.interop.exchanges import Found
+from reenact.interop.exchanges import ExchangesOfRun
 from reenact.interop.formats import read
 from reenact.interop.importing import Arrival, import_runs
-from reenact.interop.readers import Asked, readers
+from reenact.interop.readers import ReaderOptions, readers
 from reenact.interop.traces import Trace
 from reenact.recording.recording_opening import Who
 from reenact.timetravel.json_views import run_data
@@ -77,7 +77,7 @@ def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Seque
     """
     shell = current(ctx)
     with Working(f"reading {safe(file.name)}"):
-        found, origin = read(form, file, Asked(how["only"], how["url"], fields(how["param"])))
+        found, origin = read(form, file, ReaderOptions(how["only"], how["url"], fields(how["param"])))
     if how["dry_run"]:
         for each in found:
             _would_land(shell, each) if isinstance(each, Trace) else _would(shell, each)
@@ -95,7 +95,7 @@ def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Seque
     who = Who(agent, tags=pairs(tag))
     with opened(shell) as store:
         policy = policy_of(load_settings())
-        how_far = Reading()
+        how_far = ReadingProgress()
         of_traces = any(isinstance(each, Trace) for each in found)
         told = partial(how_far.at, f"reenact: importing {'spans' if of_traces else 'exchanges'}")
         try:
@@ -115,7 +115,7 @@ def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Seque
         )
 
 
-def _would(shell: Shell, found: Found) -> None:
+def _would(shell: Shell, found: ExchangesOfRun) -> None:
     """What one run would hold."""
     if shell.json:
         shell.line(_plain(found))
@@ -130,7 +130,7 @@ def _would(shell: Shell, found: Found) -> None:
         shell.talk(f"reenact: not compared, because the file does not say it: {safe(name)}")
 
 
-def _plain(found: Found) -> Json:
+def _plain(found: ExchangesOfRun) -> Json:
     """The same as data."""
     return {
         "format": found.source,
@@ -157,7 +157,7 @@ def _would_land(shell: Shell, trace: Trace) -> None:
         shell.talk(f"reenact: {safe(remark)} ({count})")
 
 
-def _left(shell: Shell, found: Sequence[Found | Trace]) -> None:
+def _left(shell: Shell, found: Sequence[ExchangesOfRun | Trace]) -> None:
     """What of a file could not be read."""
     left = next((each.left for each in found if isinstance(each, Trace)), ())
     for each in left:

@@ -8,10 +8,10 @@ from reenact.errors import StoreBusy, UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import is_run_id, tail
 from reenact.facts.phrases import counted
-from reenact.interfaces.cli.progress import Reading
+from reenact.interfaces.cli.progress import ReadingProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.store.migrating import Migrated, Plan
+from reenact.store.migrating import Migrated, MigrationPlan
 from reenact.store.sqlite import SqliteStore
 from reenact.store.versions import WRITTEN
 from reenact.timetravel.preview import safe, size
@@ -62,7 +62,7 @@ def command(ctx: click.Context, dry_run: bool, no_backup: bool) -> None:
                 cause="another reenact migrate is at work on it, or its folder cannot be written",
                 next_command="reenact migrate --dry-run",
             )
-        progress = Reading()
+        progress = ReadingProgress()
         try:
             plan = migration.plan(backup=not no_backup)
             if plan.is_newest and not plan.found:
@@ -83,7 +83,7 @@ def command(ctx: click.Context, dry_run: bool, no_backup: bool) -> None:
     ctx.exit(DAMAGED if found.damaged else 0)
 
 
-def _show(shell: Shell, store: SqliteStore, plan: Plan) -> None:
+def _show(shell: Shell, store: SqliteStore, plan: MigrationPlan) -> None:
     if shell.json:
         data: dict[str, Json] = {
             "type": "plan",

@@ -17,7 +17,7 @@ from reenact.interfaces.cli.progress import Working
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.store.back_ends import BUNDLE as SUFFIX
-from reenact.timetravel.bundling.packing import Checked, Packed, check, pack
+from reenact.timetravel.bundling.packing import BundleCheck, Packed, check, pack
 from reenact.timetravel.preview import duration, safe
 
 _PLACES = 4
@@ -68,7 +68,7 @@ def command(ctx: click.Context, ref: str, output: str, no_check: bool) -> None:
     ctx.exit(checked.exit_code if checked is not None else 0)
 
 
-def _data(packed: Packed, checked: Checked | None) -> dict[str, object]:
+def _data(packed: Packed, checked: BundleCheck | None) -> dict[str, object]:
     return {
         "file": str(packed.path),
         "digest": packed.digest,
@@ -79,7 +79,7 @@ def _data(packed: Packed, checked: Checked | None) -> dict[str, object]:
     }
 
 
-def _tell(shell: Shell, packed: Packed, checked: Checked | None) -> None:
+def _tell(shell: Shell, packed: Packed, checked: BundleCheck | None) -> None:
     size = packed.path.stat().st_size
     more = f" and {len(packed.runs) - 1} that belong to it" if len(packed.runs) > 1 else ""
     shell.data(f"{packed.path}: run {tail(packed.runs[0])}{more}, {-(-size // 1024)} KiB")

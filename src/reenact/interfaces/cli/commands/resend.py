@@ -33,9 +33,9 @@ from reenact.seams.setting import variables_now
 from reenact.timetravel.cost import prices, reading_cost
 from reenact.timetravel.preview import amount, clip, duration, safe
 from reenact.timetravel.resending.answer_comparison import distance, facts_of, tokens_of
-from reenact.timetravel.resending.destination import Configured, Destination, destination
-from reenact.timetravel.resending.request import Request, changed, request_of, require_stateless
-from reenact.timetravel.resending.sending import Sent, send
+from reenact.timetravel.resending.destination import Configured, ResendTarget, destination
+from reenact.timetravel.resending.request import ModelRequest, changed, request_of, require_stateless
+from reenact.timetravel.resending.sending import SendResult, send
 
 _NO_PRICES = 'no price list is installed (pip install "reenact[cost]")'
 
@@ -130,7 +130,7 @@ def _asked(how: Mapping[str, Any], times: int) -> list[str]:
     return [*words, *(["--n", str(times)] if times > 1 else [])]
 
 
-def _rebuilt(shell: Shell, request: Request, *, check: bool, ref: str) -> None:
+def _rebuilt(shell: Shell, request: ModelRequest, *, check: bool, ref: str) -> None:
     """Say first that what is sent is not what was sent; what is to be compared with it is refused.
 
     Raises:
@@ -145,7 +145,7 @@ def _rebuilt(shell: Shell, request: Request, *, check: bool, ref: str) -> None:
     shell.talk(f"reenact: rebuilt: {safe(request.inexact)}")
 
 
-def _checked(shell: Shell, recording: Recording, event: Event, request: Request) -> bool:
+def _checked(shell: Shell, recording: Recording, event: Event, request: ModelRequest) -> bool:
     """Compare the body that goes out with the recorded one, by digest; tell, and give whether it is the same."""
     body = request.call.body
     same = event.request is not None and recording.holds(event.request, body)
@@ -158,7 +158,7 @@ def _checked(shell: Shell, recording: Recording, event: Event, request: Request)
     return same
 
 
-def _target(run: Run, request: Request, how: Mapping[str, Any]) -> Destination:
+def _target(run: Run, request: ModelRequest, how: Mapping[str, Any]) -> ResendTarget:
     """Where it goes."""
     known = Configured(
         dict(variables_now()),
@@ -170,7 +170,7 @@ def _target(run: Run, request: Request, how: Mapping[str, Any]) -> Destination:
 
 
 def _announce(
-    shell: Shell, request: Request, to: Destination, times: int, before: Reading | None, model: str | None
+    shell: Shell, request: ModelRequest, to: ResendTarget, times: int, before: Reading | None, model: str | None
 ) -> None:
     """Target and cost, before anything is sent."""
     signed = f"signed for {to.region}" if to.region else f"with {to.key}" if to.key else "without a key"
@@ -218,7 +218,7 @@ def _recorded(recording: Recording, event: Event) -> Reading | None:
 # --- the answers ---------------------------------------------------------------------------------------------------
 
 
-def _tell(shell: Shell, before: Reading | None, answers: Sequence[Sent], ref: str) -> None:
+def _tell(shell: Shell, before: Reading | None, answers: Sequence[SendResult], ref: str) -> None:
     priced = prices()
     then = tokens_of(before) if before is not None else []
     rows: list[dict[str, Json]] = []
@@ -239,7 +239,7 @@ def _tell(shell: Shell, before: Reading | None, answers: Sequence[Sent], ref: st
     shell.next(f"reenact show {tail(answers[0].run)}")
 
 
-def _error(sent: Sent) -> str:
+def _error(sent: SendResult) -> str:
     """Why there is no answer; empty where there is one."""
     if sent.answered or sent.error:
         return sent.error
@@ -251,7 +251,7 @@ def _said(reading: Reading | None) -> dict[str, Json]:
     return {} if reading is None else {"text": reading.text, "tool_calls": list(reading.tool_calls)}
 
 
-def _lines(before: Reading | None, rows: Sequence[Mapping[str, Json]], answers: Sequence[Sent]) -> list[str]:
+def _lines(before: Reading | None, rows: Sequence[Mapping[str, Json]], answers: Sequence[SendResult]) -> list[str]:
     """The facts as a table, then what was said, then and now side by side where there is one answer."""
     head = ("", "RUN", "MODEL", "SEED", "FINGERPRINT", "FINISH", "TOKENS", "DISTANCE", "COST $", "TIME")
     table = [head, ("then", "", *_cells(facts_of(before)), "", "", "")]

@@ -8,7 +8,7 @@ import click
 
 from reenact.errors import UsageError
 from reenact.facts.ids import is_run_id, tail
-from reenact.interfaces.cli.progress import Reading
+from reenact.interfaces.cli.progress import ReadingProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.store.back_ends import open_store
@@ -50,7 +50,7 @@ def command(ctx: click.Context, source: str, output: str) -> None:
         path, url, target, own = store.path, store.url, wanted.path, not output.startswith("sqlite:")
     if not path.exists():
         raise no_store(url)
-    progress = Reading()
+    progress = ReadingProgress()
     try:
         found = salvage(path, target, progress.at, own_directory=own)
     finally:

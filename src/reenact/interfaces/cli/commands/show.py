@@ -38,8 +38,8 @@ from reenact.timetravel.lineage import draw, origin, whole_lineage
 from reenact.timetravel.priced import priced_event, priced_run
 from reenact.timetravel.references import Reference
 from reenact.timetravel.steps import shown_state, step_data, steps_of
-from reenact.timetravel.story import SPENT, WIDTH, Line, tell
-from reenact.timetravel.suspicious import Look, look, mark_of, marked, marks_data
+from reenact.timetravel.story import SPENT, WIDTH, StoryLine, tell
+from reenact.timetravel.suspicious import SuspicionLook, look, mark_of, marked, marks_data
 
 if TYPE_CHECKING:
     from reenact.store.bundles import BundleStore
@@ -210,7 +210,7 @@ def _json(
     stretch: tuple[int, int] | None,
     view: _View,
     expires: Mapping[str, Json],
-    seen: Look | None,
+    seen: SuspicionLook | None,
 ) -> None:
     """The run, then its events or steps, one JSON line each; nothing is folded for a program."""
     shell.line({"type": "run"} | priced_run(recording) | dict(expires))
@@ -227,7 +227,9 @@ def _json(
         shell.line({"type": "event"} | priced_event(recording, event) | marks_data(marks, event.number))
 
 
-def _text(recording: Recording, stretch: tuple[int, int] | None, view: _View, seen: Look | None) -> Iterator[str]:
+def _text(
+    recording: Recording, stretch: tuple[int, int] | None, view: _View, seen: SuspicionLook | None
+) -> Iterator[str]:
     cost = run_cost(recording, prices() if recording.run.totals.models else None)
     run, width, whole = recording.run, columns(), stretch is None and not view.state
     yield paint(headline(run, cost, told=whole, width=width), bold=True)
@@ -303,7 +305,7 @@ def headline(
     return preview.clip("  ".join(preview.safe(part) for part in parts), width)
 
 
-def story_line(line: Line, width: int = WIDTH, strands: int = 0) -> str:
+def story_line(line: StoryLine, width: int = WIDTH, strands: int = 0) -> str:
     """One line of the story as text.
 
     Args:

@@ -17,7 +17,7 @@ from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
 from reenact.interfaces.cli.progress import Working
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, columns, current, paint
-from reenact.testing.experiments.statistics import Share, difference
+from reenact.testing.experiments.statistics import TrialShare, difference
 from reenact.timetravel.cost import prices
 from reenact.timetravel.preview import amount, clip, safe, size
 from reenact.timetravel.spending import KEYS, Account, Sum, account_of
@@ -107,7 +107,7 @@ def _moved(account: Account, periods: Periods) -> Iterator[str]:
     before, since = (groups.get((name,), Sum()) for name in periods.names[-2:])
     if not (before.runs and since.runs):
         return
-    shares = Share(before.failed, before.runs), Share(since.failed, since.runs)
+    shares = TrialShare(before.failed, before.runs), TrialShare(since.failed, since.runs)
     low, high = difference(*shares)
     how = "more runs fail" if low > 0 else "fewer runs fail" if high < 0 else "no difference is shown in failed runs"
     yield (

@@ -16,7 +16,7 @@ from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel import preview
-from reenact.timetravel.authorship import ABSENT, Setting
+from reenact.timetravel.authorship import ABSENT, ValueOrigin
 from reenact.timetravel.json_views import event_data
 from reenact.timetravel.phrasing import event_text
 from reenact.timetravel.readings import decides, model_name
@@ -193,7 +193,7 @@ def _differences(found: Sequence[Difference]) -> Iterator[str]:
     return (f"    {preview.safe(line)}" for line in render(found, most=20).splitlines())
 
 
-def _last_set(shell: Shell, setting: Setting, run: str) -> None:
+def _last_set(shell: Shell, setting: ValueOrigin, run: str) -> None:
     event = setting.event
     if shell.json:
         before = {} if setting.before is ABSENT else {"before": setting.before}

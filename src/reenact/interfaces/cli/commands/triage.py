@@ -14,12 +14,12 @@ from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.late import late
 from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
-from reenact.interfaces.cli.progress import Reading
+from reenact.interfaces.cli.progress import ReadingProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interfaces.cli.triaging import TriageReport, halves_of, markdown, tell_groups, tell_json
-from reenact.triage.groups import Group, group_called, grouped, short_names
-from reenact.triage.seen import Seen, representative, restricted, seen
+from reenact.triage.groups import RunGroup, group_called, grouped, short_names
+from reenact.triage.seen import EndedRun, representative, restricted, seen
 from reenact.triage.sharing import shared
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _triage(
     runs = _chosen(shell, store, every, where, filters)
     marks = store.marks()
     mark = marks[-1] if marks else None
-    groups: Sequence[Group] = grouped(every, runs, mark.at_us if mark else None)
+    groups: Sequence[RunGroup] = grouped(every, runs, mark.at_us if mark else None)
     names = short_names(run.fingerprint for run in every if run.case is not None)
     healthy = [run for run in runs if run.case is None]
     shares = shared(groups, healthy, zone)
@@ -182,16 +182,18 @@ def _triage(
     return TriageReport(groups, names, shares, len(healthy), stand, why, mark, zone, halves_of(runs, mark))
 
 
-def all_seen(store: Store) -> list[Seen]:
+def all_seen(store: Store) -> list[EndedRun]:
     """All runs of a store; says how far it is, where that takes a while."""
-    progress = Reading()
+    progress = ReadingProgress()
     try:
         return seen(store, progress.at)
     finally:
         progress.end()
 
 
-def _chosen(shell: Shell, store: Store, every: list[Seen], where: str | None, filters: Mapping[str, Any]) -> list[Seen]:
+def _chosen(
+    shell: Shell, store: Store, every: list[EndedRun], where: str | None, filters: Mapping[str, Any]
+) -> list[EndedRun]:
     """Those that are meant. Only where more than their time matters, the runs themselves are read."""
     ids = None
     if where is not None or set(filters) - _BY_TIME:
