@@ -119,6 +119,7 @@ def test_a_tool_that_asks_something_new_leads_to_the_replay_that_lets_it(desk: D
         for how in ((), ("--on-divergence", "observe")):
             said = desk.run("replay", "@", "--through", "look", *how, status=1, environ=now).stderr
             assert "/stock was not made in the recording" in said and "the recorded tool look was not made" not in said
+            assert ("stopped where the program waits for a call without a recorded answer" in said) is bool(how)
             _, _, line = said.partition("  next: ")
             assert line.splitlines()[0].endswith(" --live look"), said
         live = desk.run(*line.split()[1 : line.split().index("look") + 1], environ=now)

@@ -14,6 +14,8 @@ from reenact.replaying.replay_lines import first_line, from_divergence, last_lin
 from reenact.replaying.replay_report import EndDifference, Report
 from reenact.replaying.replay_session import ReplaySession
 
+_WAITS = "stopped where the program waits for a call without a recorded answer; what follows is unknown"
+
 
 @dataclass(frozen=True, slots=True)
 class Contact:
@@ -97,6 +99,7 @@ def conclude(
         remarks=(
             *remarks(session.run),
             *session.matching_remarks(),
+            *((_WAITS,) if options.on_divergence == "observe" and session.gate.halted is not None else ()),
             *(session.unproven_order() if every and not diverged else ()),
             *(each for each in session.changed_inputs() if each not in causes),
             *tally.remarks.values(),
