@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -124,3 +125,37 @@ def test_a_tool_that_asks_something_new_leads_to_the_replay_that_lets_it(desk: D
             assert line.splitlines()[0].endswith(" --live look"), said
         live = desk.run(*line.split()[1 : line.split().index("look") + 1], environ=now)
     assert live.stdout == '"a lamp"" in stock"\n', live
+
+
+LATE = """
+import os
+import httpx
+import reenact
+
+@reenact.tool(effect="read")
+def ask():
+    return httpx.get(os.environ["WORLD"], timeout=0.2).text
+
+@reenact.tool(effect="read")
+def parse(text):
+    from xml.etree import ElementTree
+    return ElementTree.fromstring(text).tag
+
+if "parse" in os.environ["CASE"]:
+    parse("<")
+ask()
+"""
+
+
+def test_an_error_of_what_only_the_tools_body_has_loaded_is_raised_again_or_leads_through_the_tool(desk: Desk) -> None:
+    desk.script(LATE)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        environ = {"WORLD": f"http://127.0.0.1:{silent.getsockname()[1]}/", "CASE": "ask"}
+        desk.record("agent.py", status=1, environ=environ)
+    assert "verdict: same (exact)" in desk.run("replay", "@").stderr, "httpx is loaded, and its transport is not"
+    desk.record("agent.py", status=1, environ=environ | {"CASE": "parse"})
+    refused = desk.run("replay", "@", status=3).stderr
+    assert "a recorded xml.etree.ElementTree.ParseError cannot be raised again" in refused
+    following = next(line for line in refused.splitlines() if "next: " in line).partition("next: reenact ")[2]
+    assert following.endswith(" --through parse")
+    assert "verdict: same (exact)" in desk.run(*following.split()).stderr

@@ -191,7 +191,7 @@ def _codec(data: Json, of: Candidates) -> Any:
     raise UnreplayableRun(
         f"a recorded {name} cannot be made again: this program has not loaded that class",
         cause="the module that defines it is not imported here: import it in the agent's own module",
-        next_command="reenact replay @",
+        next_command="reenact replay @ --through TOOL",
         missing=name,
     )
 

@@ -2,15 +2,17 @@
 
 The state of an exception is its ``args``, its instance dictionary, its slots and the fields that its built-in
 ancestor keeps in C (``OSError.errno``, ``UnicodeDecodeError.object`` …). A class is found again only among those
-that the running program has already loaded: nothing is ever imported because data named it.
+that the running program has already loaded: nothing is ever imported because data named it, but for the transport of a
+library that the program has loaded itself.
 """
 
 from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, Final
 
 from reenact.errors import UnreplayableRun
 from reenact.facts.interruptions import let_through
@@ -19,6 +21,8 @@ from reenact.facts.shapes import SCRIPT, mro_of, namespace_of, type_name
 CHAIN_LIMIT = 16
 """How many causes and contexts of one exception are followed."""
 
+_TRANSPORTS: Final[Mapping[str, str]] = {"httpcore": "httpx", "httpcore2": "httpx2"}
+"""Packages that a library loads with its first client, which only the body of a frozen tool may have made."""
 _HEAP_TYPE = 1 << 9
 _HINT = (AttributeError, "obj")
 _SCALARS = (str, int, float, bool, bytes, type(None))
@@ -137,7 +141,8 @@ def make_error(cls: type, args: tuple[Any, ...], state: dict[str, Any]) -> BaseE
 
 
 def loaded_class(name: str) -> type[BaseException]:
-    """The exception class of this ``module.QualName`` among those that the program has loaded.
+    """The exception class of this ``module.QualName`` among those that the program has loaded, or that a library which
+    it has loaded brings along.
 
     Raises:
         UnreplayableRun: There is none, or several that cannot be told apart.
@@ -148,11 +153,15 @@ def loaded_class(name: str) -> type[BaseException]:
     same = [cls for cls in _loaded() if type_name(cls) == name]
     if len(same) == 1:
         return same[0]
+    package = name.partition(".")[0]
+    if package not in sys.modules and _TRANSPORTS.get(package) in sys.modules:
+        import_module(package)
+        return loaded_class(name)
     problem = "several loaded classes bear that name" if same else "this program has not loaded that class"
     raise UnreplayableRun(
         f"a recorded {name} cannot be raised again: {problem}",
         cause="no substitute is raised, it would take another branch: import the class in the agent's own module",
-        next_command="reenact replay @",
+        next_command="reenact replay @ --through TOOL",
         missing=name,
     )
 
