@@ -239,8 +239,8 @@ MEASURED = """
 import sys
 from pathlib import Path
 from reenact.interop.formats import read
-from reenact.interop.readers import Asked
-(found,), _ = read("otlp", Path(sys.argv[1]), Asked())
+from reenact.interop.readers import ReaderOptions
+(found,), _ = read("otlp", Path(sys.argv[1]), ReaderOptions())
 count = sum(1 for _ in found.items)
 print(count, next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """

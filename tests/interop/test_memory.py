@@ -30,8 +30,8 @@ MEASURED = """
 import sys
 from pathlib import Path
 from reenact.interop.formats import read
-from reenact.interop.readers import Asked
-found, _ = read(sys.argv[1], Path(sys.argv[2]), Asked())
+from reenact.interop.readers import ReaderOptions
+found, _ = read(sys.argv[1], Path(sys.argv[2]), ReaderOptions())
 runs = items = 0
 for each in found:
     runs += 1

@@ -461,14 +461,14 @@ def test_any_change_of_data_is_made_again(before: dict[str, Any], after: dict[st
 PROGRAM = """
 import sys, threading
 from dataclasses import dataclass
-from reenact.seams.mutation import Look, digest
+from reenact.seams.mutation import Sight, digest
 @dataclass
 class Point:
     x: object
     def __hash__(self): return id(self)
 state = {"names": {"a", "b", "c", None, 3.5}, "p": Point([1, (2, "x")]), "lock": threading.Lock(), "f": print, 5: b"x"}
 state["self"] = state
-print(digest(Look().take([("args.state", state)]), ["args.state"]))
+print(digest(Sight().take([("args.state", state)]), ["args.state"]))
 """
 
 

@@ -101,6 +101,8 @@ def target(endpoint: str, environ: Mapping[str, str] | None = None) -> Target:
         )
     path = parts.path.rstrip("/").removesuffix(SPANS.path)
     secure, rpc = _SCHEMES[parts.scheme]
+    if rpc:
+        import_module("concurrent.futures.thread")  # grpc loads it, and an interpreter that ends takes it no more
     return Target(
         secure,
         parts.hostname,
