@@ -78,6 +78,9 @@ EXCEPT_SUBJECTS = {
     "src/reenact/testing/goldens/golden_writer.py",
 }
 
+PERSONS = re.compile(r"(who|whoever|whatever|nobody|somebody)\b", re.IGNORECASE)
+"""What no docstring begins with: it names the code, the waiter, the event."""
+
 AGAIN = re.compile(r"(?<![¦`] )(?<!`)\banew\b(?!`)")
 """Said as *again*; what is left of it are names of members in data."""
 
@@ -124,6 +127,22 @@ def _where(pattern: re.Pattern[str]) -> set[str]:
 
 def test_no_text_is_about_nobody() -> None:
     assert _where(SUBJECTS) == EXCEPT_SUBJECTS
+
+
+def _docstrings(path: Path) -> Iterator[str]:
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    yield from (ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds))
+
+
+def test_no_docstring_begins_with_a_person() -> None:
+    rooms = ROOT / "src" / "reenact"
+    found = {
+        path.relative_to(rooms).parts[:2] if path.is_relative_to(rooms) else path.parts
+        for path in (ROOT / "src").rglob("*.py")
+        if any(PERSONS.match(text) for text in _docstrings(path))
+    }
+    assert found <= {("timetravel", "forks"), ("testing", "goldens")}, "name the code, the waiter or the event"
 
 
 def test_no_text_says_anew() -> None:

@@ -165,7 +165,7 @@ Crossing = Live | Frozen | Rerun
 
 
 class Caller(Protocol):
-    """Who is calling, as a session sees it."""
+    """The caller, as a session sees it."""
 
     path: str
     """Path of the lane."""

@@ -24,7 +24,7 @@ UNMADE: Final = "unmade"
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Who makes, or made, a write.
+    """The code that makes, or made, a write.
 
     Attributes:
         address: Identity of the write (``Identities.of``).

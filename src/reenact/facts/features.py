@@ -152,8 +152,8 @@ def names_suspicions(case: Case, features: Features) -> bool:
 
 
 def ended_with(run: Run) -> tuple[str, str]:
-    """Type of the error that a run ended with, and the template of its message. What ended without one is named by
-    its status: ``timeout``, ``exit 3``."""
+    """Type of the error that a run ended with, and the template of its message. Without an error the
+    type is the status: ``timeout``, ``exit 3``."""
     kind, message = parted(run.error) if run.error else ("", "")
     if run.error:
         return clipped(kind), template(message)

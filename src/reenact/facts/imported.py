@@ -48,5 +48,5 @@ MADE_UP: Final = "the answer's frame (id, model, finish reason) is made up: the 
 
 
 def is_asked_anew(remark: str) -> bool:
-    """Whether a remark on an exchange says that its request has other bytes than those that were sent."""
+    """Whether a remark says that the bytes of an imported request are not those that were sent."""
     return remark in (PARSED, RESENT, PAIRED, MADE_UP)

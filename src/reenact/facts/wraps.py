@@ -56,7 +56,7 @@ def undone(codec: str, raw: bytes) -> bytes | None:
 
 
 def rewrapped(codec: str, text: bytes, raw: bytes, quoted: int) -> bytes:
-    """``text`` encoded as ``raw`` is, and percent-encoded ``quoted`` times."""
+    """``text`` in the encoding of ``raw``, then percent-encoded ``quoted`` times."""
     made = _made(codec, text, raw)
     for _ in range(quoted):
         made = quote_from_bytes(made, safe="").encode()

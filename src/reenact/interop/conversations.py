@@ -2,8 +2,8 @@
 
 Two sorts of lines are read. A line of *pairs* holds what was asked of a model and what it answered (``request`` and
 ``response``, as loggers and proxies write them). A line of *messages* (``{"messages": [...]}``, as for fine-tuning)
-holds a conversation alone: each message of the assistant is then the answer to all before it. Such a line does not say
-which model was asked, or how; what it does not say is not compared, by ignore rules that every report names.
+holds a conversation alone: each message of the assistant is then the answer to all before it. Such a line names no
+model and no parameters; ignore rules, which every report names, leave them out of the comparison.
 """
 
 from __future__ import annotations

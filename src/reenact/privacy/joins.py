@@ -99,7 +99,7 @@ class Joiner(Generic[T]):
         return self._given(final=False)
 
     def rest(self) -> list[tuple[T, bytes]]:
-        """Whatever is still held back."""
+        """All that is still held back."""
         if not self._off and not self._frames and len(self._data) > self._read:
             self._take(self._read, len(self._data))
         self._settle(final=True)

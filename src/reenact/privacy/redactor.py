@@ -152,7 +152,7 @@ class CredentialRedactor:
         return withheld(record, _why(error), self._eraser)
 
     def flush(self) -> tuple[Record, ...]:
-        """Whatever is still held back."""
+        """All that is still held back."""
         out: list[Record] = []
         for event in list(self._streams):
             out += self._rest(event)

@@ -77,7 +77,7 @@ class PlainStream:
         return self._body(record)
 
     def rest(self) -> list[Record]:
-        """Whatever is held back."""
+        """All that is held back."""
         if self._head:
             return [*self._past_head(b"".join(one.data for one in self._head)), *self.rest()]
         out: list[Record] = []
@@ -221,7 +221,7 @@ class EncodedStream:
         return self._as_they_came()
 
     def rest(self) -> list[Record]:
-        """Whatever is held back, in the form it may have."""
+        """All that is held back, in the form it may have."""
         if self._head is None:
             return []
         if not self._found():

@@ -67,7 +67,7 @@ class Tail(Generic[T]):
         return self._advance(final=False)
 
     def rest(self) -> list[TailPart[T]]:
-        """Whatever is still held back."""
+        """All that is still held back."""
         return self._advance(final=True) if self._items else []
 
     def items(self) -> list[T]:

@@ -32,7 +32,7 @@ class Repeats:
         self._firsts: dict[tuple[str, str], First] = {}
 
     def first(self, call: Call, event: int) -> First | None:
-        """Who came first under the key of ``call``; None where that is ``event`` itself."""
+        """The first call under the key of ``call``; None where that is ``event`` itself."""
         address = (call.name, str(call.head["key"]))
         with self._lock:
             first = self._firsts.get(address)

@@ -43,7 +43,7 @@ class Unthreaded(Writer):
             self._finish()
 
     def _ring(self) -> None:
-        """Nobody sleeps."""
+        """There is no thread to wake."""
 
     def _account(self, size: int) -> None:
         with self._bytes_lock:

@@ -1,4 +1,4 @@
-"""Who is waited for while a strand of a replay blocks where no hook sees it: in a ``select``, in a lock of a C library.
+"""The strand to wait for while it blocks in a replay where no hook sees it: in a ``select``, in a lock of a C library.
 
 Nothing runs then, and yet that strand may go on by itself: its ``select`` times out, after as long as it did then. What
 it would ask next must neither be called missing, nor be overtaken by what came after it in the recorded run.

@@ -246,8 +246,8 @@ def _is_below(folder: str, project: str) -> bool:
 
 
 def _lies_within(real: str, project: str) -> bool:
-    """Whether a real path lies inside the project, and in no virtual environment there: pip is no code of the
-    project."""
+    """Whether a real path lies inside the project but in none of its virtual environments: installed packages are
+    not the project's code."""
     root = os.path.realpath(project)
     below = os.path.join(os.path.normcase(root), "")
     if not os.path.join(os.path.normcase(real), "").startswith(below) or places.installed(real):

@@ -85,7 +85,7 @@ class RecordedSchedule:
         self.under_way: set[int] = set()
         """Calls that the world has yet to answer, in a replay that may ask it: until then no timer fires."""
         self.blocked_strands: BlockedStrands | None = None
-        """Who is waited for while a strand blocks where no hook sees it; None: nobody."""
+        """The waiter that a strand waits for while it blocks where no hook sees it; None if there is none."""
         self.cut_short = False
         """The recorded program died: behind its last delivery nothing has happened, and no timer fires."""
         self._guessed = False
@@ -178,7 +178,7 @@ class RecordedSchedule:
             self._advance()
 
     def _at(self, place: Tag) -> Waiter | None:
-        """Who waits for a place in the order."""
+        """The waiter for a place in the order."""
         return self.gate.waiting.get(place)
 
     def choose(self, settled: bool = True) -> Waiter | None:
@@ -222,7 +222,7 @@ class RecordedSchedule:
         return True
 
     def _unawaited(self, head: Delivery) -> None:
-        """Nobody waits for the next delivery, and nobody will: go on to the one after it."""
+        """The next delivery has no waiter and will have none: go on to the one after it."""
         if head.tag.kind == "e":
             self._missing(head)
             if self.gate.halted is not None:
@@ -248,7 +248,7 @@ class RecordedSchedule:
         )
 
     def _leading_to(self, head: Delivery) -> Waiter | None:
-        """Who may go before a call is said not to be made: a strand that waits for no answer and may yet make it.
+        """A waiter that may go before a call counts as missing: a strand that waits for no answer and may yet make it.
 
         It comes out of its turn where it did more than then, or less: work that is done once was done by another
         request, a thread was let go without proof. A time-out that the recording does not have is the last resort."""

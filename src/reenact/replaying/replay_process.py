@@ -146,7 +146,7 @@ class ReplayingProcess:
         return open_session(self.recording, self.options, self._tree)
 
     def _speech(self) -> Any:
-        """Who listens to what is written."""
+        """The listener to what is written."""
         return Echo(self.recording, self.options.through)
 
     def start(self) -> None:

@@ -142,15 +142,15 @@ class Stage:
         """As while recording."""
 
     def serves_nobody(self) -> bool:
-        """Nobody is served."""
+        """No request is served."""
         return True
 
     def ignores(self, method: str, path: str) -> bool:
-        """Nobody is served, and nothing is ignored."""
+        """No request is served, and none is ignored."""
         return False
 
     def request(self, scope: Mapping[str, Any]) -> None:
-        """Nobody is served."""
+        """No request is served."""
 
     def stopped_by(self) -> int:
         """The signal that stopped the recorded server; 0 where none did."""
@@ -329,7 +329,7 @@ async def _nothing() -> Any:
 
 
 async def _nowhere(_message: Any) -> None:
-    """Nobody reads the response."""
+    """The response has no reader."""
 
 
 def never_served(run: Run) -> UnreplayableRun:

@@ -60,7 +60,7 @@ _seen: weakref.WeakKeyDictionary[Any, _Seen] = weakref.WeakKeyDictionary()
 
 
 def opened(lane: Lane, args: tuple[Any, ...], frame: Any) -> None:
-    """Somebody opens a file.
+    """A file is opened.
 
     Args:
         lane: Who; somebody listens to it.

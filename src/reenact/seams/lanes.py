@@ -1,4 +1,4 @@
-"""Who is calling: lanes, the sequential strands of an agent, and the scopes inside them.
+"""The caller: lanes, the sequential strands of an agent, and the scopes inside them.
 
 A lane belongs to the executing unit (a task, a thread, a job in a pool). The unit outranks any context variable,
 because frameworks copy contexts freely; a copied context only tells who the parent was. A lane's path is given at
@@ -398,7 +398,7 @@ def anybody() -> bool:
 
 
 def session_began(fallback: Lane | None = None) -> None:
-    """Somebody listens from now on. ``fallback`` is the lane of threads that nobody saw start (a recorded
+    """A session listens from now on. ``fallback`` is the lane of threads whose start no hook saw (a recorded
     process has one; a recorded block has none, because a session belongs to a context, never to the process)."""
     global _sessions, _fallback
     _sessions += 1

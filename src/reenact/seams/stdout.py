@@ -82,7 +82,7 @@ class RawOutput(io.FileIO):
 
 
 class _Told:
-    """Who is told of output, and what the program is told about its terminal."""
+    """The listener to output, and what the program is told about its terminal."""
 
     __slots__ = ("on_bytes", "terminal")
 

@@ -53,5 +53,5 @@ class Suspension:
         return self._rests(self._inner.throw(*error))
 
     def close(self) -> None:
-        """Nobody awaits it any more."""
+        """It is no longer awaited."""
         self._inner.close()

@@ -1,8 +1,8 @@
 """The words of a run's messages, tool data and printed output, by which it is found: each once, however often it comes.
 
-They are gathered while the run is recorded, from what is new in each body (of a conversation that is sent again, what
-the last body did not have), and indexed when it closes, in the order in which they came first: so a fork's begin as its
-parent's do. The index is SQLite's FTS5 where it is compiled in, and a plain scan where it is not. A run is found by
+They are gathered while the run is recorded, from the new part of each body (a conversation is sent again in each call),
+and indexed when the run closes, in the order of their first use: the words of a fork begin with those of its parent.
+The index is SQLite's FTS5 where it is compiled in, and a plain scan where it is not. A run is found by
 words: all of them must occur, each may be the beginning of a longer one.
 """
 

@@ -1,4 +1,4 @@
-"""What reads rows guards itself: whatever a damaged row makes of it comes out as the error that names the damage.
+"""Guards on the readers of rows: an error that a damaged row causes becomes the one that names the damage.
 
 Check sums find what was changed inside a column. A flipped bit may also change what a column is (bytes in the place of
 text, nothing in the place of a number), or whether a row is found: that shows as an error of another kind.

@@ -43,8 +43,8 @@ class _Source(NamedTuple):
 class SharingRecording:
     """One run whose log reads some numbers of other logs. Any thread may use it.
 
-    What lies where is asked again for each page: a fork that is being recorded leaves rows to its parent, and takes
-    them over when that is deleted. Either happens in one transaction, and a page that saw it happen is read again.
+    The place of the rows is looked up for each page: a fork that is being recorded leaves rows to its parent, and
+    takes them over when the parent is deleted. Each is one transaction, and a page that met it is read again.
 
     Args:
         own: The rows that the log has itself.

@@ -1,7 +1,7 @@
 """Keeping bodies as changes: which of the bodies before is the one that a body goes on from, and what is written.
 
-Which body continues which is found out by comparing: of the same channel, the one with which it has the longest
-beginning in common. So conversations that run side by side under one name do not get in each other's way.
+A body continues the one of its channel that shares the longest beginning with it; that is found by comparing them.
+So conversations that run side by side under one name do not get in each other's way.
 """
 
 from __future__ import annotations

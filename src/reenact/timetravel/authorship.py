@@ -37,7 +37,7 @@ ABSENT: Final = Absent()
 
 @dataclass(frozen=True, slots=True)
 class ValueOrigin:
-    """Who set a value last.
+    """The event that set a value last.
 
     Attributes:
         path: Which value, as a JSON pointer with dots.
@@ -57,7 +57,7 @@ class ValueOrigin:
 
 
 def last_set(recording: Recording, path: Sequence[str], at: Event | None = None) -> ValueOrigin:
-    """Who set a value of the state last.
+    """Find the event that set a value of the state last.
 
     Args:
         recording: The run.

@@ -136,7 +136,7 @@ class Timeline:
         return Changes(found)
 
     def last_set(self, path: str, *, at: int | str | None = None) -> ValueOrigin:
-        """Who set a value of the state last.
+        """The event that set a value of the state last.
 
         Args:
             path: JSON pointer with dots: ``docs``, ``docs.0.title``.

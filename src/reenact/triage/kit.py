@@ -46,7 +46,7 @@ def judge(scene: Scene) -> Kit:
 
 
 def _required(scene: Scene, known: set[str]) -> Iterator[Item]:
-    """Whatever else the policy requires: a field of the run, a tag, a note."""
+    """Everything else that the policy requires: a field of the run, a tag, a note."""
     for name in identity.policy_fields(scene.run):
         if name in known or name in identity.IDENTITIES:
             continue

@@ -19,7 +19,7 @@ _OFFERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("cohere", frozenset(("seed",))),
     ("bedrock", frozenset()),
 )
-"""What a protocol has a place for beside model and parameters, by the beginning of its name."""
+"""The fields that a protocol has beside model and parameters, by the beginning of its name."""
 
 _REGIONAL = frozenset(("azure", "bedrock", "vertex"))
 """Providers that answer in a region of one's choice."""
@@ -144,7 +144,7 @@ def _offered(scene: Scene, calls: list[ModelCall], name: str, value_of: Callable
 
 
 def _offers(dialect: str) -> frozenset[str] | None:
-    """What a protocol has a place for; None for one that is not known here."""
+    """The fields that a protocol has; None for an unknown protocol."""
     return next((offered for start, offered in _OFFERS if dialect.startswith(start)), None)
 
 

@@ -81,7 +81,7 @@ def _blank(text: str, at: int, blanks: str) -> int:
 def amazon_events(body: bytes) -> Iterator[tuple[str, Json]]:
     """Events of ``application/vnd.amazon.eventstream``, their checksums compared.
 
-    A chunk of a model's own stream (``{"bytes": …}``) is given as what it carries; an exception as
+    A chunk of a model's own stream (``{"bytes": …}``) is unpacked. An exception becomes
     ``{"error": {"type": …, "message": …}}`` under its name.
     """
     at = 0

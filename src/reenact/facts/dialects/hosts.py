@@ -1,4 +1,4 @@
-"""Who answers at an address, and where: read from names of hosts and paths, and never used to recognise a protocol."""
+"""The provider and the region at an address, read from host names and paths; never used to recognise a protocol."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _LOCATION = lazy_regex(r"/projects/[^/]+/locations/([^/]+)/")
 
 
 def provider_of(host: str) -> str:
-    """Who answers at a host; the host itself where nobody known does."""
+    """The provider at a host; the host itself where it is not a known one."""
     for suffix, name in _PROVIDERS:
         if host == suffix or host.endswith(("." + suffix, "-" + suffix)):
             return name

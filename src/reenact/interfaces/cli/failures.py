@@ -22,7 +22,7 @@ BROKEN_PIPE = 141
 
 
 class ReaderLeft(Exception):
-    """Whoever read our standard output closed it before the end (``reenact ls | head``)."""
+    """The reader of our standard output closed it before the end (``reenact ls | head``)."""
 
 
 def report(error: BaseException, *, as_json: bool = False) -> int:

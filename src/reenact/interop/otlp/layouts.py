@@ -18,16 +18,16 @@ class Documents(Protocol):
     """The documents of a file, each found again by its place."""
 
     def places(self, file: BinaryIO) -> Iterator[DocumentPlace | SkippedDocument]:
-        """Where each stands, in order; and what is none."""
+        """The place of each document, in order; and those that cannot be read."""
 
     def name(self, place: DocumentPlace) -> str:
-        """What to call one."""
+        """The name of a document in messages."""
 
     def read(self, file: BinaryIO, place: DocumentPlace) -> Any | SkippedDocument:
-        """One as data, or why it cannot be read."""
+        """A document as data, or why it cannot be read."""
 
     def raw(self, file: BinaryIO, place: DocumentPlace) -> bytes | None:
-        """One as it stands in the file, with the end of its line; None for what is no text."""
+        """The bytes of a document, with the end of its line; None if it is no text."""
 
 
 class Layout(Protocol):

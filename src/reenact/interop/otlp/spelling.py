@@ -138,7 +138,7 @@ _PROVIDERS_BEFORE: Final = {"azure": "az.ai.openai", "google": "gemini", "vertex
 
 
 def provider_of(reading: Reading, *, before: bool = False) -> str:
-    """Who answered: by the host where it is a known one, else by whose protocol it is; ``before``: as the conventions
+    """The provider: by the host where it is a known one, else by whose protocol it is; ``before``: as the conventions
     called it from 1.28 to 1.36."""
     name = reading.provider
     if not name or "." in name or ":" in name or name == "localhost":

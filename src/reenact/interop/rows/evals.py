@@ -99,7 +99,7 @@ class _Told:
             yield _step(f"grader {result.get('name') or result.get('type') or ''}".strip()[:200], None, result, at_us)
 
     def rest(self) -> Iterator[TraceItem]:
-        """Calls of tools that no later row answers, of rows that were made of a run."""
+        """Tool calls without an answer in a later row; only rows that were exported from a run have them."""
         return self._recovered.rest()
 
     def _called(

@@ -37,7 +37,7 @@ _BEGINNERS: Final = {
     "golden": "reenact.testing.goldens.golden_process",
     "experiment": "reenact.testing.experiments.cell_process",
 }
-"""Who begins, by mode: a module with ``begin(instructions: dict) -> None``. A closed table: data names no code."""
+"""Modules that begin, by mode, each with ``begin(instructions: dict) -> None``. A closed table: data names no code."""
 
 WARM: Final = "warm"
 """The mode of an interpreter that boots and waits: each of its children goes on in a mode of its own."""

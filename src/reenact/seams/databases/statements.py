@@ -75,7 +75,7 @@ def statement(database: str, sql: str, parameters: Any, how: str = "", *, unsave
 
 
 def further(database: str, what: str, effect: Effect = Effect.READ, of: int | None = None) -> Call:
-    """Whatever else is asked of a database: ``connect``, ``commit``, more rows of a statement (named by its event)."""
+    """Any other call of a database: ``connect``, ``commit``, more rows of a statement (named by its event)."""
     head: dict[str, Json] = {"database": database, "what": what} | ({} if of is None else {"of": of})
     return Call(Kind.DB, f"{what} {database}", effect, RULE, head)
 

@@ -249,7 +249,7 @@ class FrozenExchange:
             self._own.connection_lost(self._protocol, error)
 
     def stirred(self) -> None:
-        """Nobody waits for the connection."""
+        """The connection has no waiter."""
 
     async def failed(self, error: Exception) -> None:
         """Nothing is sent on a recorded connection."""

@@ -98,7 +98,7 @@ class Inbox:
             await waiter
 
     def close(self) -> None:
-        """Nobody takes anything any more."""
+        """Nothing is taken any more."""
         self.closed = True
         for _, waiter in self._draining:
             if not waiter.done():

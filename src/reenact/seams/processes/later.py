@@ -207,5 +207,5 @@ class Later:
             UnreplayableRun: It does not run.
         """
         if self._real is None:
-            error = RuntimeError("what was asked of it first is no coroutine, and cannot wait for that")
+            error = RuntimeError("its first call is not a coroutine, so it cannot wait for the start")
             raise _unstarted(self._lane, [self._process.program], error)

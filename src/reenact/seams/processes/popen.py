@@ -256,7 +256,7 @@ def _waiting(module: Any, original: Any) -> Any:
 
 
 def _interrupted(popen: Any, process: AgentProcess, lane: Lane) -> None:
-    """Ctrl-C while it was waited for: ``subprocess`` has waited a moment more by itself, and may know how it ended."""
+    """After Ctrl-C in a wait: ``subprocess`` has waited a moment longer, and may know how the process ended."""
     popen._sigint_wait_secs = 0
     call = further(process.program, "poll", process.event)
     popen.returncode = ask(lane, lambda: call, lambda: popen.returncode)

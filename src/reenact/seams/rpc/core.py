@@ -428,7 +428,7 @@ class _UnderWay:
         return await self._task
 
     def cancel(self) -> None:
-        """Nobody waits for it any more."""
+        """It has no waiter any more."""
         if self._task is not None:
             self._task.cancel()
 

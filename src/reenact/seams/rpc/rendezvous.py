@@ -224,7 +224,7 @@ class Rpc:
                     real._state.condition.notify_all()
 
     def dropped(self) -> None:
-        """Nobody holds the RPC any more."""
+        """The RPC has no owner any more."""
         if self._over:
             return
         if self.crossing.mode == "live":

@@ -1,4 +1,4 @@
-"""Who turns the requests of a server into runs: appointed by the recording or the replay of a process."""
+"""The host that turns the requests of a server into runs: appointed by the recording or the replay of a process."""
 
 from __future__ import annotations
 
@@ -103,5 +103,5 @@ def appoint(host: Host | None) -> None:
 
 
 def host() -> Host | None:
-    """Who is to be asked."""
+    """The host to ask."""
     return _host

@@ -76,7 +76,7 @@ class Body:
             self._by_the_piece = bool(crossing.head().wait().head.get(_BY_THE_PIECE))
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever is no way of reading is the server's stream's own."""
+        """All that is no way of reading is the server's stream's own."""
         return getattr(self.__dict__["_source"], name)
 
     # --- reading -----------------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ class AnyioJob:
                 self.gate.blocked()
 
     def abandon(self) -> None:
-        """Nobody awaits it any more."""
+        """It is no longer awaited."""
         with self.gate.lock:
             self._abandoned = True
             running = self._begun and not self._ended

@@ -46,13 +46,13 @@ class Desk:
         return bool(self.active or self.queued)
 
     def waits(self, gate: Gate) -> bool:
-        """Somebody waits for the jobs that are left; False where there is none."""
+        """A strand waits for the jobs that are left; False where there is none."""
         with gate.lock:
             self.awaited += self.busy
             return self.busy
 
     def goes_on(self, gate: Gate) -> None:
-        """Who has waited runs again. The last job has counted it already, unless it was interrupted before."""
+        """The waiting strand runs again. The last job has counted it already, unless it was interrupted before."""
         with gate.lock:
             if self.awaited:
                 self.awaited -= 1
@@ -220,7 +220,7 @@ def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _shutting_down(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Who waits for the jobs of a pool does not count until the last one is over: the threads are joined unseen."""
+    """A strand that waits for a pool's jobs does not count until the last is over: the threads are joined unseen."""
 
     def shutdown(self: Any, wait: bool = True, **options: Any) -> Any:
         lane = lanes.counted()

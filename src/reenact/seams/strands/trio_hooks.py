@@ -208,7 +208,7 @@ def _posting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _spawning(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Whatever makes a task: it is a child of the lane that makes it, numbered there and then."""
+    """Every way to make a task: it is a child of the lane that makes it, numbered there and then."""
 
     def spawn_impl(self: Any, async_fn: Any, args: Any, nursery: Any, name: Any, **options: Any) -> Any:
         run = here.run

@@ -64,7 +64,7 @@ def _unused(_outcome: object) -> Any:
 
 
 def _known(connection: Any) -> tuple[Lane | None, WebSocketLine | None]:
-    """Who calls, and what is known of the connection; nobody where the library works by itself."""
+    """The caller, and what is known of the connection; None where the library works by itself."""
     return listening(), connection.__dict__.get("_reenact_line")
 
 

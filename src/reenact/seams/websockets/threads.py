@@ -79,7 +79,7 @@ def _pretended(connecter: Any, module: ModuleType, told: dict[str, Any], line: W
 
 
 def _known(connection: Any) -> tuple[Lane | None, WebSocketLine | None]:
-    """Who calls, and what is known of the connection; nobody where the library works by itself."""
+    """The caller, and what is known of the connection; None where the library works by itself."""
     lane, line = listening(), connection.__dict__.get("_reenact_line")
     if lane is not None and line is not None and hasattr(connection, "maybe_raise_legacy_warning"):
         connection.maybe_raise_legacy_warning()

@@ -74,7 +74,7 @@ class ExpectationStrength:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Who is asked where an expectation asks."""
+    """The model that judges, where an expectation asks one."""
 
     court: Court | None
     project: Path | None

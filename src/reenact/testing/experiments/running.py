@@ -68,7 +68,7 @@ def run_cell(
     fresh: bool = False,
     waits: Callable[[], object] = lambda: None,
 ) -> CellResult:
-    """What a cell comes to: as it is kept, or run now and kept. Never raises for what is wrong with it.
+    """The result of a cell: the kept one, or that of a run now, which is kept. An error of the cell is not raised.
 
     Args:
         place: Where.

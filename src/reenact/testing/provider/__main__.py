@@ -1,7 +1,7 @@
 """``python -m reenact.testing.provider``: the scripted provider as a process that prints its base URL.
 
-It ends when its standard input closes. With ``--detached`` it has none to go by, and ends when it was not asked
-anything for a while.
+It ends when its standard input closes. With ``--detached`` it does not watch the input, and ends when no request
+has come for a while.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ def _nothing(what: str, next_command: str) -> UsageError:
 
 
 def _runner(shell: Shell, on: str | None) -> Runner:
-    """Who runs the cells: this machine, or a cluster."""
+    """The runner of the cells: this machine, or a cluster."""
     if on is None:
         waits = partial(shell.talk, "reenact: waiting for an agent that an earlier experiment has left running")
         return partial(here, waits=waits)

@@ -142,7 +142,7 @@ def _show(shell: Shell, store: Store, twigs: Iterator[Twig], tree: bool, filtere
 
 
 def _cold_cases(store: Store, runs: Iterable[Run]) -> Iterator[ColdCase]:
-    """The runs among some that are cold."""
+    """Those of some runs that are cold cases."""
     return filter(None, (cold_case(store, run) for run in runs))
 
 

@@ -137,7 +137,7 @@ def _asks_to_try(group: str | None, how: Mapping[str, Any]) -> bool:
     if not how["candidates"] and any(how[option] for option in _ALONE):
         raise UsageError(
             "no candidate is named",
-            cause="--candidate NAME:K=V,… says what is tried; NAME: alone is today's code",
+            cause="--candidate NAME:K=V,… names the change to try; NAME: alone is today's code",
             next_command="reenact triage --help",
         )
     return bool(how["candidates"])
