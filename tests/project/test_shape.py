@@ -20,7 +20,7 @@ MOST_LINES_OF_THE_ENGINE = 9_470
 """The goal is 4,880: three fifths of what it was when its rebuilding was begun."""
 MOST_LINES_AROUND_IT = 47_600
 """The goal is 29,250."""
-MOST_ANY = 23.0
+MOST_ANY = 22.8
 """The goal is 15."""
 
 LONG_MODULES: frozenset[str] = frozenset(
@@ -88,6 +88,11 @@ def test_classes_are_short(tree: Any) -> None:
 
 def test_inheritance_is_flat(tree: Any) -> None:
     assert tree.deep_classes() == DEEP_CLASSES
+
+
+def test_there_is_one_gate(tree: Any) -> None:
+    """What a recording, a replay and a fork do differently at their gates is a matter of their schedules."""
+    assert [name for name, bases in tree.lineage().items() if "reenact.seams.gate.Gate" in bases] == []
 
 
 def test_no_modules_import_each_other_even_for_types(tree: Any) -> None:
