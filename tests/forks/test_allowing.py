@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +12,7 @@ from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.ids import tail
 from reenact.testing import ScriptedProvider
 from reenact.testing.provider import Rule, Script, ToolUse, When
-from reenact.timetravel.forks.allowing import tools_in
+from reenact.timetravel.forks.allowing import plain_in, tools_in
 from reenact.timetravel.forks.permits import commits, meant, only_kept
 from tests.forks.conftest import Forks
 
@@ -109,6 +110,21 @@ def test_what_the_code_declares_and_models_are_offered_can_be_allowed(agent: For
     assert "writes: cancel_*, send_*" in plan.stdout
 
 
+def test_the_name_of_a_plain_function_allows_nothing(agent: Forks) -> None:
+    program = agent.desk.folder / "agent.py"
+    code = program.read_text().replace("asked = [", "def send_mail(city):\n    return 'sent'\n\nasked = [", 1)
+    agent.record(code)
+    made = len(agent.runs())
+    said = agent.fork(0, "--allow-write", "send_mail", "--allow-write", "weather", status=2)["said"]
+    assert "--allow-write send_mail allows nothing: send_mail is a function without @reenact.tool" in said
+    assert json.loads(said)["next"] == f"reenact fork {tail(agent.parent)}:0 --allow-write weather"
+    assert agent.fork(0, "--allow-write", "send_*", "--dry-run", status=2)
+    refused = agent.fork(0, "--allow-write", "nothing", status=2)["said"].replace("\n", " ")
+    write = f"POST {agent.desk.environ['WORLD'][7:]}/v1/responses"
+    assert f"it may name {write}, cancel_order, weather" in " ".join(refused.split()), refused
+    assert len(agent.runs()) == made
+
+
 def responses(more: str, effect: Effect = Effect.WRITE) -> Call:
     head = {"method": "POST", "url": "https://api.openai.com/v1/responses", "transport": "httpx"}
     body = f'{{"model": "gpt-x", "input": "hi"{more}}}'.encode()
@@ -151,6 +167,10 @@ StructuredTool(func=print, name="six")
 def seven(): ...
 """
     assert {"one", "three", "two", "four", "six"} == set(tools_in(ast.parse(code)))
+    assert plain_in(ast.parse(code)) == {"seven"}
+    assert plain_in(ast.parse(code + "tool(seven)")) == {"seven"}, "what is a tool too is taken out later"
+    assert plain_in(ast.parse(code + "run_tool(name)")) == {"seven"}
+    assert plain_in(ast.parse(code + "[tool(each) for each in (seven,)]")) == set()
 
 
 PAYS = """

@@ -17,6 +17,7 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
 from reenact.replaying.code_changes import sources_of
 from reenact.replaying.revision import REVISION
+from reenact.timetravel.forks.again import again
 from reenact.timetravel.forks.permits import meant
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.readings import reading_of
@@ -28,9 +29,9 @@ _LARGEST: Final = 1 << 20
 
 def require_known(store: Store, run: Run, plan: Plan) -> None:
     """Whether each name and pattern of ``plan.allow_writes`` means a recorded call, a tool that the code declares, or
-    one whose schema the models were sent. The name of what is no tool (``POST host/path``) may be new, unless it is
-    nearly that of a recorded call, and so may that of a tool where an MCP server is asked; the code of another revision
-    is not looked at, and may have any.
+    one whose schema the models were sent; a plain function of the code is none, for no call of it is seen. The name of
+    what is no tool (``POST host/path``) may be new, unless it is nearly that of a recorded call, and so may that of a
+    tool where an MCP server is asked; the code of another revision is not looked at, and may have any.
 
     Raises:
         UsageError: One means none of them.
@@ -41,17 +42,28 @@ def require_known(store: Store, run: Run, plan: Plan) -> None:
     if not wanted or plan.rev:
         return
     recorded, offered, writes, others = _recorded(store, run)
-    left = [each for each in wanted if not meant((each,), *recorded, *offered)]
-    declared = set(_declared(store, run)) if left else set()
+    left = [each for each in wanted if not meant((each,), *recorded)]
+    if not left:
+        return
+    declared, plain = _functions(store, run)
+    plain -= recorded
+    offered -= plain
     for each in left:
-        if meant((each,), *declared):
+        if meant((each,), *declared, *offered):
             continue
+        if each in plain:
+            raise UsageError(
+                f"--allow-write {each} allows nothing: {each} is a function without @reenact.tool",
+                cause="the calls that it makes are allowed by their own names, as 'POST host/path'; without the option "
+                "the fork stops at the first such write and names it",
+                next_command=again(run, replace(plan, allow_writes=tuple(name for name in wanted if name != each))),
+            )
         known = recorded | offered | declared
         alike = [name for name in known if name.partition(" ")[0] == each.partition(" ")[0]] if " " in each else known
         near = get_close_matches(each, alike, 1, 0.8 if " " in each else 0.6)
         if (" " in each or others) and _WILD.isdisjoint(each) and not near:
             continue
-        listed = sorted(writes | offered | declared)
+        listed = [*sorted(writes), *sorted((offered | declared) - writes)]
         shown = ", ".join(listed[:_SHOWN]) + (f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else "")
         meaning = f"did you mean {near[0]}? " if near else ""
         raise UsageError(
@@ -72,7 +84,7 @@ def known_names(store: Store, run: Run) -> frozenset[str]:
     Cost: one pass over its events, and a reading of its source files.
     """
     recorded, offered, *_ = _recorded(store, run)
-    return frozenset((*recorded, *offered, *_declared(store, run)))
+    return frozenset((*recorded, *offered, *_functions(store, run)[0]))
 
 
 def with_settings(plan: Plan) -> Plan:
@@ -109,22 +121,27 @@ def _named(tool: object) -> bool:
     return isinstance(tool, Mapping) and bool(tool.get("name"))
 
 
-def _declared(store: Store, run: Run) -> Iterator[str]:
-    """Names of the tools in today's source files of a run: functions under a decorator that is called *tool* in some
-    way, and names that are given to one."""
+def _functions(store: Store, run: Run) -> tuple[set[str], set[str]]:
+    """Names of the tools in today's source files of a run, and of their plain functions: those that nothing makes a
+    tool."""
     note = store.open(run).notes(None).get(REVISION)
     root = str((note.get("root") if isinstance(note, Mapping) else None) or run.entry.cwd)
+    tools: set[str] = set()
+    plain: set[str] = set()
     for path in sources_of(store, run):
         try:
             with open(os.path.join(root, path), "rb") as file:
                 tree = ast.parse(file.read(_LARGEST))
         except (OSError, SyntaxError, ValueError):
             continue
-        yield from tools_in(tree)
+        tools.update(tools_in(tree))
+        plain.update(plain_in(tree))
+    return tools, plain - tools
 
 
 def tools_in(tree: ast.AST) -> Iterator[str]:
-    """Names of the tools that source code declares."""
+    """Names of the tools that source code declares: functions under a decorator that is called *tool* in some way, and
+    names that are given to one."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             if any(_is_tool(each.func if isinstance(each, ast.Call) else each) for each in node.decorator_list):
@@ -133,9 +150,25 @@ def tools_in(tree: ast.AST) -> Iterator[str]:
             yield from _given(node.args[:1], node.keywords)
 
 
+def plain_in(tree: ast.AST) -> set[str]:
+    """Names of functions without a decorator; none where the code makes tools of functions that it does not name, as
+    in ``[tool(each) for each in functions]``."""
+    found: set[str] = set()
+    made: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.decorator_list:
+            found.add(node.name)
+        elif isinstance(node, ast.Call) and _name(node.func) == "tool":
+            made.update(each.id for each in node.args[:1] if isinstance(each, ast.Name))
+    return found if made <= found else set()
+
+
 def _is_tool(node: ast.expr) -> bool:
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return "tool" in name.lower()
+    return "tool" in _name(node).lower()
+
+
+def _name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _given(first: Iterable[ast.expr], named: Iterable[ast.keyword]) -> Iterator[str]:
