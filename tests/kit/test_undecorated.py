@@ -18,6 +18,8 @@ import reenact
 
 URL = "URL"
 
+SETTINGS = open("settings.json").read()  # before any tool runs
+
 def read(order):
     return open("order.json").read()
 
@@ -26,6 +28,9 @@ def pure(order):
 
 def ask(order):
     return read(order) + urllib.request.urlopen(URL + "/stock").read().decode()
+
+def only_asks(order):
+    return urllib.request.urlopen(URL + "/stock").read().decode()
 
 @reenact.tool(effect="read")
 def decorated(order):
@@ -39,7 +44,7 @@ def renamed(order):
 def act(order):
     return "done"
 
-TOOLS = {f.__name__: f for f in (read, pure, ask, act)} | {"decorated": decorated, "renamed": renamed}
+TOOLS = {f.__name__: f for f in (read, pure, ask, only_asks, act)} | {"decorated": decorated, "renamed": renamed}
 offered = [{"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in sys.argv[1:]]
 messages = [{"role": "user", "content": "Where is order 17?"}]
 while True:
@@ -86,7 +91,8 @@ def test_the_last_line_of_a_server_names_one_that_a_request_used(tmp_path: Path)
                 return
             time.sleep(0.05)
 
-    (tmp_path / "order.json").write_text('{"order": 17}', encoding="utf-8")
+    for name in ("order.json", "settings.json"):
+        (tmp_path / name).write_text('{"order": 17}', encoding="utf-8")
     with ScriptedProvider(script) as provider:
         program = PROGRAM.replace('"URL"', repr(provider.url)).replace("sys.argv[1:]", "['read']")
         desk.script(f"import os\nPROGRAM = {program!r}\n{SERVER}")
@@ -105,7 +111,9 @@ def test_the_last_line_of_a_server_names_one_that_a_request_used(tmp_path: Path)
         ("read act", "read, which is"),
         ("read pure", "read, pure, which are"),
         ("pure", ""),
-        ("ask", ""),
+        ("ask", "ask, which is"),
+        ("only_asks", ""),
+        ("only_asks decorated", ""),
         ("decorated", ""),
         ("renamed", ""),
     ],
@@ -117,7 +125,8 @@ def test_a_tool_that_runs_again_is_named_when_it_is_recorded(tmp_path: Path, too
         routes=(Route("/stock", {"left": 3}),),
     )
     desk = Desk(tmp_path)
-    (tmp_path / "order.json").write_text('{"order": 17}', encoding="utf-8")
+    for name in ("order.json", "settings.json"):
+        (tmp_path / name).write_text('{"order": 17}', encoding="utf-8")
     with ScriptedProvider(script) as provider:
         desk.script(PROGRAM.replace('"URL"', repr(provider.url)))
         said = desk.record("agent.py", *tools.split()).stderr

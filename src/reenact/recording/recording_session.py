@@ -24,6 +24,7 @@ from reenact.facts.before import NOTE, PHASE, Before, place_of_content
 from reenact.facts.call import Call, Failure, Json, Kind, Value, calls_a_tool
 from reenact.facts.effects import Identities, acts, root_of
 from reenact.facts.event import NODE
+from reenact.facts.file_notes import NOTE as READ
 from reenact.facts.growing import NOTE as GROWN
 from reenact.facts.growing import Growth, GrowthProof, mark_of
 from reenact.facts.interruptions import by_signal_handler
@@ -276,8 +277,8 @@ class RecordingSession:
         return fresh
 
     def note(self, lane: Lane, key: str, value: Json) -> None:
-        """Evidence on the event the lane is inside, or on the run."""
-        self.put(Noted(lane.parent, key, value))
+        """Evidence on the event the lane is inside, or on the run; of a file, with the time at which it was read."""
+        self.put(Noted(lane.parent, key, {**value, "us": self.now_us()} if key.startswith(READ) else value))
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
         """State of a step."""
@@ -298,7 +299,7 @@ class RecordingSession:
         if content is not None:
             before = replace(before, content=number)
             self.put(CheckpointTaken(place_of_content(number), PHASE, {"": content}))
-        self.put(Noted(None, f"{NOTE}{number}", before.to_json()))
+        self.put(Noted(None, f"{NOTE}{number}", {**before.to_json(), "us": self.now_us()}))
 
     def growing(self, step: str, declared: tuple[str, ...]) -> tuple[tuple[str, ...], Growth | None]:
         """As its author says."""

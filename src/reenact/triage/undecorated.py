@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from reenact.facts.before import NOTE as CHANGED
-from reenact.facts.call import Json
+from reenact.facts.call import Json, Kind
+from reenact.facts.event import Event
 from reenact.facts.file_notes import ABSENT
 from reenact.facts.file_notes import NOTE as READ
 from reenact.facts.kit import UNDECORATED, Bucket, Item, Standing
@@ -13,15 +15,21 @@ from reenact.facts.unstored import ITEMS
 from reenact.triage.scene import ModelCall, Scene
 
 _FEW = 3
+_WHOLE = frozenset({Kind.TOOL, Kind.RETRIEVAL, Kind.MCP})
+"""Calls that a replay answers as a whole: what their bodies read does not matter to it."""
 
 
 def undecorated(scene: Scene) -> Iterator[Item]:
-    """One item for all of them; nothing where each tool is recorded, or asks something that is.
+    """One item for all of them; nothing where each tool is recorded, or only asks something that is.
 
-    It is a lack only where the program's own code has read or changed files: anything else that such a function does is
-    the same in a replay, or is named as a gap.
+    It is a lack only where files were read or changed while the tools ran, by the program's own code: anything else
+    that such a function does is the same in a replay, is answered from the recording, or is named as a gap.
     """
-    asked = _asked(scene)
+    asked: dict[str, int] = {}
+    files = False
+    for number, names, touches in _asked(scene):
+        files = files or touches
+        asked.update({name: number for name in names if name not in asked})
     if not asked:
         return
     names = list(asked)
@@ -29,31 +37,48 @@ def undecorated(scene: Scene) -> Iterator[Item]:
     which, run, them = ("which is", "it runs", "it") if len(names) == 1 else ("which are", "they run", "them")
     about = f"the model used {shown}, {which} not recorded: {run} again in every replay"
     numbers = tuple(asked.values())
-    if _files(scene):
+    if files:
         capture = (f"decorate {them} with @reenact.tool",)
         yield Item(Bucket.EFFECTS, UNDECORATED, Standing.PARTIAL, about, numbers, names, capture)
     else:
         yield Item(Bucket.EFFECTS, UNDECORATED, Standing.CAPTURED, about, numbers, names)
 
 
-def _asked(scene: Scene) -> dict[str, int]:
-    """The tools by name, each with the model call that asked for it first."""
+def _asked(scene: Scene) -> Iterator[tuple[int, list[str], bool]]:
+    """The tools that one model call asked for: its number, their names, and whether files were touched meanwhile."""
     answered = _answered(scene.models)
-    spoken = {each.event.number for each in scene.models}
+    spoken = {each.event.number: each.event for each in scene.models}
     world = [event for event in scene.events if event.call.kind in ITEMS and event.number not in spoken]
-    found: dict[str, int] = {}
+    files = list(_files(scene))
     for each in scene.models:
         here = each.event.number
         uses = [use for use in each.reading.tool_calls if isinstance(use, Mapping) and str(use.get("id")) in answered]
         if not uses:
             continue
-        until = max(answered[str(use["id"])] for use in uses)
-        between = [event.name for event in world if here < event.number < until]
-        bare = [str(use.get("name", "")) for use in uses if use.get("name") not in between]
-        others = sum(name not in {use.get("name") for use in uses} for name in between)
-        if others < len(bare):  # a tool may be recorded under another name, or ask something that is recorded
-            found.update({name: here for name in bare if name not in found})
-    return found
+        until = spoken[max(answered[str(use["id"])] for use in uses)]
+        between = [event for event in world if here < event.number < until.number]
+        called = {event.name for event in between}
+        wanted = {str(use.get("name", "")) for use in uses}
+        bare = [name for use in uses if (name := str(use.get("name", ""))) not in called]
+        others = [event for event in between if event.name not in wanted]
+        frozen = [event for event in between if event.call.kind in _WHOLE]
+        if sum(event in frozen for event in others) >= len(bare):
+            continue  # they may be recorded under another name
+        touches = any(
+            us is None or (_within(us, each.event.ended_us, until.issued_us) and not any(map(partial(_in, us), frozen)))
+            for us in files
+        )
+        if touches or len(others) < len(bare):  # else they may do no more than ask something that is recorded
+            yield here, bare, touches
+
+
+def _within(us: int, begin: int | None, end: int | None) -> bool:
+    return (begin is None or begin <= us) and (end is None or us <= end)
+
+
+def _in(us: int, event: Event) -> bool:
+    """Whether it was while a call was under way whose body no replay runs."""
+    return _within(us, event.issued_us, event.ended_us)
 
 
 def _answered(models: tuple[ModelCall, ...]) -> dict[str, int]:
@@ -72,11 +97,10 @@ def _mappings(value: Json) -> Iterator[Mapping[str, Json]]:
         yield from (each for each in value if isinstance(each, Mapping))
 
 
-def _files(scene: Scene) -> bool:
-    """Whether the program's own code has read or changed files."""
+def _files(scene: Scene) -> Iterator[int | None]:
+    """When the program's own code has read or changed a file, in microseconds since the run began; None where that is
+    not known, as of older runs."""
     for name, note in scene.notes.items():
-        if name.startswith(CHANGED):
-            return True
-        if name.startswith(READ) and isinstance(note, Mapping) and note.get("digests") != [ABSENT]:
-            return True
-    return False
+        if isinstance(note, Mapping) and name.startswith((CHANGED, READ)) and note.get("digests") != [ABSENT]:
+            us = note.get("us")
+            yield us if isinstance(us, int) else None
