@@ -10,9 +10,9 @@ import pytest
 
 from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.ids import tail
+from reenact.facts.tool_sources import plain_in, tools_in
 from reenact.testing import ScriptedProvider
 from reenact.testing.provider import Rule, Script, ToolUse, When
-from reenact.timetravel.forks.allowing import plain_in, tools_in
 from reenact.timetravel.forks.permits import commits, meant, only_kept
 from tests.forks.conftest import Forks
 

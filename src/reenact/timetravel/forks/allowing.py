@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from reenact.abc.settings import load_settings
@@ -15,6 +15,7 @@ from reenact.facts.dialects import read
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
+from reenact.facts.tool_sources import plain_in, tools_in
 from reenact.replaying.code_changes import sources_of
 from reenact.replaying.revision import REVISION
 from reenact.timetravel.forks.again import again
@@ -137,44 +138,3 @@ def _functions(store: Store, run: Run) -> tuple[set[str], set[str]]:
         tools.update(tools_in(tree))
         plain.update(plain_in(tree))
     return tools, plain - tools
-
-
-def tools_in(tree: ast.AST) -> Iterator[str]:
-    """Names of the tools that source code declares: functions under a decorator that is called *tool* in some way, and
-    names that are given to one."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            if any(_is_tool(each.func if isinstance(each, ast.Call) else each) for each in node.decorator_list):
-                yield node.name
-        elif isinstance(node, ast.Call) and _is_tool(node.func):
-            yield from _given(node.args[:1], node.keywords)
-
-
-def plain_in(tree: ast.AST) -> set[str]:
-    """Names of functions without a decorator; none where the code makes tools of functions that it does not name, as
-    in ``[tool(each) for each in functions]``."""
-    found: set[str] = set()
-    made: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.decorator_list:
-            found.add(node.name)
-        elif isinstance(node, ast.Call) and _name(node.func) == "tool":
-            made.update(each.id for each in node.args[:1] if isinstance(each, ast.Name))
-    return found if made <= found else set()
-
-
-def _is_tool(node: ast.expr) -> bool:
-    return "tool" in _name(node).lower()
-
-
-def _name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
-def _given(first: Iterable[ast.expr], named: Iterable[ast.keyword]) -> Iterator[str]:
-    """The name that a call gives a tool: a text, or that of the function it takes."""
-    for value in (*first, *(each.value for each in named if each.arg and "name" in each.arg)):
-        if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            yield value.value
-        elif isinstance(value, ast.Name):
-            yield value.id
