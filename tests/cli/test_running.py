@@ -14,6 +14,7 @@ from reenact.interfaces.cli.commands import record, replay
 from reenact.recording.command import Ended
 from reenact.replaying.options import Options
 from reenact.replaying.replay_report import EndDifference, Report
+from reenact.seams.boot.forwarding import Forwarding
 from tests.cli import scenes
 
 Cli = Callable[..., Any]
@@ -37,7 +38,7 @@ def test_record_keeps_the_command_as_it_is(recorded: list[Any], reenact: Cli) ->
         "record", "--agent", "a@1", "--tag", "k=v", "--order", "off", "--", "prog", "--json", "-n", "--", "x"
     )
     ((argv, options),) = recorded
-    assert callable(options.pop("meanwhile"))
+    assert callable(options.pop("meanwhile")) and isinstance(options.pop("forwarding"), Forwarding)
     assert argv == ("prog", "--json", "-n", "--", "x")
     assert options == {
         "store_url": None,
