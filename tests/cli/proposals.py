@@ -46,6 +46,8 @@ _SHOWS = {"self._next", "self.next", "self.saying.next"}
 """Calls that give the command which shows an event, or its run."""
 _FORKS = {"again", "allowing"}
 """The calls that give the command which makes a fork again; a test of its own types each."""
+_ADDS = "adding"
+"""The call that gives the command which adds a golden again, with other values of some parameters."""
 
 
 def _texts(node: ast.expr) -> Iterator[str]:
@@ -69,6 +71,9 @@ def _texts(node: ast.expr) -> Iterator[str]:
         yield _BEGINNINGS[ast.unparse(node)]
     elif isinstance(node, ast.Call) and ast.unparse(node.func) in _FORKS:
         yield f"reenact fork {STAND_IN}"
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) == _ADDS:
+        options = [shlex.join([f"--{each.arg}", each.value.value]) for each in node.keywords if _is_text(each.value)]
+        yield " ".join([f"reenact golden add {STAND_IN} --as {STAND_IN} --expect {STAND_IN}", *options])
     elif isinstance(node, ast.Call) and ast.unparse(node.func) == "safe":
         yield from _texts(node.args[0])
     elif isinstance(node, ast.Call) and ast.unparse(node.func) == "typed" and isinstance(node.args[0], ast.List):
@@ -85,6 +90,10 @@ def _texts(node: ast.expr) -> Iterator[str]:
         yield f"reenact show {STAND_IN}" if ast.unparse(node.func) in _SHOWS else STAND_IN
     else:
         raise AssertionError(f"a next command that this test cannot read: {ast.unparse(node)}")
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _part(part: ast.expr) -> str:

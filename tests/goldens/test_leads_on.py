@@ -91,6 +91,19 @@ def test_the_fork_that_is_printed_may_call_what_the_run_called_and_gives_the_gol
     assert "passes on today's code: 3 calls replayed" in shop.type(add)
 
 
+def test_a_golden_that_is_there_is_replaced_by_the_same_command_with_every_option_of_it(shop: Shop) -> None:
+    options = ("--expect", PRICED, "--holds", "calls(book) == 1", "--about", "no price")
+    options += ("--answer", "rate=8", "--answer", "book=0")
+    shop.write(MENDED)
+    shop.keep("room", "kept", *options, "--no-test")
+    said = shop.keep("room", "kept", *options, "--on-miss", "scripted", "--no-test", status=2)
+    again = said.rpartition("next: ")[2].strip()
+    assert shlex.split(again)[1:4] == ["golden", "add", shop.runs["room"][-8:]], again
+    typed = ["--about", "no price", *options[:4], "--on-miss", "scripted", *options[6:], "--no-test", "--force"]
+    assert shlex.split(again)[6:] == typed, again
+    assert "passes on today's code" in shop.type(again), "its answers are there as they were"
+
+
 def test_an_answer_that_no_code_can_be_given_again_is_no_change_of_the_code(shop: Shop) -> None:
     for options in (("--expect", PRICED), ()):
         said = shop.keep("object", "object", *options, status=3)

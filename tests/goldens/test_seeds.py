@@ -57,7 +57,7 @@ def test_the_other_hash_seed_is_tried_while_todays_code_runs(yard: Yard, monkeyp
     said: list[str] = []
     golden = Golden("gives-up", expect=(expect("'gave up' not in answer").to_json(),))
     with open_store(f"sqlite:///{yard.project / '.reenact' / 'store.db'}") as store:
-        added = add_golden(store, store.run("@"), golden, yard.golden_dir, say=said.append)
+        added = add_golden(store, store.run("@"), golden, yard.golden_dir, adding=str, say=said.append)
     assert added.golden.any_seed is True and added.now.status == "failed"
     assert sorted(said) == ["replaying it on today's code", "replaying it under another hash seed"]
 

@@ -17,9 +17,11 @@ from itertools import chain, islice
 from typing import IO, Any
 
 import click
+from click.core import ParameterSource
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
+from reenact.facts.typed import typed
 
 _WIDE = 160
 _NARROW = 40
@@ -181,6 +183,27 @@ def common_options() -> list[click.Parameter]:
             help="Never use a pager.",
         ),
     ]
+
+
+def again(ctx: click.Context, *more: str, **instead: str | bool | None) -> str:
+    """The running command with every option that was given, as click has parsed it, to be typed once more.
+
+    Args:
+        ctx: Of the command.
+        *more: Further words, at the end.
+        **instead: Other values of parameters, by their names; None leaves one out.
+    """
+    words = ["reenact", *ctx.command_path.split()[1:]]
+    typed_in = (param for param in ctx.command.params if param.expose_value and param.name)
+    for param in typed_in:
+        name = str(param.name)
+        given = ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        value = instead.get(name, ctx.params.get(name) if given else None)
+        for each in value if isinstance(value, tuple) else (value,):
+            if each not in (None, False):
+                words += param.opts[-1:] if isinstance(param, click.Option) else ()
+                words += () if each is True else (str(each),)
+    return typed([*words, *more])
 
 
 class Command(click.Command):

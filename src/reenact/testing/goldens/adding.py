@@ -34,7 +34,7 @@ from reenact.testing.goldens.imports import require_answer, require_own
 from reenact.testing.goldens.judges import GoldenCourt
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.proving import Say, prove
-from reenact.testing.goldens.refusing import adding
+from reenact.testing.goldens.refusing import Adding
 from reenact.timetravel.bundling.packing import Packed, pack
 from reenact.timetravel.forks.allowing import known_names
 from reenact.timetravel.vocabulary import RunScope
@@ -85,6 +85,7 @@ def add_golden(
     golden: Golden,
     golden_dir: GoldenDir,
     *,
+    adding: Adding,
     fixed: Run | None = None,
     replace_it: bool = False,
     say: Say = lambda line: None,
@@ -98,6 +99,7 @@ def add_golden(
         golden: Its name, what is said of it, its scripted answers, what is expected (each fails on ``run`` and holds on
             ``fixed``) and what is to stay true (each holds on both).
         golden_dir: Where it goes.
+        adding: The command that adds it.
         fixed: The fork that fixed it.
         replace_it: Whether a golden of that name may be replaced.
         say: Told what is being done, a line each.
@@ -110,15 +112,14 @@ def add_golden(
     """
     path = golden_dir.path(golden.name)
     if path.exists() and not replace_it:
-        again = adding(golden, tail(run.id))
         raise UsageError(
             f"there is a golden {golden.name} already",
             cause=f"{golden_dir.shown(path)} would be replaced, and its history lost",
-            next_command=f"{again} --force",
+            next_command=adding(force=True),
         )
     run = holder_of(store, run)
     _require_whole(run)
-    _require_program(run, golden, fixed, golden_dir)
+    _require_program(run, golden, fixed, golden_dir, adding)
     fixed = holder_of(store, fixed) if fixed is not None else None
     court = GoldenCourt(golden.name, asks="missing")
     expressions = _require_strength(store, run, fixed, golden, court)
@@ -128,7 +129,7 @@ def add_golden(
     runs = [("recorded", run)] + ([("fixed", fixed)] if fixed is not None else [])
     with _drawn(golden_dir.path(draft), path) as drawn:
         packed = pack(store, runs, drawn, golden.to_json())
-        proof = prove(golden_dir, draft, golden, court, say)
+        proof = prove(golden_dir, draft, golden, court, say, adding)
         opinions = court.asked()
         with_golden(drawn, proof.golden, opinions=opinions)
         drawn.replace(path)
@@ -196,7 +197,7 @@ def _require_whole(run: Run) -> None:
         )
 
 
-def _require_program(run: Run, golden: Golden, fixed: Run | None, golden_dir: GoldenDir) -> None:
+def _require_program(run: Run, golden: Golden, fixed: Run | None, golden_dir: GoldenDir, adding: Adding) -> None:
     """An imported run is given a program, and no other run is.
 
     Raises:
@@ -205,19 +206,17 @@ def _require_program(run: Run, golden: Golden, fixed: Run | None, golden_dir: Go
     """
     if not is_imported(run):
         if golden.starts:
-            again = adding(replace(golden, command=(), entry=""), tail(run.id))
             raise UsageError(
                 f"run {tail(run.id)} knows its program, and a golden runs that",
                 cause="--cmd and --entry are for imported runs",
-                next_command=again,
+                next_command=adding(cmd=None, entry=None),
             )
         return
     if not golden.starts:
-        again = adding(golden, tail(run.id))
         raise UsageError(
             f"run {tail(run.id)} was imported ({run.entry.target}), and its file knows no program",
             cause="name today's code, which is tried: --cmd takes a command line, --entry a function (module:function)",
-            next_command=f"{again} --cmd 'python agent.py'",
+            next_command=adding(cmd="python agent.py"),
         )
     if fixed is not None or golden.answers or golden.on_miss != "fail":
         raise UsageError(

@@ -27,7 +27,7 @@ from reenact.testing.goldens.judges import GoldenCourt
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Judged, Outcome
 from reenact.testing.goldens.re_enacting import first_line, parting
-from reenact.testing.goldens.refusing import no_test, not_held, not_re_enacted, not_the_same
+from reenact.testing.goldens.refusing import Adding, no_test, not_held, not_re_enacted, not_the_same
 from reenact.testing.goldens.running import QUIET, RunOptions, re_enacted, served
 from reenact.testing.goldens.seeds import alike, any_seed, under_another
 from reenact.timetravel.preview import safe
@@ -148,7 +148,7 @@ def _run_options(code: IncidentCode) -> RunOptions:
     return RunOptions(replace(QUIET, rev=code.rev, patch=code.patch), rev=code.rev)
 
 
-def prove(golden_dir: GoldenDir, draft: str, golden: Golden, court: GoldenCourt, say: Say) -> Proof:
+def prove(golden_dir: GoldenDir, draft: str, golden: Golden, court: GoldenCourt, say: Say, adding: Adding) -> Proof:
     """Re-enact a draft on the recorded code and on today's.
 
     Args:
@@ -157,6 +157,7 @@ def prove(golden_dir: GoldenDir, draft: str, golden: Golden, court: GoldenCourt,
         golden: What it says of itself.
         court: Who gives the opinions of models.
         say: Told what is being done, a line each.
+        adding: The command that adds it.
 
     Raises:
         UsageError: The recorded code passes on it, or what is to stay true does not hold there.
@@ -166,20 +167,20 @@ def prove(golden_dir: GoldenDir, draft: str, golden: Golden, court: GoldenCourt,
     """
     opened = open_golden(golden_dir.path(draft))
     if golden.starts:
-        return _of_import(golden_dir, opened, golden, court, say)
+        return _of_import(golden_dir, opened, golden, court, say, adding)
     shown, fails_there = golden.judged or opened.fixed is not None, False
     code = incident_code(opened.store.open(opened.recorded), str(golden_dir.root)) if shown else IncidentCode()
     tries = _Tries(golden_dir, opened, court, say)
     tried = tries.all({_THEN: code, _NOW: IncidentCode()} if code.rev else {_NOW: IncidentCode()})
     then, now = tried.get(_THEN, tried[_NOW]), tried[_NOW]
     if shown:
-        why = code.missing or _unproven(golden, opened, then, elsewhere=bool(code.rev))
+        why = code.missing or _unproven(golden, opened, then, adding, elsewhere=bool(code.rev))
         fails_there = bool(code.rev) and not why
         why = why or _by_the_cut(then) or _parts(tries, opened, then, code)
         golden = replace(golden, proven=not why, unproven=why)
     outcome = now.required()
     if outcome.status == "failed" and not shown:
-        raise not_the_same(golden, opened.store.open(opened.recorded), outcome)
+        raise not_the_same(golden, opened.store.open(opened.recorded), outcome, adding)
     speaks_for_it = fails_there or (code.missing and outcome.status == "stale")
     if outcome.status not in ("passed", "failed") and not speaks_for_it:
         raise not_re_enacted(golden, opened.recorded, outcome)
@@ -188,7 +189,9 @@ def prove(golden_dir: GoldenDir, draft: str, golden: Golden, court: GoldenCourt,
     return Proof(golden, outcome, str(code) if code.rev else "")
 
 
-def _of_import(golden_dir: GoldenDir, opened: OpenGolden, golden: Golden, court: GoldenCourt, say: Say) -> Proof:
+def _of_import(
+    golden_dir: GoldenDir, opened: OpenGolden, golden: Golden, court: GoldenCourt, say: Say, adding: Adding
+) -> Proof:
     """No commit is known on which an imported run could be made again: what is expected was judged on the trace, and
     today's code is tried.
 
@@ -203,7 +206,7 @@ def _of_import(golden_dir: GoldenDir, opened: OpenGolden, golden: Golden, court:
     for remark in report.remarks if report is not None else ():
         say(remark)
     if outcome.status == "failed" and not golden.judged:
-        raise not_the_same(golden, opened.store.open(opened.recorded), outcome)
+        raise not_the_same(golden, opened.store.open(opened.recorded), outcome, adding)
     if outcome.status not in ("passed", "failed"):
         raise UnreplayableRun(
             f"the import does not answer today's code: {(outcome.message or outcome.status).splitlines()[0]}",
@@ -222,13 +225,14 @@ def _replaying(golden: Golden, opened: OpenGolden) -> str:
 _COMES_TO = {"failed": "fails", "stale": "is stale", "refused": "is refused", "passed": "passes"}
 
 
-def _unproven(golden: Golden, opened: OpenGolden, then: _Tried, *, elsewhere: bool) -> str:
+def _unproven(golden: Golden, opened: OpenGolden, then: _Tried, adding: Adding, *, elsewhere: bool) -> str:
     """Why the recorded code does not prove a golden; empty where it does.
 
     Args:
         golden: It.
         opened: Its draft.
         then: What the recorded code came to.
+        adding: The command that adds it.
         elsewhere: Whether that is another code than today's.
 
     Raises:
@@ -244,7 +248,7 @@ def _unproven(golden: Golden, opened: OpenGolden, then: _Tried, *, elsewhere: bo
     if judged and lost and not strayed:
         raise not_held(golden, opened.recorded, lost)
     if judged and must_fail and outcome.status == "passed":
-        raise no_test(golden, opened)
+        raise no_test(golden, opened, adding)
     if judged and not lost and outcome.status == ("failed" if must_fail else "passed"):
         return ""
     why = f"it raised {then.raised}" if then.raised else (outcome.message or outcome.status).splitlines()[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from reenact.abc.store import Recording
@@ -19,18 +19,12 @@ from reenact.testing.goldens.outcome import Judged, Outcome
 from reenact.timetravel.conduct import acts
 from reenact.timetravel.forks.plan import Plan
 
+Adding = Callable[..., str]
+"""Gives the command that was typed to add the golden, with every option of it: further words at its end, and by name
+other values of its parameters (None leaves one out)."""
 _WELL: Final = "status == 'ok'"
 _ADVICE: Final = ("  likely cause: ", "  next: ")
 """How lines begin that an error adds to what happened."""
-
-
-def adding(golden: Golden, run: str, *options: str) -> str:
-    """The command that adds a golden of a run, with what is expected of it and further options."""
-    words = ["reenact", "golden", "add", run, "--as", golden.name]
-    given = [("--expect", each) for each in golden.expect] + [("--holds", each) for each in golden.holds]
-    for option, each in given:
-        words += [option, str(each.get("text"))]
-    return typed([*words, *options])
 
 
 def expecting(run: Recording, fixed: Recording | None = None) -> tuple[str, str]:
@@ -52,7 +46,7 @@ def forking(run: str, writes: Iterable[str]) -> str:
     return typed(["reenact", "fork", f"{run}:0", "--live", "reads", *allowed])
 
 
-def no_test(golden: Golden, opened: OpenGolden) -> UsageError:
+def no_test(golden: Golden, opened: OpenGolden, adding: Adding) -> UsageError:
     """A golden that the recorded code passes tests nothing of the code."""
     run = tail(opened.recorded.id)
     plan = Plan.from_json(kept) if opened.fixed and (kept := opened.fixed.environment.get("fork")) else None
@@ -68,7 +62,8 @@ def no_test(golden: Golden, opened: OpenGolden) -> UsageError:
             next_command=f"reenact show {run}",
         )
     bad, mended = opened.store.open(opened.recorded), opened.store.open(opened.fixed or opened.recorded)
-    again = adding(golden, run, *(() if golden.judged else expecting(bad, mended)))
+    more: tuple[str, ...] = () if golden.judged else expecting(bad, mended)
+    instead: dict[str, str | None] = {"fixed": None}
     whose = f"fork {tail(opened.fixed.id)}" if opened.fixed else "the fork"
     cause = (
         f"{whose} differs by {', '.join(plan.changes)}; any code would be given that, so it cannot catch a regression"
@@ -78,8 +73,8 @@ def no_test(golden: Golden, opened: OpenGolden) -> UsageError:
             ". Without --fixed it answers as the incident did, and asks what the mended code asks in addition with "
             f"--on-miss live-read; golden run {golden.name} --live model asks models each time"
         )
-        again += " --on-miss live-read"
-    return UsageError(told, cause=cause, next_command=again)
+        instead["on_miss"] = "live-read"
+    return UsageError(told, cause=cause, next_command=adding(*more, **instead))
 
 
 def not_held(golden: Golden, run: Run, lost: Sequence[Judged]) -> UsageError:
@@ -105,14 +100,14 @@ def not_re_enacted(golden: Golden, run: Run, now: Outcome) -> UnreplayableRun:
     )
 
 
-def not_the_same(golden: Golden, run: Recording, now: Outcome) -> UnreplayableRun:
+def not_the_same(golden: Golden, run: Recording, now: Outcome, adding: Adding) -> UnreplayableRun:
     """A golden that must stay the same and does not today could pass only by chance."""
     again = f"reenact replay {tail(run.run.id)}"
     shown = _without_advice((now.differences or (now.message,))[0])
     cause = "the code has changed since the run was recorded, or depends on what no replay gives it again"
     if run.run.interrupted_at is not None:
         cause = "its process was ended from outside: it has no end to come to, and is judged by what is expected of it"
-        again = adding(golden, tail(run.run.id), *expecting(run))
+        again = adding(*expecting(run))
     return UnreplayableRun(
         f"golden {golden.name} is not added: nothing is expected of it, so it must stay the same; it does not\n{shown}",
         cause=cause,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,13 @@ from reenact.facts.lazy_dataclass import asdict, replace
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.commands.pack import tell_findings
 from reenact.interfaces.cli.run_opening import opened, said_around
-from reenact.interfaces.cli.shell import Command, Shell, current
+from reenact.interfaces.cli.shell import Command, Shell, again, current
 from reenact.testing.expectations.expectation import expect
 from reenact.testing.goldens.adding import Added, add_golden
 from reenact.testing.goldens.golden import ON_MISS, Golden, OnMiss, Scripted
 from reenact.testing.goldens.golden_dir import GoldenDir, open_golden_dir
 from reenact.testing.goldens.imports import JUDGED
-from reenact.testing.goldens.refusing import adding, forking
+from reenact.testing.goldens.refusing import forking
 from reenact.testing.goldens.testfile import add_test
 from reenact.timetravel.preview import safe
 
@@ -106,12 +107,13 @@ def command(
             run,
             golden,
             golden_dir,
+            adding=partial(again, ctx, ref=tail(run.id), **({"fixed": tail(mended.id)} if mended else {})),
             fixed=mended,
             replace_it=how["force"],
             say=lambda line: shell.talk(f"reenact: {line}"),
         )
     test = None if how["no_test"] else add_test(golden_dir, name)
-    _tell(shell, golden_dir, added, test)
+    _tell(shell, golden_dir, added, test, again(ctx, ref=tail(run.id), fixed="@", force=True))
 
 
 def _golden(name: str, about: str, expected: str, on_miss: OnMiss | None, answer: tuple[str, ...]) -> Golden:
@@ -179,7 +181,7 @@ def _refused(text: str, why: str) -> UsageError:
     return UsageError(f"--answer {text} is no answer", cause=why, next_command="reenact golden add --help")
 
 
-def _tell(shell: Shell, golden_dir: GoldenDir, added: Added, test: str | None) -> None:
+def _tell(shell: Shell, golden_dir: GoldenDir, added: Added, test: str | None, again: str) -> None:
     now = added.now
     if shell.json:
         shell.line(
@@ -217,10 +219,10 @@ def _tell(shell: Shell, golden_dir: GoldenDir, added: Added, test: str | None) -
         name = shlex.quote(added.golden.name)
         shell.next(now.next_command if now.blind_spot else f"reenact golden run {name}")
         return
-    _tell_ways(shell, added)
+    _tell_ways(shell, added, again)
 
 
-def _tell_ways(shell: Shell, added: Added) -> None:
+def _tell_ways(shell: Shell, added: Added, again: str) -> None:
     """How a golden that is stale gets what it lacks. Next is what needs nothing but to be typed."""
     run, now = tail(added.packed.runs[0]), added.now
     written = "--answer" in now.next_command
@@ -229,7 +231,7 @@ def _tell_ways(shell: Shell, added: Added) -> None:
     calls = f" ({', '.join(map(safe, added.writes))} may be called)" if added.writes else ""
     either = "or let" if written else "let"
     shell.talk(f"reenact: {either} a fork of today's code record its answers{calls}, and give it to the golden:")
-    shell.talk(f"  {forking(run, added.writes)}\n  {adding(added.golden, run, '--force', '--fixed', '@')}")
+    shell.talk(f"  {shell.called(forking(run, added.writes))}\n  {shell.called(again)}")
     if written:
         shell.next(forking(run, added.writes))
     else:
