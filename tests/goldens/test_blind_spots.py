@@ -123,3 +123,51 @@ def test_a_longer_time_out_is_for_a_fork_to_show(shop: Project) -> None:
     assert late in failed and "did, though the code has changed since the recording (agent.py): Timeout" in failed
     shop.write(LATE.replace('return "it came"', "return 'it came'").replace("limit < 9", "False"))
     assert "it came" in shop.run("fork", "@golden/late:1", "--live", "all").stdout
+
+
+ORDERS = """
+import re
+import sys
+import reenact
+
+def units_in(text):
+    return int(re.match(r"\\d+", text)[0])
+
+@reenact.tool(name="stock_level", effect="read")
+def level(item):
+    return units_in({"tea": "1,200 units"}[item])
+
+def main():
+    left = level(sys.argv[1])
+    print("order more" if left < 10 else "enough")
+
+main()
+"""
+COUNTED = ORDERS.replace('re.match(r"\\d+", text)[0]', 're.match(r"[\\d,]+", text)[0].replace(",", "")')
+CHANGED = "stock_level is answered as recorded: its code has changed since (agent.py), and no golden runs it"
+
+
+def test_a_tool_whose_code_was_mended_is_named_where_the_golden_stays_red(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.write(ORDERS)
+    project.run("record", "--", "python", "agent.py", "tea")
+    project.write(COUNTED)
+    added = project.run("golden", "add", "@", "--as", "units", "--expect", "'enough' in stdout").stderr
+    assert CHANGED in added and "next: reenact replay @golden/units --through stock_level" in added
+    failed = project.run("golden", "run", "units", status=1)
+    assert CHANGED in failed.stdout and "next: reenact replay @golden/units --through stock_level" in failed.stderr
+    assert "now       1200" in project.run("replay", "@golden/units", "--through", "stock_level", status=1).stderr
+
+
+def test_a_new_fault_in_a_tool_is_named_where_the_golden_stays_green(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.write(COUNTED)
+    project.run("record", "--", "python", "agent.py", "tea")
+    project.run("golden", "add", "@", "--as", "enough", "--holds", "'enough' in stdout")
+    project.run("golden", "add", "@", "--as", "same")
+    assert "code has changed" not in project.run("golden", "run").stdout
+    project.write(ORDERS)
+    passed = project.run("golden", "run").stdout
+    assert passed.count(f"{CHANGED}; `reenact replay @golden/") == 2
+    project.write(COUNTED.replace("def main", "# the rest\ndef main"))
+    assert "code has changed" not in project.run("golden", "run").stdout, "the tool says the same"

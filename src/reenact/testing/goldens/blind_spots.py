@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Effect, EndKind, Failure, Kind, Stream, Value
@@ -10,6 +10,7 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.run import Status
 from reenact.facts.typed import typed
+from reenact.replaying.code_changes import changed_functions
 from reenact.timetravel.conduct import outermost
 
 _CANCELLED = "CancelledError"
@@ -72,6 +73,26 @@ def mended_in(fork: Recording, run: Recording) -> tuple[str, str]:
         " answer mends any code. Without --fixed the golden tests the code around it"
     )
     return tool, said * bool(tool)
+
+
+def unseen_changes(answering: Recording, texts: Mapping[str, str], folder: str) -> tuple[str, str]:
+    """The tools whose code has changed since they were recorded, in words, and the first of them; empty where none has.
+
+    A golden answers them as they were recorded: neither a fix in them nor a new fault can change what it comes to.
+
+    Args:
+        answering: The run that answers today's code.
+        texts: Its source files, by path.
+        folder: Where these lie today.
+    """
+    frozen = {event.name for event in answering.events(kinds=(Kind.TOOL,)) if event.call.effect is not Effect.NONE}
+    changed = changed_functions(texts, folder, frozen)
+    if not changed:
+        return "", ""
+    files = ", ".join(dict.fromkeys(changed.values()))
+    one = len(changed) == 1
+    told = f"{' and '.join(changed)} {'is' if one else 'are'} answered as recorded: {'its' if one else 'their'} code"
+    return f"{told} has changed since ({files}), and no golden runs it", next(iter(changed))
 
 
 def through(tool: str, ref: str) -> str:

@@ -54,7 +54,7 @@ class Outcome:
         enforcement: What kept it from the world.
         duration_us: How long it took.
         stale_at: The call that has no recorded answer; ``stale_writes``: whether it may change the world.
-        blind_spot: What a fix may be that it cannot judge, in words; empty where it can judge any.
+        blind_spot: What it cannot judge, in words (a longer time-out, a tool's code); empty where it can judge all.
         answers: How each call was answered, and why.
         recorded: Id of the run that it keeps.
         samples: How often it has passed, and how often it was run, where it was run more than once.

@@ -14,16 +14,18 @@ from reenact.facts.call import Effect
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.run import Run
 from reenact.facts.typed import typed
+from reenact.replaying.code_changes import texts_of
 from reenact.replaying.entries import ProgramGone
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
 from reenact.replaying.replay_launch import changed_code, replay_run
 from reenact.replaying.replay_report import Report
+from reenact.replaying.revision import REVISION
 from reenact.replaying.starting import ProcessStarter, Starter, Unreported
 from reenact.seams.boot.folders import Folder, fleeting
 from reenact.seams.boot.parent import run_program
 from reenact.testing.expectations.verdict import Verdict
-from reenact.testing.goldens.blind_spots import blind_spot
+from reenact.testing.goldens.blind_spots import blind_spot, through, unseen_changes
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_launch import PLACE, REFUSED, STALE, Asked, ProcessResult, launch
 from reenact.testing.goldens.golden_session import Misses
@@ -175,8 +177,29 @@ def served(
     if opened.golden.starts:
         return on_import(stack, golden_dir, opened, run_options, court)
     if opened.golden.judged:
-        return judged_on(stack, golden_dir, opened, run_options, court)
-    return re_enacted(golden_dir, opened, run_options)
+        ran = judged_on(stack, golden_dir, opened, run_options, court)
+    else:
+        ran = re_enacted(golden_dir, opened, run_options)
+    if run_options.rev or ran.outcome.blind_spot or ran.outcome.status not in ("passed", "failed"):
+        return ran
+    return replace(ran, outcome=_with_changes(golden_dir, opened, ran.outcome))
+
+
+def _with_changes(golden_dir: GoldenDir, opened: OpenGolden, outcome: Outcome) -> Outcome:
+    """With the tools whose code has changed and does not run in it."""
+    then = opened.answering
+    run, moved = relocated(then, str(golden_dir.root))
+    root = str(opened.store.open(then).notes(None).get(REVISION, {}).get("root") or run.entry.cwd)
+    folder = root if moved is None else moved.moved(root)
+    words, tool = unseen_changes(opened.store.open(then), texts_of(opened.store, then), folder)
+    if not words:
+        return outcome
+    called = next(opened.store.open(opened.recorded).events(name=tool, limit=1), None) is not None
+    command = through(tool, f"@golden/{opened.golden.name}") if called else ""
+    if outcome.status == "failed":
+        more = _lines(words, f"  next: {command}" if command else "")
+        return replace(outcome, blind_spot=words, message=_lines(outcome.message, more))
+    return replace(outcome, blind_spot=f"{words}; `{command}` does" if command else words)
 
 
 def judged_on(

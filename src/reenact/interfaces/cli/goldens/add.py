@@ -217,7 +217,7 @@ def _tell(shell: Shell, golden_dir: GoldenDir, added: Added, test: str | None, a
         shell.talk("reenact: what it does depends on the hash seed: it always runs in an interpreter of its own")
     if now.status in ("passed", "failed"):
         name = shlex.quote(added.golden.name)
-        shell.next(now.next_command if now.blind_spot else f"reenact golden run {name}")
+        shell.next((now.blind_spot and now.next_command) or f"reenact golden run {name}")
         return
     _tell_ways(shell, added, again)
 
@@ -251,6 +251,8 @@ def _tell_proof(shell: Shell, added: Added) -> None:
         shell.talk(f"reenact: proven on the recorded code, {added.code}: {came}")
     if now.status == "passed":
         shell.talk(f"reenact: passes on today's code: {now.crossed}")
+        if now.blind_spot:
+            shell.talk(f"reenact: {safe(now.blind_spot)}")
         return
     first = (now.message or "it differs").splitlines()[0]
     as_it_should = ", as it should until you fix it" if golden.expect and not now.lacks_only_an_end else ""

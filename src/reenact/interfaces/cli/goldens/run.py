@@ -241,7 +241,7 @@ def _tell(shell: Shell, outcomes: list[Outcome]) -> None:
             continue
         shell.data(safe(outcome.line))
         for line in (
-            *outcome.message.splitlines(),
+            *(outcome.message or outcome.blind_spot).splitlines(),
             *(text for each in outcome.differences for text in each.splitlines()),
         ):
             shell.data(f"    {safe(line)}")
