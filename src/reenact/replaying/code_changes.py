@@ -5,10 +5,9 @@ Asked for only where a replay ended otherwise, because a difference is read in a
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from reenact.abc.store import Store
@@ -72,72 +71,6 @@ def changed_files(sources: Mapping[str, str], folder: str) -> list[str]:
     Cost: a read of each file.
     """
     return [path for path, digest in sorted(sources.items()) if _digest(os.path.join(folder, path)) != digest]
-
-
-def changed_functions(texts: Mapping[str, str], folder: str, names: Collection[str]) -> dict[str, str]:
-    """Which functions do something else today, with the file of each; one that is nowhere today is none of them.
-
-    A function is known by its name, or by the ``name`` that its decorator gives it. The functions of its file that it
-    uses, and those that they use, count as parts of it. Comments and the lay-out of the text do not count.
-
-    Args:
-        texts: The recorded source files, by path.
-        folder: What relative paths start from.
-        names: Of the functions.
-
-    Cost: a read of each file; each that differs and holds one of the names is parsed, then and now.
-    """
-    found: dict[str, str] = {}
-    for path, then in sorted(texts.items()):
-        held = [name for name in names if name in then]
-        now = _text(os.path.join(folder, path)) if held else then
-        if now != then:
-            before, today = _functions(then), _functions(now)
-            found |= {name: path for name in held if name in today and before.get(name) not in (None, today[name])}
-    return found
-
-
-def _functions(text: str) -> dict[str, frozenset[str]]:
-    """Each function of a source text, as what it and the functions that it uses say."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return {}
-    own = {name: node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS) for name in _names_of(node)}
-    uses = {
-        name: own.keys() & {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-        for name, node in own.items()
-    }
-    said = {name: ast.dump(node) for name, node in own.items()}
-    return {name: frozenset(said[part] for part in _reached(name, uses)) for name in own}
-
-
-_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-def _names_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
-    yield node.name
-    for call in node.decorator_list:
-        for option in call.keywords if isinstance(call, ast.Call) else ():
-            if option.arg == "name" and isinstance(option.value, ast.Constant):
-                yield str(option.value.value)
-
-
-def _reached(name: str, uses: Mapping[str, Collection[str]]) -> set[str]:
-    found, waiting = {name}, [name]
-    while waiting:
-        new = set(uses[waiting.pop()]) - found
-        found |= new
-        waiting += new
-    return found
-
-
-def _text(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError):
-        return ""
 
 
 def _digest(path: str) -> str:
