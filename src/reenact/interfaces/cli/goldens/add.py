@@ -217,7 +217,7 @@ def _tell(shell: Shell, golden_dir: GoldenDir, added: Added, test: str | None, a
         shell.talk("reenact: what it does depends on the hash seed: it always runs in an interpreter of its own")
     if now.status in ("passed", "failed"):
         name = shlex.quote(added.golden.name)
-        shell.next((now.blind_spot and now.next_command) or f"reenact golden run {name}")
+        shell.next(now.next_command if now.blind_spot and now.next_command else f"reenact golden run {name}")
         return
     _tell_ways(shell, added, again)
 
