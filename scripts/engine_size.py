@@ -25,20 +25,20 @@ ENGINE = {
     ),
     "recording": "arrival_schedule holding live_calls recording_session repeats",
     "replaying": (
-        "ambient_replay blocked_strands frozen_calls matching met_lanes recorded_order recorded_schedule "
+        "ambient_replay blocked_strands frozen_calls matching recorded_order recorded_schedule "
         "replay_session tape unmade"
     ),
     "timetravel/forks": (
-        "alarms cancelled_calls counterparts elapsing fork_ambient fork_schedule fork_session giving handing keeping "
-        "ladder ledger partial_replay resources stops taping timed timing waiting"
+        "alarms cancelled_calls counterparts elapsing fork_ambient fork_calls fork_decisions fork_misses fork_schedule "
+        "fork_session ladder ledger live_addresses partial_replay resources stops taping timed timing waiting"
     ),
 }
 """Modules of the engine, by folder."""
 FORMER = {
     "seams": "carriers",
     "recording": "calls order recording_gate session",
-    "replaying": "ambient calls order replay_gate session unseen",
-    "timetravel/forks": "ambient called_off fork_gate gate opened session things",
+    "replaying": "ambient calls met_lanes order replay_gate session unseen",
+    "timetravel/forks": "ambient called_off fork_gate gate giving handing keeping opened session things",
 }
 """What some of them were called in older trees."""
 JOINED = ("seams/**/*", "replaying/**/*", "timetravel/forks/**/*", "hosting/**/*")

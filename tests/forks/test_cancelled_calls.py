@@ -71,6 +71,7 @@ def test_a_write_may_have_been_made(forks: Forks) -> None:
     allowed = (*SOONER, "--allow-write", "pay")
     doubted = forks.fork("plan#1", *allowed, status=3)
     assert "pay may have changed the world already" in doubted["message"]
+    assert len(doubted["doubted"]["write"]) == 32, "the word that is given is kept for this write"
     forks.replays_exactly()
     assert paid.read_text() == "x"
     doubted = forks.fork("plan#1", *allowed, "--settle", "done", status=3)

@@ -126,7 +126,7 @@ def test_a_look_waits_for_the_call_that_is_looked_for() -> None:
     session.gate.look(0)
     looking = threading.Thread(target=lambda: session.gate.look(10), daemon=True)
     found: list[int] = []
-    with session._lock:
+    with session.lock:
         looking.start()
         looking.join(0.1)
         assert found == []

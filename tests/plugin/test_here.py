@@ -93,7 +93,7 @@ import gc
 def pytest_sessionfinish():
     gc.collect()
     sorts = [type(each).__name__ for each in gc.get_objects()]
-    print("held:", sorts.count("Trial"), sorts.count("GoldenSession"))
+    print("held:", sorts.count("Trial"), sorts.count("ForkSession"))
 """
 
 

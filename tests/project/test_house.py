@@ -94,7 +94,7 @@ _SHARED = """
     answers anthropic_messages api audit batch bedrock_converse blocking bodies code cohere_chat coldcases columns
     contents conversations coroutines deciding doctor entries environment errors evals exchange exporters exporting
     failures faults fields files flags formats gathering golden google_gemini growing hashes here history
-    imported imports insides keeping keys kit lines live ls marks memory messages openai_chat openai_completions
+    imported imports insides keys kit lines live ls marks memory messages openai_chat openai_completions
     openai_responses opinions outcome places plumbing readings record records references refusing removed repeats
     revision run running saying sending settings sharing spans spelling spoken sqlite states steps surroundings
     tally threads timeline unpacking values verdict views wire

@@ -40,8 +40,6 @@ LONG_MODULES: frozenset[str] = frozenset(
         "store/inheriting.py",
         "store/sqlite.py",
         "store/sqlite_log.py",
-        "timetravel/aligning.py",
-        "timetravel/forks/fork_session.py",
     }
 )
 LONG_CLASSES: frozenset[str] = frozenset(
@@ -49,19 +47,9 @@ LONG_CLASSES: frozenset[str] = frozenset(
         "reenact.replaying.replay_session.ReplaySession",
         "reenact.seams.gate.Gate",
         "reenact.store.sqlite.SqliteStore",
-        "reenact.timetravel.forks.fork_session.ForkSession",
     }
 )
-DEEP_CLASSES: frozenset[str] = frozenset(
-    {
-        "reenact.testing.experiments.cell_process.CellProcess",
-        "reenact.testing.experiments.cell_session.CellSession",
-        "reenact.testing.goldens.golden_process.GoldenProcess",
-        "reenact.testing.goldens.golden_session.GoldenSession",
-        "reenact.timetravel.forks.fork_session.ForkSession",
-        "reenact.timetravel.forks.stops.StoppingSession",
-    }
-)
+DEEP_CLASSES: frozenset[str] = frozenset()
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +81,13 @@ def test_inheritance_is_flat(tree: Any) -> None:
 def test_there_is_one_gate(tree: Any) -> None:
     """What a recording, a replay and a fork do differently at their gates is a matter of their schedules."""
     assert [name for name, bases in tree.lineage().items() if "reenact.seams.gate.Gate" in bases] == []
+
+
+def test_a_base_is_known_under_any_name(counting: Any, tmp_path: Path) -> None:
+    (tmp_path / "first.py").write_text("class First: ...")
+    (tmp_path / "second.py").write_text("from reenact import first as other\nclass Second(other.First): ...")
+    (tmp_path / "third.py").write_text("from reenact.second import Second as Base\nclass Third(Base): ...")
+    assert counting.Tree(tmp_path).deep_classes() == {"reenact.third.Third"}
 
 
 def test_no_modules_import_each_other_even_for_types(tree: Any) -> None:

@@ -146,6 +146,18 @@ class Frozen(Protocol):
         ...
 
 
+class Unperformed:
+    """The part of a ``Frozen`` call that never goes live, whatever is live by then."""
+
+    __slots__ = ()
+
+    def go_live(self) -> None:
+        """Without effect."""
+
+    def can_begin(self) -> None:
+        """Without effect."""
+
+
 class Rerun(Protocol):
     """A call whose body is the agent's own code and runs again."""
 

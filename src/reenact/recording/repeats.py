@@ -6,6 +6,7 @@ import _thread
 from collections.abc import Generator
 from typing import Any, Literal
 
+from reenact.abc.session import Unperformed
 from reenact.facts.call import Call, ErrorFact, Failure, Value
 from reenact.recording.live_calls import LiveCall
 from reenact.recording.writer import Receipt
@@ -57,7 +58,7 @@ class Repeats:
         return can or isinstance(outcome, Failure)
 
 
-class RepeatedCall:
+class RepeatedCall(Unperformed):
     """A call answered with what the first one under its key came to (``abc.session.Frozen``), and noted like any.
 
     Args:
@@ -79,12 +80,6 @@ class RepeatedCall:
         return Repeating(self._noted, self._first)
 
     answer = outcome
-
-    def go_live(self) -> None:
-        """The first call is under way, or has come to something: there is nothing else to perform."""
-
-    def can_begin(self) -> None:
-        """What the first call began is not talked to."""
 
     def head(self) -> Any:
         """There is none: what is repeated is a value."""

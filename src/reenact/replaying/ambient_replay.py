@@ -87,7 +87,7 @@ class Ambient:
         self.said: Callable[[str], str] = str
         """The name of a source as the recording has it: without credentials."""
 
-    def read(self, lane: Lane, source: str) -> Any:
+    def read(self, lane: Lane, source: str, fresh: Any = None) -> Any:
         """One read, remembered if the replay is kept."""
         window: Window | None = lane.data
         if window is None or window.position != lane.position:

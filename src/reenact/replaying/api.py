@@ -19,7 +19,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
 from reenact.replaying.replay_lines import to_divergence
 from reenact.replaying.replay_opening import open_session
-from reenact.replaying.replay_report import EndDifference, Report
+from reenact.replaying.replay_report import EndDifference, Report, without_credentials
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.results import LaneOutput, files
 from reenact.replaying.verdict import Contact, conclude
@@ -102,7 +102,7 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
                 raise
     report = conclude(session, _results(session, recording.run, printed), contact(), options)
     amiss = beginning.lines() if report.exit_code and not session.divergences else []  # a divergence names them
-    report = session.hidden(replace(report, remarks=(*report.remarks, *printed.remarks, *amiss)))
+    report = without_credentials(replace(report, remarks=(*report.remarks, *printed.remarks, *amiss)), session.redactor)
     if session.damaged:
         raise session.damaged[0]
     if report.refused:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from reenact.abc.session import Unperformed
 from reenact.facts.call import EndKind, Failure, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.order import event_tag
@@ -146,20 +147,21 @@ class Settling(GateTurn):
 
 
 class FrozenCall:
-    """A call answered from the recording (``abc.session.Frozen``)."""
+    """A call answered from the recording (``abc.session.Frozen``). ``came``: number and moment, in microseconds,
+    at which what is handed over next was recorded."""
 
-    __slots__ = ("_came", "_lane", "_next", "_parts", "_session", "_spent", "event", "recorded")
+    __slots__ = ("_next", "_parts", "_session", "_spent", "came", "event", "lane", "recorded")
     mode: Literal["frozen"] = "frozen"
 
     def __init__(self, session: Replayer, lane: Lane, recorded: Event) -> None:
         self._session = session
-        self._lane = lane
+        self.lane = lane
         self.recorded = recorded
         self.event = recorded.number
         self._parts: Iterator[tuple[int | None, int, bytes]] | None = None
         self._next = 0
         self._spent = False
-        self._came: tuple[int | None, int] = (recorded.delivery, recorded.ended_us or recorded.issued_us)
+        self.came: tuple[int | None, int] = (recorded.delivery, recorded.ended_us or recorded.issued_us)
 
     @property
     def form(self) -> Literal["value", "failure", "stream", "open"]:
@@ -179,7 +181,7 @@ class FrozenCall:
             return self._turn(0, body, Value(body, recorded.media, recorded.changes, recorded.head))
         if isinstance(recorded, Failure):
             return self._turn(0, recorded.error.type.encode(), recorded)
-        return Never(self._session.gate, self._lane.owned)
+        return Never(self._session.gate, self.lane.owned)
 
     def answer(self) -> Any:
         """The same: a replay performs nothing."""
@@ -195,7 +197,7 @@ class FrozenCall:
         """The head of the stream, in its turn."""
         recorded = self.recorded.outcome
         if not isinstance(recorded, Stream) or not recorded.head:
-            return Never(self._session.gate, self._lane.owned)
+            return Never(self._session.gate, self.lane.owned)
         return self._turn(0, repr(recorded.head.get("status")).encode(), recorded)
 
     def part(self) -> Any:
@@ -205,16 +207,16 @@ class FrozenCall:
         segment = next(self._parts, None)
         if segment is not None:
             self._next += 1
-            self._came = segment[0], segment[1]
+            self.came = segment[0], segment[1]
             return self._turn(self._next, segment[2], segment[2])
         outcome = self.recorded.outcome
         end = outcome.end if isinstance(outcome, Stream) else None
         if end is None or end.kind is EndKind.CANCELLED:
-            return Never(self._session.gate, self._lane.owned)
+            return Never(self._session.gate, self.lane.owned)
         if end.kind is EndKind.CLOSED:
             return Sudden(lambda: self._session.read_past(self.recorded))
         self._spent = True
-        self._came = None, self.recorded.ended_us or 0
+        self.came = None, self.recorded.ended_us or 0
         return self._turn(-1, end.kind.value.encode(), end)
 
     def dropped(self) -> None:
@@ -228,35 +230,29 @@ class FrozenCall:
             self._session.read_less(self.recorded)
 
     def _turn(self, part: int, data: bytes, gives: Any) -> GateTurn | Sudden:
-        turn = Serving(self._session, self.recorded, self._lane.owned, part, data, gives)
+        turn = Serving(self._session, self.recorded, self.lane.owned, part, data, gives)
         return turn if self.recorded.delivery is not None else Sudden(partial(turn.then, None))
 
 
-class Unanswered:
+class Unanswered(Unperformed):
     """A call without a recording, in a replay that only observes: it is never answered, and its strand waits."""
 
-    __slots__ = ("_lane", "_session", "event")
+    __slots__ = ("_session", "event", "lane")
     mode: Literal["frozen"] = "frozen"
     form: Literal["open"] = "open"
 
     def __init__(self, session: Replayer, lane: Lane) -> None:
         self._session = session
-        self._lane = lane
+        self.lane = lane
         self.event = -1
 
     def outcome(self) -> Never:
         """Never."""
-        return Never(self._session.gate, self._lane.owned)
+        return Never(self._session.gate, self.lane.owned)
 
     answer = outcome
     head = outcome
     part = outcome
-
-    def go_live(self) -> None:
-        """A replay performs nothing."""
-
-    def can_begin(self) -> None:
-        """Likewise."""
 
     def dropped(self) -> None:
         """Nothing to drop."""
@@ -289,12 +285,12 @@ class UnrecordedCall:
 class RerunCall:
     """A call whose body runs again (``abc.session.Rerun``)."""
 
-    __slots__ = ("_lane", "_numbered", "_scope", "_session", "event", "recorded")
+    __slots__ = ("_numbered", "_scope", "_session", "event", "lane", "recorded")
     mode: Literal["rerun"] = "rerun"
 
     def __init__(self, session: Replayer, lane: Lane, recorded: Event, scope: Lane) -> None:
         self._session = session
-        self._lane = lane
+        self.lane = lane
         self._scope = scope
         self.recorded = recorded
         self.event = recorded.number
@@ -307,8 +303,8 @@ class RerunCall:
     def settle(self, outcome: Value | Failure) -> Any:
         """Take the recorded turn, then compare."""
         if self._session.ends_in(self.recorded):
-            return Never(self._session.gate, self._lane.owned)
+            return Never(self._session.gate, self.lane.owned)
         if not self._numbered:
             self._session.settled(self.recorded, outcome)
             return NOW
-        return Settling(self._session, self.recorded, self._lane.owned, outcome)
+        return Settling(self._session, self.recorded, self.lane.owned, outcome)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, Final, Literal, NoReturn, Protocol
 
+from reenact.abc.session import Unperformed
 from reenact.facts.call import Call, End, EndKind, Failure, Json, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.exporters import Endpoint
@@ -125,7 +126,7 @@ class Uncounted:
         return False
 
 
-class TakenCall:
+class TakenCall(Unperformed):
     """An export that is told that all is well (``abc.session.Frozen``). It takes no turn: nothing was recorded of it.
 
     Args:
@@ -173,12 +174,6 @@ class TakenCall:
         raise TypeError("the answer of an export is a stream")
 
     answer = outcome
-
-    def go_live(self) -> None:
-        """It is not performed."""
-
-    def can_begin(self) -> None:
-        """It begins nothing."""
 
     def dropped(self) -> None:
         """The exporter reads no further."""

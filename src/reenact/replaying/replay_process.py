@@ -35,7 +35,7 @@ from reenact.replaying.reaching import Reach, Reaches
 from reenact.replaying.redirecting import Redirect
 from reenact.replaying.relocating import placed
 from reenact.replaying.replay_opening import open_preamble, open_session
-from reenact.replaying.replay_report import EndDifference
+from reenact.replaying.replay_report import EndDifference, without_credentials
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.request_replay import Preamble, RequestPlayer, Stage, never_served
 from reenact.replaying.results import LaneOutput, Output, files, learn, outputs_differ
@@ -320,7 +320,7 @@ class ReplayingProcess:
             said = AgentOutput(self._kept_output, self.output)
             kept = save(self._store, self.session, said, report.exit_code != 0, CLOCK, ENTROPY)
             report = replace(report, saved=kept.id, remarks=(*report.remarks, f"kept as run {tail(kept.id)}"))
-        self._leave_result(self.session.hidden(report).to_json())
+        self._leave_result(without_credentials(report, self.session.redactor).to_json())
 
     @property
     def enforcement(self) -> tuple[str, ...]:

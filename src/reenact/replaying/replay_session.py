@@ -9,23 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from reenact.abc.bodies import UNPROVEN, WITHHELD
 from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing, Frozen, Live, Rerun
 from reenact.abc.store import Recording
 from reenact.errors import BlobMissing, Divergence, ForkError, Halt, StoreError, UnreplayableRun
-from reenact.facts.call import (
-    Call,
-    Failure,
-    Fidelity,
-    Json,
-    Kind,
-    Value,
-    calls_a_tool,
-    is_transport,
-)
+from reenact.facts.call import Call, Failure, Fidelity, Json, Kind, Value, calls_a_tool, is_transport
 from reenact.facts.event import Event, node_of
 from reenact.facts.exporters import Endpoint
 from reenact.facts.file_notes import NOTE as FILE
@@ -39,8 +30,7 @@ from reenact.facts.states import GROWS
 from reenact.facts.stopped import stops_at, was_stopped
 from reenact.replaying import divergence as words
 from reenact.replaying.ambient_replay import Ambient
-from reenact.replaying.blocked_strands import BlockedStrands
-from reenact.replaying.chains import Chains
+from reenact.replaying.blocked_strands import BlockedStrands, MetLanes, lane_of
 from reenact.replaying.files_read import Files
 from reenact.replaying.frozen_calls import FrozenCall, RerunCall, Unanswered, UnrecordedCall
 from reenact.replaying.grown_states import GrownStates
@@ -48,18 +38,16 @@ from reenact.replaying.imported import KeyedMatcher, Own
 from reenact.replaying.insides import FrozenScopes, never_handed_over
 from reenact.replaying.long_values import needed, read_value
 from reenact.replaying.matching import Match, Matcher, Miss
-from reenact.replaying.met_lanes import MetLanes, lane_of
 from reenact.replaying.options import Options
 from reenact.replaying.plumbing import Exports, Uncounted
 from reenact.replaying.recorded_schedule import RecordedSchedule
 from reenact.replaying.renaming import Renaming, began_as
-from reenact.replaying.replay_report import without_credentials
 from reenact.replaying.result_comparison import Comparing
 from reenact.replaying.saying import Saying, nobody_calls, waiting_place
 from reenact.replaying.stopped_end import StoppedEnd
-from reenact.replaying.tally import Tally
+from reenact.replaying.tally import Chains, Tally
 from reenact.replaying.tape import Tape
-from reenact.replaying.unmade import count_inside, unmade
+from reenact.replaying.unmade import ReplayCoverage, count_inside, unmade
 from reenact.seams import lanes
 from reenact.seams.accepting import ACCEPTED
 from reenact.seams.ambient import EFFECT
@@ -74,20 +62,6 @@ from reenact.seams.watch import WATCH
 if TYPE_CHECKING:
     from reenact.replaying.trace_matching import TracedMatcher
 
-T = TypeVar("T")
-
-
-def _unwatched(event: int) -> None:
-    """How far a replay has come, where nothing keeps a trail of it."""
-
-
-def _nowhere(path: str) -> None:
-    """No file has been let go."""
-
-
-def _nothing() -> None:
-    """What happens when nobody wants to know that a replay has stopped."""
-
 
 class ReplaySession:
     """Answers the crossings of one recorded run.
@@ -101,8 +75,6 @@ class ReplaySession:
 
     mode = "replay"
     closed = False
-    checks_changes = True
-    """What a call changed is told from what it found: it is looked at before."""
     missing_code = Divergence.exit_code
     """Exit code of a replay in which a call has no answer."""
     asked = 0
@@ -125,14 +97,14 @@ class ReplaySession:
         self._grown = GrownStates(recording)
         self.unreplayable: list[UnreplayableRun] = []
         self.damaged: list[StoreError] = []
-        self.on_stop: Callable[[], object] = _nothing
-        self.reached: Callable[[int], object] = _unwatched
+        self.on_stop: Callable[[], object] = lambda: None
+        self.reached: Callable[[int], object] = lambda event: None
         self.on_printed: Callable[[int, bytes], object] = lambda stream, data: None
         self.tape = Tape(recording)
         self.exports = Exports(plumbing_of(self.run.capture), self.tape)
         self._uncounted = Uncounted(self)
         self.rules = rules
-        self._redactor = redactor
+        self.redactor = redactor
         self.saying = Saying(self.run, self.tape, rules, options.through)
         self._comparing = Comparing(recording, redactor, self.saying)
         self.output_cleaned = redactor.printed
@@ -144,16 +116,16 @@ class ReplaySession:
         self.renaming = Renaming(self.tape, began_as(self.run))
         self._disordered: set[str] = set()
         self._passed: set[int] = set()
-        self._chains = Chains()
+        self.chains = Chains()
         self._files = Files(recording)
         self.amiss: Callable[[], list[str]] = list
         """Says which files are not what they were when the run began."""
-        self.appear: Callable[[str], object] = _nowhere
+        self.appear: Callable[[str], object] = lambda path: None
         """Told of a file that is there from now on, though what makes it is answered from the recording."""
         self.matches: list[tuple[int, str, int]] = []
         self.schedule = self._make_schedule()
         self.gate = self.schedule.gate
-        self._lock = self.gate.lock  # one for both: a call that takes its turn and the watch that looks meet in it
+        self.lock = self.gate.lock  # one for both: a call that takes its turn and the watch that looks meet in it
         self._end = StoppedEnd(self.run, rules) if was_stopped(self.run) else None
         self._prepare(self.schedule)
         self.ambience = Ambient(recording, self.schedule.now_us, keeping=options.save)
@@ -209,14 +181,14 @@ class ReplaySession:
         position = lane.issued()
         lane.data = None
         cleaned = call
-        with self._lock:
+        with self.lock:
             found: Match | Miss | Own | None = self._matcher.identical(path, call)
             if found is None:
-                cleaned = self._redactor.call(call)
-                found = self._renamed(lane, cleaned) or self._matcher.find(lane.path, cleaned)
+                cleaned = self.redactor.call(call)
+                found = self.renamed(lane, cleaned) or self._matcher.find(lane.path, cleaned)
                 path = lane.path
             elif type(found) is Match and found.event.fidelity is not Fidelity.EXACT:
-                self._redactor.call(replace(call, body=b""))  # what its head holds may be printed later
+                self.redactor.call(replace(call, body=b""))  # what its head holds may be printed later
             if type(found) is Match:
                 self._count(found, path)
                 if self.options.save:
@@ -240,7 +212,7 @@ class ReplaySession:
 
     def _exported(self, lane: Lane, call: Call, endpoint: Endpoint) -> Crossing:
         """Telemetry: the recorded answer, or that all is well."""
-        with self._lock:
+        with self.lock:
             self.exports.made += 1
             event = self.exports.recorded(lane.path, endpoint)
             if event is not None:
@@ -265,7 +237,7 @@ class ReplaySession:
             if stops_at(self.run, lane.path, cleaned, self.rules):
                 held.outcome().wait()  # its body is the agent's own code, and did not run: nothing of its thread did
             return UnrecordedCall(lane.scope(call.name, -1))
-        halt = self._diverged(missed())
+        halt = self.diverged(missed())
         if not self._observing:
             raise halt
         if found.reason == "changed" and found.nearest is not None and not is_imported(self.run):
@@ -280,7 +252,7 @@ class ReplaySession:
             raise gate.halted
         if self.schedule.awaits_signal():
             self.schedule.meets(lane)
-        return self.ambience.read(lane, source)
+        return self.ambience.read(lane, source, fresh)
 
     def virtual(self, source: str, fresh: Any) -> Any:
         """Clocks show the time of the last delivery."""
@@ -288,8 +260,7 @@ class ReplaySession:
 
     def effect(self, lane: Lane) -> bytes:
         """The recorded identity of the write under way: its body runs because it was opened."""
-        read: bytes = self.ambient(lane, EFFECT, b"")
-        return read
+        return bytes(self.ambient(lane, EFFECT, b""))
 
     def note(self, lane: Lane, key: str, value: Json) -> None:
         """Remarks of a seam about the replay itself; the agent's notes are in the recording already."""
@@ -361,28 +332,24 @@ class ReplaySession:
     def fault(self, error: Exception) -> bool:
         """A seam failed: the replay cannot go on."""
         if isinstance(error, Divergence):
-            self._diverged(error)
+            self.diverged(error)
         elif isinstance(error, UnreplayableRun):
             error.next_command = self.saying.of_run(error.next_command)
             self.unreplayable.append(error)
-            self._stop(Halt(error.message))
+            self.stop(Halt(error.message))
         elif isinstance(error, StoreError):
-            self._unreadable(error)
+            self.unreadable(error)
         elif isinstance(error, ForkError):
             self.unheeded = error
-            self._stop(Halt(error.message))
+            self.stop(Halt(error.message))
         return True
 
     unheeded: ForkError | None = None
     """Why the change of a fork cannot be made, if it cannot."""
 
-    def hidden(self, report: T) -> T:
-        """A report in which no credential stands, of what the program has done now neither."""
-        return without_credentials(report, self._redactor)
-
     def said(self, text: str) -> str:
         """A text of today as the recording would have it: without credentials."""
-        return self._redactor.text(text)
+        return self.redactor.text(text)
 
     def as_asked(self, event: Event) -> Event:
         """The request that a server is asked: the recorded one."""
@@ -394,29 +361,27 @@ class ReplaySession:
         """The recorded value's bytes."""
         try:
             return read_value(self.recording, event)
-        except BlobMissing as error:
-            if error.reason == WITHHELD:
-                problem = needed(event, error)
-                self.fault(problem)
-                raise Halt(problem.message) from error
-            raise self._unreadable(error) from error
         except StoreError as error:
-            raise self._unreadable(error) from error
+            if not isinstance(error, BlobMissing) or error.reason != WITHHELD:
+                raise self.unreadable(error) from error
+            problem = needed(event, error)
+            self.fault(problem)
+            raise Halt(problem.message) from error
 
     def parts_of(self, event: Event) -> Iterator[tuple[int | None, int, bytes]]:
         """The recorded stream's segments."""
         try:
             yield from self.recording.parts(event.number)
         except StoreError as error:
-            raise self._unreadable(error) from error
+            raise self.unreadable(error) from error
 
     def served(self, event: Event, part: int, data: bytes) -> None:
         """Something recorded has been handed over."""
-        self._chains.add(event, part, data)
+        self.chains.add(event, part, data)
 
     def read_past(self, event: Event) -> object:
         """Reading on is a divergence."""
-        raise self._diverged(words.read_past(event, self.saying.next(event.number)))
+        raise self.diverged(words.read_past(event, self.saying.next(event.number)))
 
     def read_less(self, event: Event) -> None:
         """Kept for the verdict; how far the reader of an imported answer had read is not known."""
@@ -453,7 +418,7 @@ class ReplaySession:
         unproven = self.schedule.unproven_so_far() if self.run.totals.unproven else []
         return [words.unproven_order(unproven, self.run.capture.get("order"))] if unproven else []
 
-    def _diverged(self, divergence: Divergence) -> Halt:
+    def diverged(self, divergence: Divergence) -> Halt:
         """Keep it and stop the agent; when observing, keep it and go on."""
         place = waiting_place() if self.gate.blocked_us >= 0 else None
         unseen = [f"the program waits at {place} for what no seam records"] if place else []
@@ -464,24 +429,25 @@ class ReplaySession:
         divergence.cause = "; ".join([*unproven, *others]) if unproven else divergence.by_code
         self._hide(divergence)
         halt = Halt(divergence.message)
-        with self._lock:
+        with self.lock:
             if self._observing or not self.divergences:
                 self.divergences.append(divergence)
-        return halt if self._observing else self._stop(halt)
+        return halt if self._observing else self.stop(halt)
 
     def _hide(self, divergence: Divergence) -> None:
         """Nothing is said of what happens now that the recording would not hold."""
-        text = self._redactor.text
+        text = self.redactor.text
         divergence.message, divergence.cause = text(divergence.message), text(divergence.cause)
         divergence.source = None if divergence.source is None else text(divergence.source)
 
     def _noticed(self, divergence: Divergence) -> None:
         """The agent's own code came to something else: stop it; when observing, let it go on with that."""
-        halt = self._diverged(divergence)
+        halt = self.diverged(divergence)
         if not self._observing:
             raise halt
 
-    def _stop(self, halt: Halt) -> Halt:
+    def stop(self, halt: Halt) -> Halt:
+        """Stop the agent; what stopped it first."""
         first = self.gate.halted is None
         try:
             self.gate.halt(halt)
@@ -490,15 +456,15 @@ class ReplaySession:
                 self.on_stop()
         return self.gate.halted or halt
 
-    def _unreadable(self, error: StoreError) -> Halt:
+    def unreadable(self, error: StoreError) -> Halt:
         """The recording is damaged: stop here, and never substitute anything."""
-        with self._lock:
+        with self.lock:
             self.damaged.append(error)
-        return self._stop(Halt(error.message))
+        return self.stop(Halt(error.message))
 
     def refuse(self, words: str) -> Halt:
         """The agent tried to touch the world: stop it."""
-        return self._stop(Halt(f"refused while replaying: {words}"))
+        return self.stop(Halt(f"refused while replaying: {words}"))
 
     def _is_missed(self, delivery: Delivery) -> bool:
         """Whether its call should have been made: its counterpart did not ask something else, nothing has been said of
@@ -515,20 +481,20 @@ class ReplaySession:
         if self._waits_for_a_caller():
             return
         node = node_of(self.recording.events(), event)
-        self._diverged(words.missing(event, self.tape.body(event), self.saying.next(event.number), node))
+        self.diverged(words.missing(event, self.tape.body(event), self.saying.next(event.number), node))
 
     def _at_the_end(self) -> None:
         """Everything waits for what will never come."""
         if self._waits_for_a_caller():
             return
         if self._observing and self.divergences:
-            self._stop(Halt("nothing can go on"))
+            self.stop(Halt("nothing can go on"))
         elif self._end is not None:
             astray = self._end.divergence()
-            self._stop(self._diverged(astray) if astray is not None else Halt("the fork was stopped here"))
+            self.stop(self.diverged(astray) if astray is not None else Halt("the fork was stopped here"))
         else:
             last = self.run.interrupted_at
-            self._stop(self._diverged(words.end_of_recording(last, self.saying.next(last))))
+            self.stop(self.diverged(words.end_of_recording(last, self.saying.next(last))))
 
     def _waits_for_a_caller(self) -> bool:
         """Whether what nothing comes for any more is a connection of somebody outside: then the replay stops here."""
@@ -536,7 +502,7 @@ class ReplaySession:
         if self.gate.blocked_us < 0 or not places:
             return False
         self.unreplayable.append(nobody_calls(self.run, waiting_place() or places[0]))
-        self._stop(Halt("nothing connects in a replay"))
+        self.stop(Halt("nothing connects in a replay"))
         return True
 
     # --- matching ----------------------------------------------------------------------------------------------
@@ -550,21 +516,17 @@ class ReplaySession:
             self.schedule.loose.add(event.number)
             self._disordered |= {path, event.lane}
 
-    def _renamed(self, lane: Lane, call: Call) -> Miss | None:
+    def renamed(self, lane: Lane, call: Call) -> Miss | None:
         """Give a lane its recorded address where its function has another name now; a miss where that is not clear."""
         matcher = self._matcher
         if not isinstance(matcher, Matcher):
             return None
-        unclear = self.renaming.pair(lane, partial(self._asks, matcher, call))
+        unclear = self.renaming.pair(lane, lambda event: matcher.agrees(event, call))
         self.tally.renamed = self.renaming.count
         around: Lane | None = lane
         while around is not None and self._lanes.setdefault(around.path, around) is not None:
             around = around.origin
         return unclear
-
-    @staticmethod
-    def _asks(matcher: Matcher, call: Call, event: Event) -> bool:
-        return matcher.agrees(event, call)
 
     def _recorded_scope(self, found: Match) -> str:
         """The recorded path of a call's scope, in a lane whose calls were not all made in their order."""
@@ -613,18 +575,7 @@ class ReplaySession:
             self.damaged.append(error)
             return []
 
-    def total(self) -> int:
-        """How many recorded calls could be made again."""
-        return self.recording.count() - self.tape.exports()
-
-    def fidelity(self) -> str:
-        """The weakest that was served."""
-        return self.tally.fidelity.value
-
-    def inside(self) -> int:
-        """How many recorded calls lie inside calls that were answered as a whole: no code ran that would make them."""
-        return count_inside(self.recording, self.tape, self.frozen_scopes)
-
-    def digest_chain(self) -> str:
-        """One digest over everything handed over: per lane in order, the lanes by path."""
-        return self._chains.digest()
+    def covered(self) -> ReplayCoverage:
+        """How much of the recording the replay has covered, and how faithfully."""
+        inside = count_inside(self.recording, self.tape, self.frozen_scopes)
+        return ReplayCoverage(self.recording.count() - self.tape.exports(), inside, self.tally.fidelity.value)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal
 
-from reenact.abc.session import Crossing, Frozen, Live, Rerun
+from reenact.abc.session import Crossing, Frozen, Live, Rerun, Unperformed
 from reenact.abc.store import Recording
 from reenact.errors import Divergence
 from reenact.facts.call import DEFAULTS, TOLD, Call, Json, Kind, Stream, Value
@@ -70,7 +70,7 @@ def told_tools(recording: Recording) -> dict[str, _Told]:
     return found
 
 
-class ToldCall:
+class ToldCall(Unperformed):
     """A call of a tool that the conversation answers (``abc.session.Frozen``)."""
 
     __slots__ = ("_value", "event")
@@ -93,12 +93,6 @@ class ToldCall:
 
     part = head
 
-    def go_live(self) -> None:
-        """A replay performs nothing."""
-
-    def can_begin(self) -> None:
-        """Likewise."""
-
     def dropped(self) -> None:
         """Nothing to drop."""
 
@@ -114,7 +108,7 @@ class ConversedSession(ReplaySession):
     def decide(self, lane: Lane, call: Call) -> Crossing | None:
         """As any replay; a tool that the conversation tells of does not run."""
         if call.kind is Kind.TOOL and not call.observed and self.gate.halted is None:
-            found = None if call.name in self.options.through else self._answer(self._redactor.call(call))
+            found = None if call.name in self.options.through else self._answer(self.redactor.call(call))
             if found is not None:
                 lane.skip_scope(call.name)
                 return found
@@ -123,7 +117,7 @@ class ConversedSession(ReplaySession):
     def _answer(self, call: Call) -> ToldCall | None:
         """What the conversation tells of a call; None where it tells nothing, so that its own code runs."""
         given, defaults = argument_data(call.body), call.head.get(DEFAULTS) or ()
-        with self._lock:
+        with self.lock:
             if self._told is None:
                 self._told = told_tools(self.recording)
             fit = [
@@ -135,7 +129,7 @@ class ConversedSession(ReplaySession):
             if not fit:
                 return None
             if any(each.result != fit[0][1].result for _, each in fit):
-                raise self._diverged(self._unclear(call, fit[0][1].asked_by))
+                raise self.diverged(self._unclear(call, fit[0][1].asked_by))
             del self._told[fit[0][0]]
             self._given += 1
         result = fit[0][1].result
@@ -152,7 +146,7 @@ class ConversedSession(ReplaySession):
         matcher = self._matcher
         if self.ask is None or not isinstance(found, Miss) or not isinstance(matcher, KeyedMatcher):
             return super()._unmatched(found, lane, call, cleaned)
-        with self._lock:
+        with self.lock:
             if self._models is None:
                 self._models = ToldModels(matcher.left, self.tape.body, self._pieces)
             event = self._models.find(cleaned)

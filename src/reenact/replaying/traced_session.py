@@ -23,6 +23,7 @@ from reenact.replaying.matching import Miss
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.saying import Saying
 from reenact.replaying.trace_matching import TracedMatcher
+from reenact.replaying.unmade import ReplayCoverage
 from reenact.replaying.user_turns import turns_of
 from reenact.seams import stdin
 from reenact.seams.lanes import Lane
@@ -67,21 +68,13 @@ class TracedSession(ReplaySession):
         """The answer that was made for the protocol of the request."""
         yield None, event.ended_us or event.issued_us, self._told.streams[event.number]
 
-    def total(self) -> int:
-        """How many calls the trace could answer."""
-        return self._told.fixtures()
-
-    def fidelity(self) -> str:
-        """A trace holds what was said, and nothing as it was on the wire."""
-        return Grade.SEMANTIC.value
-
     def unused(self) -> list[Event]:
         """What the trace tells, and the agent did not ask for."""
         return self._told.unused()[0]
 
-    def inside(self) -> int:
-        """How much of the trace happened inside tools that were answered as a whole."""
-        return self._told.unused()[1]
+    def covered(self) -> ReplayCoverage:
+        """As far as the trace tells: it holds what was said, and nothing as it was on the wire."""
+        return ReplayCoverage(self._told.fixtures(), self._told.unused()[1], Grade.SEMANTIC.value)
 
     def matching_remarks(self) -> tuple[str, ...]:
         """What a reader of the verdict should know of how answers were made."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import NamedTuple
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Kind
@@ -10,6 +11,20 @@ from reenact.facts.event import Event
 from reenact.facts.serving import REQUEST, RESPONSE
 from reenact.replaying.insides import FrozenScopes
 from reenact.replaying.tape import Tape
+
+
+class ReplayCoverage(NamedTuple):
+    """What a replay has covered of its recording.
+
+    Attributes:
+        total: How many recorded calls could be made again.
+        inside: How many lie inside calls that were answered as a whole: no code ran that would make them.
+        fidelity: The weakest that was served.
+    """
+
+    total: int
+    inside: int
+    fidelity: str
 
 
 def unmade(recording: Recording, tape: Tape, frozen_scopes: FrozenScopes, *, cut_short: bool) -> list[Event]:

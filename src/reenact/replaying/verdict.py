@@ -44,7 +44,7 @@ def conclude(
         options: How the replay was asked for.
         saved: Id of the replay's own run, if it was kept.
     """
-    tally = session.tally
+    tally, covered = session.tally, session.covered()
     diverged = [from_divergence(divergence) for divergence in session.divergences]
     causes = "; ".join(str(divergence.cause) for divergence in session.divergences)
     unused = (
@@ -80,9 +80,9 @@ def conclude(
         differences=tuple(every),
         live_calls=contact.live_calls + session.asked,
         refused=contact.refused,
-        events=session.total(),
+        events=covered.total,
         matched=tally.matched,
-        inside=session.inside(),
+        inside=covered.inside,
         reordered=tally.reordered,
         moved=tally.moved,
         renamed=tally.renamed,
@@ -91,10 +91,10 @@ def conclude(
         unproven=tuple(unproven),
         redacted=tally.redacted,
         not_compared=tuple(tally.own_state),
-        fidelity=session.fidelity(),
+        fidelity=covered.fidelity,
         enforcement=contact.enforcement,
         executed=tally.matched,
-        digest_chain=session.digest_chain(),
+        digest_chain=session.chains.digest(),
         exit_code=_exit_code(contact, session, bool(every)),
         remarks=(
             *remarks(session.run),

@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequen
 from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypeVar, cast
 
+from reenact.abc.session import Unperformed
 from reenact.abc.store import Recording, Store
 from reenact.errors import Divergence, UsageError
 from reenact.facts.call import Call, End, EndKind, Failure, Kind, Stream, Value
@@ -267,7 +268,7 @@ class _Ledger:
         return words.changed(nearest.event, nearest.body, call, self._next)
 
 
-class _Answer:
+class _Answer(Unperformed):
     """A recorded answer (``abc.session.Frozen``): its turn is always now."""
 
     mode: Literal["frozen"] = "frozen"
@@ -299,12 +300,6 @@ class _Answer:
         raise _unanswered(self._fixture.event)
 
     answer = outcome
-
-    def go_live(self) -> None:
-        """A stub performs nothing."""
-
-    def can_begin(self) -> None:
-        """A stub performs nothing."""
 
     def head(self) -> _Given[Stream]:
         """The head of a stream."""

@@ -11,7 +11,7 @@ from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.testing.goldens.golden import Scripted
-from reenact.testing.goldens.golden_session import Misses
+from reenact.testing.goldens.golden_misses import Misses
 from reenact.timetravel.forks.plan import Opening, Plan
 
 Live = Literal["none", "missing", "changed", "model"]

@@ -11,7 +11,7 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.timetravel import preview
 from reenact.timetravel.aligning import PairSort
 from reenact.timetravel.contents import Unread, arguments_of, asked
-from reenact.timetravel.forks import model_calls
+from reenact.timetravel.forks import permits
 from reenact.timetravel.readings import is_model, model_name
 from reenact.timetravel.run_comparison import Comparison
 
@@ -43,7 +43,7 @@ def changed_calls(comparison: Comparison) -> Iterator[str]:
 
 def asks_a_model(recording: Recording, event: Event) -> bool:
     """Whether an event is a call of a model, answered or not."""
-    return is_model(event) or model_calls.is_model(replace(event.call, body=recording.body(event.request)))
+    return is_model(event) or permits.is_model(replace(event.call, body=recording.body(event.request)))
 
 
 def _written(recording: Recording, event: Event) -> str:

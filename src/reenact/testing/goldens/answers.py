@@ -21,7 +21,7 @@ from reenact.facts.values import decode, encode
 from reenact.replaying.tape import Tape
 from reenact.testing.goldens.golden import Scripted
 from reenact.timetravel.forks.ladder import Ladder
-from reenact.timetravel.forks.model_calls import is_model
+from reenact.timetravel.forks.permits import is_model
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.seams.boot import bound
 from reenact.seams.boot.fork_server_client import ForkServerClient
 from reenact.testing.goldens.golden_dir import GoldenDir
-from reenact.testing.goldens.golden_session import Misses
+from reenact.testing.goldens.golden_misses import Misses
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import run_golden
 from reenact.timetravel.forks.plan import Opening

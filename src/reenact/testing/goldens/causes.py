@@ -79,7 +79,7 @@ def stale_causes(call: Mapping[str, Any], then: Scene) -> list[Cause]:
     """Why a call has no recorded answer: how it differs from the recorded one in whose place it stands.
 
     Args:
-        call: It as data, see ``GoldenSession.stale_call``.
+        call: It as data, see ``GoldenMisses.stale_call``.
         then: The golden.
     """
     place, head, body = call["place"], call["head"], b64decode(call["body"])

@@ -20,7 +20,7 @@ from reenact.replaying.revision import without_revision
 from reenact.replaying.starting import ProcessToStart, Starter, run_process
 from reenact.seams.boot.parent import run_program
 from reenact.testing.goldens.golden import Golden
-from reenact.testing.goldens.golden_session import Misses
+from reenact.testing.goldens.golden_misses import Misses
 from reenact.testing.goldens.result_file import in_result_file, path_of
 from reenact.timetravel.forks.code import code_of
 from reenact.timetravel.forks.fork_launch import keep_status
@@ -48,11 +48,11 @@ class ProcessResult:
         stale_at: The call that nobody has an answer for; empty where there is none.
         enforcement: What kept it from the world.
         run: Id of today's run, in the store that it was to go to.
-        stale_call: It as data, see ``GoldenSession``; empty where there is none.
+        stale_call: It as data, see ``GoldenMisses``; empty where there is none.
         unused: How many calls of the recording today's code has not made.
         unfelt: Flags that were to be set, and that the agent has not evaluated.
         exit_status: Of the process; negative for the signal that ended it.
-        cut: That it came to where the recording was cut off, see ``GoldenSession``; empty where it did not.
+        cut: That it came to where the recording was cut off, see ``GoldenMisses``; empty where it did not.
     """
 
     report: ForkReport

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
 from reenact.facts.ids import make_run_id
-from reenact.facts.keys import rules_of
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry, Run, Status
 from reenact.recording.recording_opening import Opened
 from reenact.replaying import replay_process as replaying
 from reenact.replaying.isolation import Isolation
-from reenact.replaying.reaching import Reaches
 from reenact.replaying.replay_opening import redactor_of
+from reenact.replaying.revision import Tree
 from reenact.seams.boot.frame import FRAME
 from reenact.store import open_store
 from reenact.store.bundles.lines import line_of
@@ -24,96 +23,86 @@ from reenact.store.memory import MemoryStore
 from reenact.store.records import records_of
 from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.golden import Scripted
-from reenact.testing.goldens.golden_session import GoldenSession, Named, boundaries
+from reenact.testing.goldens.golden_misses import GoldenMisses, Named, boundaries
 from reenact.testing.goldens.result_file import ResultFile, in_result_file
-from reenact.timetravel.forks.fork_process import ForkingProcess
+from reenact.timetravel.forks.fork_misses import ForkMisses
+from reenact.timetravel.forks.fork_process import ForkingProcess, ForkRole
 from reenact.timetravel.forks.fork_report import ForkReport
+from reenact.timetravel.forks.fork_session import ForkSession
 from reenact.timetravel.forks.plan import Plan
 
-__all__ = ["GoldenProcess", "begin", "rehearse"]
+__all__ = ["GoldenRole", "begin", "rehearse"]
 
 _ASKED: Final = "models may be asked"
 
 
-class GoldenProcess(ForkingProcess):
-    """This process, running one golden from its boot to its exit.
+class GoldenRole(ForkRole):
+    """A process that runs one golden.
 
     Args:
         instructions: What a ``ForkingProcess`` takes, and ``into`` (URL of the store that the run of today goes to, or
             ``handed:PATH``), ``overlays`` (ids of runs in the bundle), ``scripted``, ``misses``, ``name``
             and ``again`` (see ``Golden.again``).
+        around: Puts another policy around that of the golden.
     """
 
-    session: GoldenSession
-    makes: type[GoldenSession] = GoldenSession
-    """The session that it runs."""
-    _handed: ResultFile | None = None
+    def __init__(
+        self,
+        instructions: dict[str, Any],
+        around: Callable[[GoldenMisses, Tree | None], ForkMisses] = lambda golden, tree: golden,
+    ) -> None:
+        super().__init__(instructions)
+        self._around = around
+        self._result: ResultFile | None = None
+        self._asks = instructions["misses"] != "stale" or Plan.from_json(instructions["plan"]).live != "none"
+        # Of a run that is only judged nobody wants evidence, unless it says so; one that has asked may be kept.
+        self.gathers = self._asks or bool(instructions.get("evidence"))
 
-    def _isolate(self) -> Isolation:
-        """Nothing goes out, unless answers that are missing may be recorded."""
-        if self.instructions["misses"] != "stale" or self.plan.live != "none":
-            return Isolation(no_network=_ASKED, no_files=_ASKED, no_calls=_ASKED)
-        return replaying.ReplayingProcess._isolate(self)
+    def isolation(self) -> Isolation | None:
+        """Nothing goes out and nothing is changed, unless answers that are missing may be recorded."""
+        return Isolation(no_network=_ASKED, no_files=_ASKED, no_calls=_ASKED) if self._asks else None
 
-    def _reaches(self) -> Reaches | None:
-        """Nothing is changed, unless answers that are missing may be recorded."""
-        if self.instructions["misses"] != "stale" or self.plan.live != "none":
-            return None
-        return replaying.ReplayingProcess._reaches(self)
-
-    def _open(self) -> GoldenSession:
+    def misses(self, store: Store, tree: Tree | None) -> ForkMisses:
+        """What the golden says."""
         told = self.instructions
-        overlays = [self._store.open(self._store.run(each)) for each in told["overlays"]]
+        overlays = [store.open(store.run(each)) for each in told["overlays"]]
         answers = Answers(
-            [Overlay(each, redactor_of(each.run, self._tree)) for each in overlays],
+            [Overlay(each, redactor_of(each.run, tree)) for each in overlays],
             [Scripted(**each) for each in told["scripted"]],
         )
-        rules = rules_of(self.recording.run.capture)
-        cleaned = redactor_of(self.recording.run, self._tree)
-        named = Named(told["name"], lambda: str(told["again"]))
-        session = self.makes(self.recording, cleaned, rules, self.options, answers, told["misses"], self.plan, named)
-        self._placed_by_tree(session)
-        return session
+        self._golden = GoldenMisses(answers, told["misses"], Named(told["name"], lambda: str(told["again"])))
+        return self._around(self._golden, tree)
 
-    @property
-    def _gathers(self) -> bool:
-        """Of a run that is only judged nobody wants evidence, unless it says so; one that has asked may be kept."""
-        asked = self.instructions["misses"] != "stale" or self.plan.live != "none"
-        return asked or bool(self.instructions.get("evidence"))
-
-    def _kept_in(self) -> Store:
+    def opened(self) -> tuple[Store, Callable[[], object] | None]:
+        """A store, or the file that it is left in."""
         into = self.instructions["into"]
-        if not in_result_file(into):
-            return open_store(into)
-        self._handed = ResultFile(into)
-        return self._handed.store
+        if in_result_file(into):
+            self._result = ResultFile(into)
+            return self._result.store, None
+        store = open_store(into)
+        return store, store.close
 
-    def _release(self, store: Store) -> Callable[[], object] | None:
-        return None if self._handed is not None else super()._release(store)
-
-    def _leave_result(self, report: dict[str, Any]) -> None:
-        """Today's run stands behind every report."""
-        if self._handed is not None:
-            self._handed.hand_over()
-        super()._leave_result(report)
-
-    def _ended(self) -> tuple[Status, str]:
+    def ended(self) -> tuple[Status, str] | None:
         """A run that comes to where the recorded one was cut off has no more of an end than that one."""
-        return (Status.RECORDING, "") if self.session.cut else super()._ended()
+        return (Status.RECORDING, "") if self._golden.cut else None
 
-    def _told(self, report: ForkReport) -> dict[str, Any]:
-        session = self.session
+    def told(self, session: ForkSession, report: ForkReport, enforcement: Sequence[str]) -> dict[str, Any]:
+        """Today's run stands behind every report."""
+        if self._result is not None:
+            self._result.hand_over()
+        golden = self._golden
         return {
-            **super()._told(report),
+            **super().told(session, report, enforcement),
             "golden": {
-                "used": dict(session.used),
-                "boundaries": boundaries(session),
+                "used": dict(golden.used),
+                "boundaries": boundaries(session.course),
                 "unused": len(session.unused()),
-                "stale_at": session.stale_at,
-                "stale_call": session.stale_call,
-                "cut": session.cut,
-                "saw": FRAME if FRAME.encode() in b64decode(str(session.stale_call.get("body", ""))) else "",
-                "enforcement": list(self.enforcement),
+                "stale_at": golden.stale_at,
+                "stale_call": golden.stale_call,
+                "cut": golden.cut,
+                "unfelt": sorted(set(session.plan.flags) - session.course.given),
+                "saw": FRAME if FRAME.encode() in b64decode(str(golden.stale_call.get("body", ""))) else "",
+                "enforcement": list(enforcement),
             },
         }
 
@@ -137,4 +126,4 @@ def rehearse() -> None:
 
 def begin(instructions: dict[str, Any]) -> None:
     """Start running a golden in this process. Called once, by the boot, before the program's first line."""
-    replaying.start(GoldenProcess(instructions))
+    replaying.start(ForkingProcess(instructions, GoldenRole(instructions)))

@@ -20,7 +20,6 @@ from typing import Any, Final
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import Halt, UnreplayableRun
-from reenact.facts.keys import rules_of
 from reenact.facts.run import Run, Status
 from reenact.recording.recording_opening import status_of
 from reenact.replaying import caller, guard
@@ -37,10 +36,11 @@ from reenact.seams.setting import folder_now, variables_now, variables_set
 from reenact.store.memory import MemoryStore
 from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.golden_launch import ProcessResult
-from reenact.testing.goldens.golden_session import GoldenSession, Named, boundaries
+from reenact.testing.goldens.golden_misses import GoldenMisses, Named, boundaries
 from reenact.testing.goldens.opened import OpenGolden
-from reenact.timetravel.forks.fork_opening import open_child
+from reenact.timetravel.forks.fork_opening import open_child, open_session
 from reenact.timetravel.forks.fork_report import conclude
+from reenact.timetravel.forks.fork_session import ForkSession
 from reenact.timetravel.forks.ledger import Ledger
 from reenact.timetravel.forks.plan import Plan
 
@@ -73,8 +73,9 @@ def run_here(opened: OpenGolden, run: Run, project: str) -> tuple[ProcessResult,
     if environment is None:
         return None
     recording = opened.store.open(moved_run if tree is not None else run)
-    session = _session(opened, recording, tree)
-    return _called(session, entry, environment)
+    misses = _misses(opened, tree)
+    session = open_session(recording, Options(), Plan(at=0, live="none"), misses, tree)
+    return _called(session, misses, entry, environment)
 
 
 def _entry(opened: OpenGolden, run: Run, project: str) -> Callable[..., Any] | None:
@@ -140,25 +141,16 @@ def _environment(run: Run, tree: Tree | None) -> Mapping[str, str] | None:
     return {name: value for name, value in wanted.items() if now.get(name) != value}
 
 
-def _session(opened: OpenGolden, recording: Recording, tree: Tree | None) -> GoldenSession:
+def _misses(opened: OpenGolden, tree: Tree | None) -> GoldenMisses:
     store, golden = opened.store, opened.golden
     overlays = [store.open(store.run(each)) for each in opened.overlays]
     overlays = [store.open(placed(each.run, tree)) if tree is not None else each for each in overlays]
     answers = Answers([Overlay(each, redactor_of(each.run, tree)) for each in overlays], golden.answers)
-    return GoldenSession(
-        recording,
-        redactor_of(recording.run, tree),
-        rules_of(recording.run.capture),
-        Options(),
-        answers,
-        "stale",
-        Plan(at=0, live="none"),
-        Named(golden.name, opened.again),
-    )
+    return GoldenMisses(answers, "stale", Named(golden.name, opened.again))
 
 
 def _called(
-    session: GoldenSession, entry: Callable[..., Any], environment: Mapping[str, str]
+    session: ForkSession, misses: GoldenMisses, entry: Callable[..., Any], environment: Mapping[str, str]
 ) -> tuple[ProcessResult, Recording] | None:
     """Call the entry point with the recorded arguments, under guard."""
     store = MemoryStore()
@@ -166,7 +158,7 @@ def _called(
     session.records(kept.session, Ledger(store, session.run, kept.run.id), lambda recorded, event: None)
     wiring.install()
     armed = guard.arm(session.refuse)
-    armed.permits = session.flying
+    armed.permits = lambda: session.schedule.time.asks
     error: BaseException | None = None
     try:
         with CHANGE_WATCH.on(session.refuse) as changes, variables_set(environment), session.begin():
@@ -183,17 +175,17 @@ def _called(
         contacts = tuple(armed.refused)
         guard.disarm()
         session.close()
-        status, line = (Status.RECORDING, "") if session.cut else status_of(error)
+        status, line = (Status.RECORDING, "") if misses.cut else status_of(error)
         run = kept.close(status, CLOCK.wall_us(), error=line, environment={**kept.run.environment, **session.kept()})
     if changes:
         return None
     told = ProcessResult(
         report=conclude(session, run, contacts),
-        used=dict(session.used),
-        boundaries=boundaries(session),
-        stale_at=session.stale_at,
+        used=dict(misses.used),
+        boundaries=boundaries(session.course),
+        stale_at=misses.stale_at,
         enforcement=ENFORCEMENT,
         run=run.id,
-        cut=session.cut,
+        cut=misses.cut,
     )
     return told, store.open(run)

@@ -17,7 +17,7 @@ from reenact.store import open_store
 from reenact.testing.expectations.judging import asks_a_judge
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_launch import Asked, launch
-from reenact.testing.goldens.golden_session import Misses
+from reenact.testing.goldens.golden_misses import Misses
 from reenact.testing.goldens.golden_writer import packed_today, stamp, with_golden
 from reenact.testing.goldens.history import Change
 from reenact.testing.goldens.imports import require_recorded

@@ -28,7 +28,7 @@ from reenact.testing.expectations.verdict import Verdict
 from reenact.testing.goldens.blind_spots import blind_spot, through, unseen_changes
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_launch import PLACE, REFUSED, STALE, Asked, ProcessResult, launch
-from reenact.testing.goldens.golden_session import Misses
+from reenact.testing.goldens.golden_misses import Misses
 from reenact.testing.goldens.here import run_here
 from reenact.testing.goldens.imports import answered_by, require_recorded
 from reenact.testing.goldens.judges import Asks, GoldenCourt, judgement

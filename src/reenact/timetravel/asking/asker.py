@@ -23,7 +23,7 @@ from reenact.seams.setting import variables_now
 from reenact.timetravel.asking.asking_calls import AskedCall, ModelReply
 from reenact.timetravel.cost import prices, reading_cost
 from reenact.timetravel.forks.keys import keys_of
-from reenact.timetravel.forks.model_calls import is_model
+from reenact.timetravel.forks.permits import is_model
 from reenact.timetravel.forks.plan import Plan, refusal
 
 _WHY: Final = {

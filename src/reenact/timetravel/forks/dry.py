@@ -30,8 +30,7 @@ from reenact.timetravel.forks.fork_points import inside, require_fork_point
 from reenact.timetravel.forks.fork_report import first_line
 from reenact.timetravel.forks.fork_requests import is_rewritten, unspoken
 from reenact.timetravel.forks.keys import Destination, address_of, keys_named_in, keys_of, said_by
-from reenact.timetravel.forks.model_calls import is_model
-from reenact.timetravel.forks.permits import only_kept
+from reenact.timetravel.forks.permits import is_model, only_kept
 from reenact.timetravel.forks.plan import Plan, may_write, opens
 
 

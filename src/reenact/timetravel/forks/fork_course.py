@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from reenact.facts.call import Json
+from reenact.facts.call import Call, Json
+from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import dataclass, field
 
 ASKED = "asked"
@@ -30,6 +31,12 @@ class Answer:
 class Course:
     """What a fork has come to so far."""
 
+    top: int = -1
+    """The highest number that it has given."""
+    branching: int = -1
+    """Number of the branching event; below 0 until it was made."""
+    stands_at: dict[int, int] = field(default_factory=dict)
+    """Numbers of the parent's events that the agent's own code stands at, by those of the fork."""
     frozen: int = 0
     live: int = 0
     reached: bool = False
@@ -40,3 +47,15 @@ class Course:
     """Exchanges and model functions that went live, by number."""
     refused: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+
+    def say(self, event: int, call: Call, how: str, why: str) -> None:
+        """Keep for the report how a call was answered."""
+        self.answers.append(Answer(event, call.name, how, why))
+
+    def number(self, event: Event | None = None, *, cut: bool = True) -> int:
+        """The number of a call in the fork: the parent's own up to the branching event, the next one after it.
+        ``event`` is the parent's, if it has one, and ``cut`` whether it lies behind the cut."""
+        kept = event is not None and (not cut or event.number == self.branching > self.top)
+        number = event.number if event is not None and kept else self.top + 1
+        self.top = max(self.top, number)
+        return number

@@ -22,6 +22,8 @@ from reenact.replaying.options import Options
 from reenact.replaying.replay_opening import redactor_of
 from reenact.replaying.revision import Tree
 from reenact.seams import machine, trust
+from reenact.timetravel.forks.fork_decisions import ForkDecisions
+from reenact.timetravel.forks.fork_misses import ForkMisses
 from reenact.timetravel.forks.fork_session import ForkSession
 from reenact.timetravel.forks.plan import Plan
 
@@ -32,11 +34,15 @@ _SERVED = ("preamble", "served", "stopped_by")
 """What is known of a server: where the request came in its process, or how the process ended that served some."""
 
 
-def open_session(recording: Recording, options: Options, plan: Plan, tree: Tree | None = None) -> ForkSession:
-    """A session that answers from ``recording`` up to the branching event, and goes on from there. ``tree``: where the
-    project of a run from elsewhere lies now."""
+def open_session(
+    recording: Recording, options: Options, plan: Plan, misses: ForkMisses, tree: Tree | None = None
+) -> ForkSession:
+    """A session that answers from ``recording`` up to the branching event, and goes on from there; ``misses`` says what
+    becomes of a call without an answer. ``tree``: where the project of a run from elsewhere lies now."""
     run = recording.run
-    return ForkSession(recording, redactor_of(run, tree), rules_of(run.capture, options.ignore), options, plan)
+    session = ForkSession(recording, redactor_of(run, tree), rules_of(run.capture, options.ignore), options, plan)
+    ForkDecisions(session, misses)
+    return session
 
 
 def open_child(

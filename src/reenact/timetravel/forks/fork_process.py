@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -17,11 +17,13 @@ from reenact.replaying import guard
 from reenact.replaying import replay_process as replaying
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.reaching import Reaches
+from reenact.replaying.revision import Tree
 from reenact.replaying.starting import BASES, LENT
 from reenact.seams import lanes, stdio, wiring
 from reenact.seams.files import file_digests
 from reenact.store import in_process as _in_process  # noqa: F401 - loaded before the agent begins
 from reenact.store import open_store
+from reenact.timetravel.forks.fork_misses import ForkMisses
 from reenact.timetravel.forks.fork_opening import open_child, open_session
 from reenact.timetravel.forks.fork_report import ForkReport, conclude
 from reenact.timetravel.forks.fork_session import ForkSession
@@ -30,16 +32,53 @@ from reenact.timetravel.forks.ledger import Ledger
 from reenact.timetravel.forks.plan import Plan
 
 
+class ForkRole:
+    """What a forking process is for: a run that is kept.
+
+    Args:
+        instructions: What the process was told.
+    """
+
+    gathers = True
+    """Whether the new run gathers evidence of its surroundings."""
+
+    def __init__(self, instructions: dict[str, Any]) -> None:
+        self.instructions = instructions
+
+    def isolation(self) -> Isolation | None:
+        """A fork may go live, and then needs the network and the files as they are; None: as a replay is kept."""
+        return Isolation()
+
+    def misses(self, store: Store, tree: Tree | None) -> ForkMisses:
+        """What becomes of a call without an answer. ``store`` has the parent, ``tree`` its project."""
+        return ForkMisses()
+
+    def opened(self) -> tuple[Store, Callable[[], object] | None]:
+        """Where the new run goes, and what lets go of that when it has ended; None where it is still needed then."""
+        store = open_store(self.instructions["store"])
+        return store, store.close
+
+    def ended(self) -> tuple[Status, str] | None:
+        """How the run ended, where that is not as the program did."""
+        return None
+
+    def told(self, session: ForkSession, report: ForkReport, enforcement: Sequence[str]) -> dict[str, Any]:
+        """What whoever began this process is told, when the run has been closed."""
+        return report.to_json()
+
+
 class ForkingProcess(replaying.ReplayingProcess):
     """This process, forking one run from its boot to its exit.
 
     Args:
         instructions: What a ``ReplayingProcess`` takes, and ``plan`` and ``child`` (the id of the new run).
+        role: What it is for.
     """
 
     session: ForkSession
 
-    def __init__(self, instructions: dict[str, Any]) -> None:
+    def __init__(self, instructions: dict[str, Any], role: ForkRole) -> None:
+        self._role = role
         self.plan = Plan.from_json(instructions["plan"])
         again = "resume" if self.plan.resume else "fork"
         self._begins_today = (
@@ -48,55 +87,39 @@ class ForkingProcess(replaying.ReplayingProcess):
         super().__init__(instructions)
 
     def _isolate(self) -> Isolation:
-        """A fork may go live, and then needs the network and the files as they are."""
-        return Isolation()
+        """As its role says."""
+        isolation = self._role.isolation()
+        return super()._isolate() if isolation is None else isolation
 
     def _reaches(self) -> Reaches | None:
-        """The files of a fork are those of the world."""
-        return None
+        """The files are those of the world, unless it is kept from it."""
+        return super()._reaches() if self._role.isolation() is None else None
 
     def _open(self) -> ForkSession:
         tree = self._tree
-        session = open_session(self.recording, self.options, self.plan, tree)
-        self._placed_by_tree(session)
-        return session
-
-    def _placed_by_tree(self, session: ForkSession) -> None:
-        """Calls of code that lies in a scratch folder have the place that their parent's have; a project that was moved
-        is where the fork belongs."""
-        tree = self._tree
+        session = open_session(self.recording, self.options, self.plan, self._role.misses(self._store, tree), tree)
+        # Calls of code that lies in a scratch folder have the place that their parent's have; a project that was moved
+        # is where the fork belongs.
         if tree is not None and tree.commit:
             session.placed = lambda call: replace(call, source=(call.source or "").replace(tree.path, tree.root))
+        return session
 
     def _speech(self) -> ForkSpeech:
-        store, told = self._kept_in(), self.instructions
+        (store, release), told = self._role.opened(), self.instructions
         self._opened = open_child(
-            self.session, store, told["child"], place=told["place"], release=self._release(store), gathers=self._gathers
+            self.session, store, told["child"], place=told["place"], release=release, gathers=self._role.gathers
         )
         speech = ForkSpeech(self.recording, StreamListener(self._opened.session, self.session))
         ledger = Ledger(store, self.recording.run, told["child"])
         self.session.records(self._opened.session, ledger, speech.answered)
         return speech
 
-    def _release(self, store: Store) -> Callable[[], object] | None:
-        """What lets go of that when the new run has ended; None where it is still needed then."""
-        return store.close
-
-    @property
-    def _gathers(self) -> bool:
-        """Whether the new run gathers evidence of its surroundings."""
-        return True
-
-    def _kept_in(self) -> Store:
-        """Where the new run goes."""
-        return open_store(self.instructions["store"])
-
     def start(self) -> None:
         """Answer the main thread and every thread that no other object answers."""
-        self.session.lends(self.instructions.get(LENT) or ())
-        self.session.moved = tuple((before, now) for before, now in self.instructions.get(BASES) or ())
+        self.session.addresses.lends(self.instructions.get(LENT) or ())
+        self.session.addresses.moved = tuple((before, now) for before, now in self.instructions.get(BASES) or ())
         super().start()
-        self._guard.permits = self.session.flying
+        self._guard.permits = lambda: self.session.schedule.time.asks
 
     @property
     def _owns_streams(self) -> bool:
@@ -127,14 +150,14 @@ class ForkingProcess(replaying.ReplayingProcess):
         self.session.close()
         if self._before is not None:
             self._joined(self._before)
-        status, line = self._ended()
-        if self.session.gate.halted is not None and (self.session.divergences or self.session.stopped_by):
+        status, line = self._role.ended() or self._ended()
+        if self.session.gate.halted is not None and (self.session.divergences or self.session.stops.error):
             status, line = Status.FAILED, (line or f"the {self.session.plan.noun} was stopped")
         files = file_digests(self._folder(), self.recording.run.capture.get("files") or ())
         environment = {**self._opened.run.environment, **self.session.kept()}
         run = self._opened.close(status, CLOCK.wall_us(), error=line, files=files, environment=environment)
         report = conclude(self.session, run, tuple(self._guard.refused))
-        self._leave_result(self._told(replace(report, raised=self._raised)))
+        self._leave_result(self._role.told(self.session, replace(report, raised=self._raised), self.enforcement))
 
     def _ended(self) -> tuple[Status, str]:
         """How the program ended, or the request was answered."""
@@ -144,11 +167,7 @@ class ForkingProcess(replaying.ReplayingProcess):
         failure = failure_of(self._player.answered)
         return (Status.FAILED, failure) if failure and status is Status.OK else (status, line)
 
-    def _told(self, report: ForkReport) -> dict[str, Any]:
-        """What whoever began this process is told."""
-        return report.to_json()
-
 
 def begin(instructions: dict[str, Any]) -> None:
     """Start forking in this process. Called once, by the boot, before the program's first line."""
-    replaying.start(ForkingProcess(instructions))
+    replaying.start(ForkingProcess(instructions, ForkRole(instructions)))

@@ -10,6 +10,7 @@ from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import asdict, dataclass, fields, replace
 from reenact.facts.run import Run
 from reenact.replaying.replay_lines import from_divergence
+from reenact.replaying.replay_report import without_credentials
 from reenact.timetravel.forks.fork_course import Course
 from reenact.timetravel.forks.permits import meant
 from reenact.timetravel.forks.plan import Plan
@@ -102,13 +103,13 @@ def first_line(parent: str, plan: Plan) -> str:
 
 def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkReport:
     """The report of a fork whose recording has been closed."""
-    course, plan = session.course, session.plan
+    course, plan, doubt = session.course, session.plan, session.stops.doubt
     diverged = from_divergence(session.divergences[0]) if session.divergences else None
     code, message = 0, ""
     if diverged is not None:
         code, message = 1, f"{_diverged(plan, reached=course.reached)}: {diverged.text}"
-    elif session.stopped_by is not None:
-        code, message = session.stopped_by.exit_code, str(session.stopped_by)
+    elif session.stops.error is not None:
+        code, message = session.stops.error.exit_code, str(session.stops.error)
     elif session.unheeded is not None:
         code, message = session.unheeded.exit_code, str(session.unheeded)
     elif contacts:
@@ -118,7 +119,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         code, message = error.exit_code, str(error)
     elif not course.reached and not session.schedule.open_ended:
         code, message = 1, f"event {plan.at} was not reached: the agent ended before it"
-    elif not course.given.issuperset(plan.flags):
+    elif session.needs_flags and not course.given.issuperset(plan.flags):
         left = ", ".join(sorted(set(plan.flags) - course.given))
         code, message = 1, f"flag {left} was not evaluated from event {plan.at} on: setting it has changed nothing"
     elif unasked := [] if plan.resume else sorted(plan.answered - session.changed.keys()):
@@ -141,12 +142,12 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         remarks=(*course.remarks, *_unasked(plan, course), *amiss),
         divergence=diverged.data if diverged is not None else None,
         message=message,
-        doubt=session.doubt is not None,
-        doubted=asdict(session.doubt) if session.doubt is not None else None,
+        doubt=doubt is not None,
+        doubted=asdict(doubt) if doubt is not None else None,
         exit_code=code,
         change="" if plan.resume else "; ".join(plan.changes) or "none",
     )
-    return session.hidden(replace(report, last_line=last_line(report)))
+    return without_credentials(replace(report, last_line=last_line(report)), session.redactor)
 
 
 def _diverged(plan: Plan, *, reached: bool) -> str:

@@ -10,7 +10,7 @@ from reenact.facts.dialects.request_rewriting import NotRewritten, rewritten
 from reenact.facts.http_transports import transport_of
 from reenact.facts.lazy_dataclass import replace
 from reenact.seams.http.outgoing import bound
-from reenact.timetravel.forks.model_calls import is_model
+from reenact.timetravel.forks.permits import is_model
 from reenact.timetravel.forks.plan import Plan
 
 

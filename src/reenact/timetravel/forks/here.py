@@ -13,6 +13,7 @@ from reenact.recording.recording_opening import status_of
 from reenact.replaying import caller, guard
 from reenact.replaying.options import Options
 from reenact.seams import lanes, wiring
+from reenact.timetravel.forks.fork_misses import ForkMisses
 from reenact.timetravel.forks.fork_opening import open_child, open_session
 from reenact.timetravel.forks.fork_report import ForkReport, conclude
 from reenact.timetravel.forks.ledger import Ledger
@@ -25,12 +26,12 @@ def fork_here(
     store: Store, parent: Run, plan: Plan, entry: Callable[..., Any], options: Options = _PLAIN
 ) -> ForkReport:
     """Call ``entry`` with the recorded arguments; the hash seed and whatever was imported before are as they are."""
-    session = open_session(store.open(parent), options, plan)
+    session = open_session(store.open(parent), options, plan, ForkMisses())
     opened = open_child(session, store)
     session.records(opened.session, Ledger(store, parent, opened.run.id), lambda recorded, event: None)
     wiring.install()
     armed = guard.arm(session.refuse)
-    armed.permits = session.flying
+    armed.permits = lambda: session.schedule.time.asks
     error: BaseException | None = None
     try:
         with session.begin():

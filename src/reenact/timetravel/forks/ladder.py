@@ -11,12 +11,14 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from operator import attrgetter
+from typing import NamedTuple
 
 from reenact.facts.call import Call
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.replaying.tape import Tape
+from reenact.seams.lanes import Lane
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,21 @@ class Found:
     answer: Event | None
     place: Event | None
     why: str
+
+
+class ForkQuestion(NamedTuple):
+    """A call of a fork that is to be answered. ``write`` is its identity as a write, empty for what is none, and
+    ``found`` what the recording has for it."""
+
+    lane: Lane
+    call: Call
+    write: str
+    found: Found = Found(None, None, "")
+
+    @property
+    def place(self) -> Event | None:
+        """The recorded call that it stands for."""
+        return self.found.answer or self.found.place
 
 
 class Ladder:

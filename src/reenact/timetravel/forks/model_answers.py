@@ -16,7 +16,7 @@ from reenact.facts.event import Event
 from reenact.facts.framing import header
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import replace
-from reenact.timetravel.forks.model_calls import is_model
+from reenact.timetravel.forks.permits import is_model
 from reenact.timetravel.forks.responses import as_bytes
 
 _SHAPE = '{"say": TEXT, "uses": [{"name": TOOL, "args": {…}}]}'

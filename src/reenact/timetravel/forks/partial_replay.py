@@ -15,7 +15,7 @@ from reenact.errors import UsageError
 from reenact.facts.call import Effect, Kind
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import replace
-from reenact.timetravel.forks.model_calls import is_model
+from reenact.timetravel.forks.permits import is_model
 from reenact.timetravel.forks.plan import Plan, names
 
 KINDS: Final = (

@@ -1,4 +1,4 @@
-"""Which writes a fork may make: names and patterns of them, and model requests that a provider only stores."""
+"""Which calls ask a model, and which writes a fork may make: named ones, and requests that a provider only stores."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ from reenact.facts.dialects import is_model_request, stateless_model_request
 
 _KEEPS = {"store": False, "previous_response_id": None}
 """What a request says that its provider keeps nothing of; an earlier answer that it goes on from is only read."""
+
+
+def is_model(call: Call) -> bool:
+    """Whether a call asks a model."""
+    if call.kind is Kind.MODEL:
+        return True
+    if call.kind is not Kind.HTTP:
+        return False
+    return is_model_request(str(call.head.get("method")), str(call.head.get("url")), call.body)
 
 
 def meant(patterns: Iterable[str], *names: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, Literal
 
 from reenact.abc.redaction import Redactor
@@ -12,7 +13,6 @@ from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.privacy import make_redactor
 from reenact.timetravel import preview
-from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.permits import commits, meant, only_kept
 
 Opening = Literal["reads", "all", "model", "none"]
@@ -227,3 +227,28 @@ def _named(clean: Redactor, path: str, value: Json) -> Json:
 
 def _short(value: Json) -> str:
     return preview.brief(value, 60)
+
+
+def moment_us(text: str) -> int:
+    """Microseconds since the epoch of a moment in ISO 8601. One without an offset is in the time zone of this process,
+    which a fork runs in the zone of its parent.
+
+    Raises:
+        UsageError: It is no moment, or none that a clock can show.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+        seconds = moment.timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(
+            f"{text!r} is no moment",
+            cause="it is written as ISO 8601: 2026-03-29T01:30:00+01:00, or without an offset in the agent's time zone",
+            next_command="reenact fork --help",
+        ) from None
+    if not 0 <= seconds <= (1 << 63) // 1_000_000_000 - 1:  # nanoseconds are kept in 64 bits
+        raise UsageError(
+            f"no clock can be moved to {text}",
+            cause="it lies before 1970 or after 2262",
+            next_command="reenact fork --help",
+        )
+    return int(seconds) * 1_000_000 + moment.microsecond

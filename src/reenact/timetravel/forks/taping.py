@@ -1,12 +1,13 @@
-"""The calls of a fork: answered from the parent's recording or performed, they are noted in the fork's own alike."""
+"""The calls of a fork: answered from the parent's recording, performed or given, they are noted in its own alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+from reenact.abc.session import Unperformed
 from reenact.errors import Halt
 from reenact.facts.call import Call, End, EndKind, Failure, Kind, Stream, Value, calls_a_tool
 from reenact.facts.event import Event
@@ -22,32 +23,32 @@ from reenact.seams.waits import RECALLED, never_tag
 from reenact.timetravel.forks.alarms import ended_by_alarm
 from reenact.timetravel.forks.fork_course import Course
 from reenact.timetravel.forks.fork_schedule import ForkSchedule, own_tag
-from reenact.timetravel.forks.handing import Handing
 from reenact.timetravel.forks.timed import ForkTime
 
 
-class Fork(Replayer, Protocol):
-    """What the calls of a fork need of their session."""
+class Fork(Protocol):
+    """What the calls of a fork need."""
 
-    answered: Callable[[int, int], object]
-    child: RecordingSession
     course: Course
+    schedule: ForkSchedule
+    put: Callable[[Record], None]
+    """Notes something in the fork's own log."""
+    can_begin: Callable[[int, Call], None]
+    """What a call was to begin is answered from the recording, and can be begun later."""
 
     @property
-    def schedule(self) -> ForkSchedule:
-        """What orders the turns."""
+    def session(self) -> Replayer:
+        """The fork."""
 
-    def put(self, record: Record) -> None:
-        """Note something in the fork's own log."""
+    @property
+    def child(self) -> RecordingSession:
+        """Its own log."""
 
     def holds(self, crossing: TapedCall) -> None:
         """Something recorded is about to be handed over: raises where it is no answer any more."""
 
-    def answers_whole(self, crossing: TapedCall) -> None:
+    def answers(self, crossing: TapedCall) -> None:
         """A recorded answer is handed over."""
-
-    def can_begin(self, number: int, call: Call) -> None:
-        """What a call was to begin is answered from the recording, and can be begun later."""
 
     def live_instead(self, taped: TapedCall) -> OwnCall | Handing:
         """A call that was to be answered from the recording goes on live."""
@@ -73,8 +74,7 @@ class TapedServing(GateTurn):
         fork.holds(call)
         if self.serving.part == 0:
             call.headed = True
-            fork.answered(call.recorded.number, call.event)
-            fork.answers_whole(call)
+            fork.answers(call)
         fork.put(self.note(number))
         unplaced = ended_by_alarm(call.recorded) and fork.schedule.alarms.rang_in(call.recorded.number) is None
         if unplaced and isinstance(self.serving.gives, (Failure, End)):
@@ -86,7 +86,7 @@ class TapedCall(FrozenCall):
     """A call answered from the parent's recording.
 
     Args:
-        session: The fork.
+        fork: The fork.
         lane: Who asks.
         recorded: The parent's event, with another outcome where the fork changes it.
         asked: What is asked.
@@ -96,10 +96,10 @@ class TapedCall(FrozenCall):
 
     __slots__ = ("_tag", "asked", "goes_live", "headed", "scope", "taped")
 
-    def __init__(self, session: Fork, lane: Lane, recorded: Event, asked: Call, event: int, scope: str = "") -> None:
-        super().__init__(session, lane, recorded)
+    def __init__(self, fork: Fork, lane: Lane, recorded: Event, asked: Call, event: int, scope: str = "") -> None:
+        super().__init__(fork.session, lane, recorded)
         self.event = event
-        self.taped = session
+        self.taped = fork
         self.asked = asked
         self.scope = scope
         self.goes_live = False
@@ -109,16 +109,11 @@ class TapedCall(FrozenCall):
     def answer(self) -> AnswerOrLive:
         """The value or exception in its turn, or the call itself, to be performed."""
         self._tag = event_tag(self.recorded.number, 0) if self.form in ("value", "failure") else never_tag()
-        return AnswerOrLive(self, self._tag, self._lane.owned)
+        return AnswerOrLive(self, self._tag, self.lane.owned)
 
     def can_begin(self) -> None:
         """What it was to begin can be begun later."""
         self.taped.can_begin(self.event, self.asked)
-
-    @property
-    def came(self) -> tuple[int | None, int]:
-        """The number and the moment (microseconds) of what is handed over next, in the parent."""
-        return self._came
 
     def go_live(self) -> None:
         """It is performed after all."""
@@ -130,15 +125,10 @@ class TapedCall(FrozenCall):
         """The call as it goes on: performed by the fork, or with what a person has said of it."""
         return self.taped.live_instead(self)
 
-    @property
-    def lane(self) -> Lane:
-        """Who asks."""
-        return self._lane
-
     def _turn(self, part: int, data: bytes, gives: Any) -> GateTurn | Sudden:
-        then_us = (self.recorded.first_us or 0) if isinstance(gives, Stream) else self._came[1]
+        then_us = (self.recorded.first_us or 0) if isinstance(gives, Stream) else self.came[1]
         note = partial(self._record, part, gives, then_us)
-        serving = Serving(self._session, self.recorded, self._lane.owned, part, data, gives)
+        serving = Serving(self._session, self.recorded, self.lane.owned, part, data, gives)
         turn = TapedServing(self, note, serving)
         return turn if self.recorded.delivery is not None else Sudden(partial(turn.then, None))
 
@@ -170,7 +160,31 @@ class TapedCall(FrozenCall):
         before_its_head = self.form == "stream" and not self.headed
         if end is None or before_its_head or end.kind not in (EndKind.CLOSED, EndKind.CANCELLED):
             end = End(EndKind.CLOSED if self.headed else EndKind.CANCELLED)
-        self.taped.put(StreamEnded(self.event, self._moment(self.recorded.ended_us or self._came[1]), end))
+        self.taped.put(StreamEnded(self.event, self._moment(self.recorded.ended_us or self.came[1]), end))
+
+
+class Handing:
+    """A turn at the gate that hands over an outcome when it has come.
+
+    Args:
+        turn: Notes the outcome in the fork's recording.
+        outcome: What the agent gets.
+    """
+
+    __slots__ = ("outcome", "turn")
+
+    def __init__(self, turn: Any, outcome: Value | Failure) -> None:
+        self.turn = turn
+        self.outcome = outcome
+
+    def wait(self) -> Value | Failure:
+        """Wait in a thread."""
+        self.turn.wait()
+        return self.outcome
+
+    def __await__(self) -> Generator[Any, Any, Value | Failure]:
+        yield from self.turn.__await__()
+        return self.outcome
 
 
 class AnswerOrLive:
@@ -278,7 +292,7 @@ class OwnCall(LiveCall):
     """A call that the fork performs, in the place of the recorded one that it stands for.
 
     Args:
-        session: The fork.
+        fork: The fork.
         lane: Who calls.
         call: What it asks.
         event: Its number in the fork.
@@ -290,19 +304,19 @@ class OwnCall(LiveCall):
 
     def __init__(
         self,
-        session: Fork,
+        fork: Fork,
         lane: Lane,
         call: Call,
         event: int,
         compared: Event | None = None,
         scope: str = "",
     ) -> None:
-        super().__init__(session.child, lane, call, event)
+        super().__init__(fork.child, lane, call, event)
         if scope:
             self._scope = Lane(scope, lane.session, lane.gate, parent=event, origin=lane)
             self._scope.quiet = lane.quiet or not call.observed
             self._scope.in_tool = lane.in_tool or calls_a_tool(call)
-        self._fork = session
+        self._fork = fork
         self._compared = compared
 
     def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
@@ -341,7 +355,7 @@ class OwnCall(LiveCall):
 
     def _compare(self, outcome: Value | Failure) -> None:
         if self._compared is not None and not self._fork.schedule.cut:
-            self._fork.settled(self._compared, outcome)
+            self._fork.session.settled(self._compared, outcome)
 
     def end(self, end: End) -> Any:
         """Note the end that the agent is about to see, in turn."""
@@ -358,3 +372,36 @@ class OwnCall(LiveCall):
         if turn is not NOW:
             turn.tag = own_tag(self.event, part)
         return turn
+
+
+class GivenCall(Unperformed):
+    """A call answered with a value of the change's (``abc.session.Frozen``), an event of the fork's own.
+
+    Args:
+        own: The call as the fork would note it if it were performed.
+        outcome: Its answer.
+    """
+
+    __slots__ = ("_outcome", "_own", "event")
+    mode: Literal["frozen"] = "frozen"
+    form: Literal["value"] = "value"
+
+    def __init__(self, own: OwnCall, outcome: Value) -> None:
+        self._own = own
+        self._outcome = outcome
+        self.event = own.event
+
+    def outcome(self) -> Handing:
+        """The change's value, in its turn."""
+        return Handing(self._own.settle(self._outcome), self._outcome)
+
+    answer = outcome
+
+    def head(self) -> Any:
+        """Nothing that is given is a stream."""
+        raise TypeError("a value that a change gives is no stream")
+
+    part = head
+
+    def dropped(self) -> None:
+        """Nothing to drop."""

@@ -17,8 +17,7 @@ from reenact.facts.ids import tail
 from reenact.facts.imported import NOTE, is_asked_anew
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.trace_runs import is_traced_model, reading_in
-from reenact.timetravel.forks.model_calls import is_model
-from reenact.timetravel.forks.permits import only_kept
+from reenact.timetravel.forks.permits import is_model, only_kept
 from reenact.timetravel.resending.rebuilding import rebuilt
 
 _WITHHELD: Final = (Fidelity.WITHHELD, Fidelity.SEALED)

@@ -1,0 +1,79 @@
+"""What is missing in a fork or a resumption: what the plan allows goes live, and no write is made twice."""
+
+from __future__ import annotations
+
+from reenact.abc.session import Crossing
+from reenact.facts.call import Call, Effect, Kind, Value
+from reenact.facts.event import Event
+from reenact.facts.values import encode
+from reenact.timetravel.forks.fork_calls import ForkCalls
+from reenact.timetravel.forks.fork_requests import as_sent, unwritable
+from reenact.timetravel.forks.ladder import ForkQuestion
+from reenact.timetravel.forks.ledger import WriteStanding
+from reenact.timetravel.forks.plan import said_of
+from reenact.timetravel.forks.refusals import unwritten
+
+
+class ForkMisses:
+    """Says what becomes of a call that the recording does not answer, or is not to."""
+
+    revives = True
+    """Whether calls that were cancelled in the parent, and are not here, may be made."""
+    from_the_start = False
+    """Whether the first call, whichever it is, lies behind the cut."""
+    needs_flags = True
+    """Whether the fork has failed where a flag that it sets is not evaluated."""
+
+    def asked(self, calls: ForkCalls, question: ForkQuestion, model: bool) -> Crossing:
+        """Perform it, unless it has been made before, or may not be."""
+        session, plan, lane, call = calls.session, calls.plan, question.lane, question.call
+        why = unwritable(plan, call)
+        if why:
+            raise calls.stops.stopped(lane, call, unwritten(session.run, plan, why), why)
+        question = as_rewritten(calls, question)
+        standing = calls.standing(question.write)
+        made = self._made_before(calls, question, standing)
+        if made is not None:
+            return made
+        refused = calls.refusal(lane, call, model)
+        if refused:
+            raise calls.stops.refused(question, refused)
+        return calls.performed(question, standing)
+
+    def _made_before(self, calls: ForkCalls, question: ForkQuestion, standing: WriteStanding | None) -> Crossing | None:
+        """What came of a write that somebody of this lineage has made; None: it may be made. One in doubt stops the
+        fork, unless the plan says what became of it."""
+        if standing is None or standing.undone:
+            return None
+        plan, (lane, call, write, found) = calls.plan, question
+        failed = found.answer is not None and found.answer.number in plan.anew
+        elsewhere = calls.counterparts.is_elsewhere(call)
+        if standing.outcome is not None and not failed and not elsewhere:
+            return calls.given(question, standing.outcome, standing.body, standing.why)
+        if said_of(plan, write, found.answer) == "retry" or lane.parent in calls.retried:
+            return None
+        if write in plan.given and call.kind is not Kind.HTTP:
+            return calls.given(question, Value(b"", head={}), encode(plan.given[write]).body, "said to have been done")
+        remark = " with an error" if failed else ", over another connection" if elsewhere else ""
+        raise calls.stops.doubted(lane, call, standing.why + remark, write, standing.claim)
+
+    def is_stale(self, calls: ForkCalls, call: Call, model: bool) -> bool:
+        """Whether what was recorded may no longer be so: a live write came before this read."""
+        return calls.course.wrote and call.effect is Effect.READ and not model and calls.plan.live != "none"
+
+    def breaks_off(self, calls: ForkCalls, event: Event) -> bool:
+        """Whether what was recorded ends before the answer does: it is asked for again, where that may be. A fork that
+        asks nobody is given what there is of an answer, and ends there as its parent did."""
+        return event.outcome is None or (event.is_open and (calls.plan.resume or calls.plan.live != "none"))
+
+    def ends(self, calls: ForkCalls) -> bool:
+        """End the fork, where everything waits for what will never come; False: as any fork ends."""
+        return False
+
+
+def as_rewritten(calls: ForkCalls, question: ForkQuestion) -> ForkQuestion:
+    """A call as the plan has it sent: what a provider keeps is another write, rewritten."""
+    goes_out = as_sent(calls.plan, question.call)
+    if not question.write or goes_out is question.call:
+        return question
+    return question._replace(write=calls.child.identity(question.lane, goes_out))

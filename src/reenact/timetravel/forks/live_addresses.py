@@ -1,0 +1,78 @@
+"""Where the live requests of a fork go, and with which keys: both may be others today than when it was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from urllib.parse import urlsplit
+
+from reenact.errors import ReplayError
+from reenact.facts.bases import Bases, moved_bases
+from reenact.facts.call import Call
+from reenact.facts.lazy_dataclass import replace
+from reenact.replaying.replay_session import ReplaySession
+from reenact.seams.setting import variables_now
+from reenact.timetravel.forks.fork_requests import redirects, unmoved
+from reenact.timetravel.forks.keys import keys_of, said_by
+from reenact.timetravel.forks.plan import Plan
+
+
+class LiveAddresses:
+    """Knows the addresses and keys of today.
+
+    Args:
+        session: The fork, as far as it is a replay.
+        plan: Its plan.
+        answered: Variables that were answered from the recording; it grows.
+        remark: Notes what the reader of the report should know.
+    """
+
+    moved: tuple[tuple[str, str], ...] = ()
+    """Base addresses of variables that this process has as recorded, with today's, as it was told them."""
+
+    def __init__(
+        self, session: ReplaySession, plan: Plan, answered: dict[str, str], remark: Callable[[str], object]
+    ) -> None:
+        self._session = session
+        self._plan = plan
+        self._answered = answered
+        self._remark = remark
+        self.lends(())
+
+    def lends(self, lent: Iterable[str]) -> None:
+        """The environment is today's, but for these variables, which come from the recording."""
+        now, lent = variables_now(), set(lent)
+        self._answered.update({name: now[name] for name in lent if name in now})
+        self._today = today = {name: text for name, text in now.items() if name not in lent}
+        words = (*self._session.options.command, *said_by(self._plan))
+        self._keys = keys_of(self._session.run, today, self._answered, words)
+
+    def today(self, url: str) -> str:
+        """An address of the recording as it is today: variables name other ones."""
+        answered = dict(self._answered)
+        found = (*self.moved, *((then, now) for then, now in moved_bases(answered, self._today, answered)))
+        return Bases(tuple(sorted(found, key=lambda pair: -len(pair[0])))).today(url)
+
+    def elsewhere(self, call: Call) -> str:
+        """The host that a call is sent to, where that is not the one in its name."""
+        url = str(call.head.get("url") or "")
+        there = self.today(url) if redirects(call) else url
+        return "" if there == url else f"; sent to {urlsplit(there).netloc}"
+
+    def refused(self, call: Call) -> ReplayError | None:
+        """Why a call is not sent: it lacks a key, or would carry one to where it does not belong."""
+        return self._keys.refused(self._where_it_goes(call), self._session.run, self._plan)
+
+    def lacks(self, call: Call) -> str:
+        """The variable of a key that a call would need besides, were it allowed; empty where it has what it needs."""
+        return self._keys.missing(call)
+
+    def _where_it_goes(self, call: Call) -> Call:
+        """A call with the address that it is sent to today; one that cannot be sent there is told of."""
+        url = str(call.head.get("url") or "")
+        there = self.today(url)
+        if there == url:
+            return call
+        if redirects(call):
+            return replace(call, head={**call.head, "url": there})
+        self._remark(unmoved(call, there))
+        return call
