@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
+from reenact.errors import RunNotFound
 from reenact.facts.call import Effect, Kind
 from reenact.facts.ids import tail
 from reenact.facts.run import Status
 from reenact.interfaces.cli import run_opening
+from reenact.store import open_store
 from reenact.store.sqlite import SqliteStore
 from tests.cli import scenes
 from tests.store.records import closing, new_run
@@ -28,8 +30,34 @@ Cli = Callable[..., Any]
 def test_an_empty_store_says_what_to_do(reenact: Cli) -> None:
     answer = reenact("ls")
     assert (answer.code, answer.out) == (0, "")
-    assert answer.err == "no runs yet\nnext: reenact record -- python agent.py\n"
+    assert answer.err == "no runs yet\nnext: reenact record -- python YOUR_PROGRAM.py\n"
     assert reenact("ls", "--json").err == ""
+
+
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        ("desk.py test_desk.py", "desk.py"),
+        ("desk.py main.py", "main.py"),
+        ("desk.py agent.py", "agent.py"),
+        ("desk.py shop.py", "YOUR_PROGRAM.py"),
+    ],
+)
+def test_the_first_command_names_a_program_that_is_there(files: str, named: str, reenact: Cli) -> None:
+    for name in files.split():
+        Path(name).touch()
+    assert reenact("ls").err == f"no runs yet\nnext: reenact record -- python {named}\n"
+
+
+def test_an_option_that_is_a_name_of_expressions_says_so(reenact: Cli) -> None:
+    answer = reenact("ls", "--flagged")
+    assert answer.code == 2 and "flagged is a name for --where EXPR" in answer.err and "--failed" not in answer.err
+    assert "did you mean --failed?" in reenact("ls", "--fialed").err
+
+
+def test_where_no_run_failed_a_flag_is_named() -> None:
+    with open_store("memory:") as store, pytest.raises(RunNotFound, match="`reenact flag @ 'why it is wrong'`"):
+        store.run("@failed")
 
 
 def test_ls_is_a_table_newest_first(filled: Any, reenact: Cli) -> None:

@@ -56,3 +56,14 @@ def test_a_boot_that_cannot_say_why_it_failed_ends_the_program_all_the_same(tmp_
         )
     assert program.returncode in (2, 3, 4) and b"could not begin" in program.stderr, program
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_script_that_is_not_there_is_named_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("print('ran')\n")
+    said = []
+    for script in ("agnt.py", "none/such.py"):
+        words = [sys.executable, "-m", "reenact", "record", "--", sys.executable, script]
+        said.append(subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False).stderr)
+    assert "there is no file agnt.py; did you mean agent.py?" in said[0], said
+    assert said[0].endswith(f"next: reenact record -- {sys.executable} agent.py\n"), said
+    assert "there is no file none/such.py\n  next: ls\n" in said[1], said

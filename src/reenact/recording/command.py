@@ -109,7 +109,7 @@ def run_command(
             return Ended(status)
     try:
         with open_store(url) as store:
-            run = _concluded(store, run_id, status, evidence, in_memory=url.startswith("memory:"))
+            run = _concluded(store, run_id, status, evidence, argv, in_memory=url.startswith("memory:"))
             return Ended(status, run, became="" if run is None else _left_out(store, run, policy))
     except ReenactError as error:
         _talk(f"reenact: the run was recorded but cannot be read back: {error}")
@@ -155,16 +155,34 @@ def _why_nothing(command: Sequence[str], failure: str) -> str:
     )
 
 
-def _concluded(store: Store, run_id: str, status: int, evidence: Mapping[str, Json], *, in_memory: bool) -> Run | None:
+def _not_there(argv: Sequence[str]) -> tuple[str, str]:
+    """Why a program could not start, and what to do: the script that was typed is not there."""
+    script = next((word for word in argv[1:] if word.endswith(".py") and not os.path.exists(word)), "")
+    if not script:
+        return "", ""
+    from difflib import get_close_matches  # late: few names are misspelled
+
+    folder = os.path.dirname(script)
+    there = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
+    near = get_close_matches(script, [os.path.join(folder, name) for name in there if name.endswith(".py")], 1)
+    if near:
+        typed = shlex.join(near[0] if word == script else word for word in argv)
+        return f"there is no file {script}; did you mean {near[0]}?", f"reenact record -- {typed}"
+    return f"there is no file {script}", "ls"
+
+
+def _concluded(
+    store: Store, run_id: str, status: int, evidence: Mapping[str, Json], argv: Sequence[str], *, in_memory: bool
+) -> Run | None:
     """The run, with what only its parent could see: the exit status, and the state of the code."""
     try:
         run = store.run(run_id)
     except RunNotFound:
-        cause = "what is in memory ends with its process" if in_memory else "it could not start, or it was killed"
+        cause, then = ("what is in memory ends with its process", "") if in_memory else _not_there(argv)
         _talk(
             "reenact: not recorded: the program ended and nothing of its run is in the store\n"
-            f"  likely cause: {cause}\n"
-            "  next: reenact config"
+            f"  likely cause: {cause or 'it could not start, or it was killed'}\n"
+            f"  next: {then or 'reenact config'}"
         )
         return None
     if run.status is Status.INTERRUPTED and status >= 0:

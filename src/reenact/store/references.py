@@ -210,7 +210,10 @@ def refuse_run(ref: str, candidates: Iterable[str] = (), there: int = 0) -> NoRe
     if not found:
         cause = "it was deleted, it is in another store, or the reference has a typing mistake"
         if ref == "@failed":
-            cause = "no recorded run failed; forks and replays are not counted"
+            cause = (
+                "no recorded run failed; forks and replays are not counted. Where the last run ended well with a wrong "
+                "answer, `reenact flag @ 'why it is wrong'` marks it"
+            )
         elif ref.startswith("@"):
             cause = f"@ counts {counted(there, 'run')} here; child runs and attempts to resume one are not counted"
         raise RunNotFound(

@@ -101,6 +101,12 @@ def _usage(error: click.ClickException) -> UsageError:
         names = {name.lstrip("-"): name for name in error.possibilities or ()}  # dashes alone make no two names alike
         near = get_close_matches(error.option_name.lstrip("-"), names, 1)
         meant = f"; did you mean {names[near[0]]}?" if near else ""
+        word = error.option_name.lstrip("-").replace("-", "_")
+        if context is not None and any("--where" in each.opts for each in context.command.params):
+            from reenact.timetravel.vocabulary import RUN_WORDS  # late: few options are misspelled
+
+            if any(word == each.name for each in RUN_WORDS):
+                meant = f"; {word} is a name for --where EXPR"
     about = context.command_path.removeprefix("reenact").strip() if context is not None else ""
     return UsageError(
         said[:1].lower() + said[1:] + meant, next_command=f"reenact {about} --help" if about else "reenact --help"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 import textwrap
@@ -25,6 +26,7 @@ from reenact.facts.typed import typed
 
 _WIDE = 160
 _NARROW = 40
+_EXAMPLE = "python agent.py"
 
 
 @dataclass(slots=True)
@@ -83,7 +85,7 @@ class Shell:
     def next(self, command: str) -> None:
         """End an answer with the next useful command, if there is one; silent where a program reads."""
         if command and not self.json:
-            self.talk(f"next: {self.called(command)}")
+            self.talk(f"next: {self.called(_with_a_script(command))}")
 
     def called(self, command: str) -> str:
         """A command in which each run is called as the person called it."""
@@ -95,6 +97,25 @@ class Shell:
 def columns() -> int:
     """How wide a line may be: the terminal's width, or what ``COLUMNS`` says; 160 where there is neither."""
     return max(shutil.get_terminal_size((_WIDE, 24)).columns, _NARROW)
+
+
+def shortened(text: str) -> str:
+    """A line, cut at the edge of the terminal; whole where a file or a program reads it."""
+    width = columns()
+    return text if len(text) <= width or not sys.stdout.isatty() else text[: width - 1] + "…"
+
+
+def _with_a_script(command: str) -> str:
+    """A command with a program of this folder in place of the one of our examples; where there are several, or none,
+    with a name that is plainly to be filled in."""
+    if _EXAMPLE not in command or os.path.exists("agent.py"):
+        return command
+    there = [
+        name for name in sorted(os.listdir()) if name.endswith(".py") and not name.startswith(("test_", "conftest"))
+    ]
+    likely = [name for name in ("main.py", "app.py") if name in there] or there
+    name = likely[0] if likely and (len(there) == 1 or likely is not there) else "YOUR_PROGRAM.py"
+    return command.replace(_EXAMPLE, f"python {shlex.quote(name)}")
 
 
 def folded(text: str, width: int = 80) -> str:
