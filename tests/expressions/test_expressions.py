@@ -164,6 +164,7 @@ def test_what_the_data_do_not_say_is_unknown(text: str, expected: object) -> Non
         ("len(*args)", "plain arguments only"),
         ("calls", "write calls(search_docs)"),
         ("calls(1)", "takes one name"),
+        ("calls(gpt-x) == 0", 'write calls("gpt-x");'),
         ("calls(search_docs, b)", "takes one name"),
         ("status(x)", "write status"),
         ("any(status for status in args)", "cannot be the name of a loop"),

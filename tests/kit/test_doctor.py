@@ -63,6 +63,13 @@ def test_a_client_behind_marked_functions_is_worth_knowing_only(desk: Desk) -> N
     assert found["ldap3"]["state"] == "note" and found["tools"]["places"] == ["agent.py:5"]
 
 
+def test_what_is_said_is_whole_where_no_terminal_shows_it(desk: Desk) -> None:
+    for number in range(3):
+        desk.script("import aiokafka\n", f"{'a_long_name_of_a_module_' * 3}{number}.py")
+    said = desk.run("doctor", status=3).stdout
+    assert all(f"module_{number}.py:1" in said for number in range(3)), said
+
+
 def test_a_store_that_cannot_be_written_is_a_gap(desk: Desk) -> None:
     (desk.folder / "file").write_text("")
     found = findings(desk, 3, REENACT_STORE=str(desk.folder / "file" / "below"))

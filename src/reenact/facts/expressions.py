@@ -234,7 +234,8 @@ class _Check:
                 if word.form is WordForm.EITHER and not args:
                     return
                 if len(args) != _CALLED_WITH_ONE or None in bares:
-                    hint = f'write {name}(search_docs) or {name}("search-docs")'
+                    given = ast.get_source_segment(self._text, args[0]) if len(args) == _CALLED_WITH_ONE else None
+                    hint = f'write {name}("{given or "search-docs"}"); a plain name goes without quotes'
                     raise self._refuse(node, f"{name}(…) takes one name", hint)
 
     def _loop(self, node: ast.GeneratorExp, depth: int) -> None:

@@ -14,18 +14,17 @@ import click
 from reenact.abc.settings import project_directory
 from reenact.errors import ReenactError
 from reenact.facts.settings import strangers
-from reenact.interfaces.cli.shell import Command, Shell, current, paint
+from reenact.interfaces.cli.shell import Command, Shell, current, paint, shortened
 from reenact.interfaces.cli.stores import store_url
 from reenact.recording.packages import packages
 from reenact.recording.revision import read_commit
 from reenact.seams import patching, wiring
 from reenact.store import open_store
 from reenact.store.connection import RESETS_SAFELY
-from reenact.timetravel.preview import clip, safe
+from reenact.timetravel.preview import safe
 from reenact.triage.doctor import DoctorFinding, FindingState, Premises, examine
 from reenact.triage.imports import imports_of
 
-_WIDTH = 150
 _NOT_CAPTURED = 3
 _TITLES = {
     FindingState.FINE: "",
@@ -148,7 +147,7 @@ def _text(found: tuple[DoctorFinding, ...]) -> Iterator[str]:
         for each in group:
             indent = "  " if _TITLES[state] else ""
             where = f"  ({', '.join(map(safe, each.places))})" if each.places else ""
-            text = clip(f"{indent}{safe(each.name):<{width}}  {safe(each.about)}{where}", _WIDTH)
+            text = shortened(f"{indent}{safe(each.name):<{width}}  {safe(each.about)}{where}")
             yield paint(text, fg="red") if state is FindingState.GAP else text
             for number, fix in enumerate(each.fix):
                 yield f"{indent}{'':<{width}}  {'fix:' if number == 0 else ' or:'} {safe(fix)}"

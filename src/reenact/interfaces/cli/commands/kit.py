@@ -17,13 +17,12 @@ from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
 from reenact.interfaces.cli.commands.show import headline
 from reenact.interfaces.cli.progress import Working
 from reenact.interfaces.cli.run_opening import opened
-from reenact.interfaces.cli.shell import Command, Shell, current, paint
-from reenact.timetravel.preview import clip, safe
+from reenact.interfaces.cli.shell import Command, Shell, current, paint, shortened
+from reenact.timetravel.preview import safe
 from reenact.triage.budget import allow
 from reenact.triage.kit import judge
 from reenact.triage.scene import scene_of
 
-_WIDTH = 150
 _WORDS = {
     Standing.CAPTURED: "captured",
     Standing.PINNED: "pinned",
@@ -108,7 +107,7 @@ def _text(run: Run, kit: Kit) -> Iterator[str]:
     if quiet:
         yield paint("not offered, or not asked for", bold=True)
         for item in quiet:
-            yield clip(f"  {safe(item.name):<{width + 10}}  {safe(item.about)}", _WIDTH)
+            yield shortened(f"  {safe(item.name):<{width + 10}}  {safe(item.about)}")
 
 
 def _word(item: Item) -> str:
@@ -119,7 +118,7 @@ def _word(item: Item) -> str:
 
 
 def _item(item: Item, width: int) -> Iterator[str]:
-    text = clip(f"  {_word(item):<8}  {safe(item.name):<{width}}  {safe(item.about)}", _WIDTH)
+    text = shortened(f"  {_word(item):<8}  {safe(item.name):<{width}}  {safe(item.about)}")
     if item.there:
         yield text
         return
@@ -145,5 +144,5 @@ def _budget(run: Run, lines: tuple[Allowance, ...]) -> Iterator[str]:
     yield paint(f"  {'source of chance':<{width}}  {'replay':<8}  {'live':<8}  evidence", bold=True)
     for line in lines:
         live = "-" if line.live is None else line.live.value
-        text = clip(f"  {line.name:<{width}}  {line.replay.value:<8}  {live:<8}  {safe(line.about)}", _WIDTH)
+        text = shortened(f"  {line.name:<{width}}  {line.replay.value:<8}  {live:<8}  {safe(line.about)}")
         yield paint(text, fg="yellow") if line.replay is Hold.ACCEPTED else text
