@@ -190,7 +190,7 @@ def test_a_result_of_our_own_seams_keeps_their_shape(forks: Forks) -> None:
     forks.replays_exactly(report["run"])
     for change in ('input#2={"a": 1}', f'{query.number}="text"', f"{ran.number}=[]"):
         assert (
-            "give the recorded one" in (said := forks.fork(0, "--result", change, status=2)["said"])
+            "copy the recorded one" in (said := forks.fork(0, "--result", change, status=2)["said"])
             or "one line" in said
         )
 
