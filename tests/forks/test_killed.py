@@ -64,3 +64,32 @@ def _wait_for(path: Path) -> None:
     while not path.exists():
         assert time.monotonic() < until, f"there is no {path.name}"
         time.sleep(0.02)
+
+
+HANGS = """
+    import os
+    import reenact
+    @reenact.tool(effect="read")
+    def look():
+        return 1
+    if os.path.exists("hang"):
+        open("up", "w").close()
+        while True:
+            pass
+    print(look())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an interrupt is no signal there")
+def test_one_that_is_interrupted_before_its_first_event_leaves_no_run(forks: Forks) -> None:
+    forks.record(HANGS)
+    folder = forks.desk.folder
+    (folder / "hang").touch()
+    command = [sys.executable, "-m", "reenact", "fork", f"{forks.parent}:0", "--result", "look#1=2"]
+    environment = {**os.environ, "NO_COLOR": "1", "REENACT_STORE": str(folder / ".reenact")}
+    fork = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, start_new_session=True)
+    _wait_for(folder / "up")
+    os.killpg(fork.pid, signal.SIGINT)
+    _, said = fork.communicate(timeout=60)
+    assert fork.returncode == 130 and b"interrupted" in said, said
+    assert [each["run"] for each in forks.runs()] == [forks.parent]

@@ -89,9 +89,19 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
     if preamble_of(run) and report.events:  # a request is a part of its process, whose status is not its own
         report = replace(report, remarks=(*report.remarks, *_answered(url, child)))
     else:
-        report = replace(report, status=keep_status(url, child, left.status).status.value)
+        kept = keep_status(url, child, left.status)
+        if not report.events and kept.error.startswith(KeyboardInterrupt.__name__):
+            _take_away(url, child)
+            raise KeyboardInterrupt
+        report = replace(report, status=kept.status.value)
     report = replace(report, parts="" if plan.resume or not report.events else _parts(url, run.id, child))
     return replace(report, last_line=last_line(report))
+
+
+def _take_away(url: str, child: str) -> None:
+    """Delete a fork that was interrupted before its first event: it holds nothing, and ``@`` would mean it."""
+    with open_store(url) as store:
+        store.delete(child)
 
 
 def _answered(url: str, child: str) -> Iterator[str]:
