@@ -129,6 +129,7 @@ def compile_expression(text: str, words: Iterable[Word], files: Mapping[str, Jso
     return Expression(source, root, files or {})
 
 
+_EXPLAINED = "docs/reference/expressions.md says what each is"
 _MAX_DEPTH = 60
 _CALLED_WITH_ONE = 1
 _PLAIN = (str, int, float)
@@ -264,7 +265,7 @@ class _Check:
             names = sorted({*self._known, *FUNCTIONS, *ASSERTIONS})
             near = difflib.get_close_matches(name, [*names, "True", "False", "None"], 1)
             hint = f"did you mean {near[0]}? " if near else ""
-            raise self._refuse(node, f"unknown name {name}", f"{hint}The names are: {', '.join(names)}")
+            raise self._refuse(node, f"unknown name {name}", f"{hint}The names are: {', '.join(names)}; {_EXPLAINED}")
         if word.form is not WordForm.EITHER and (word.form in _IN_BRACKETS) is not (used is WordForm.CALL):
             right = (
                 f"{name}(search_docs)"
