@@ -191,7 +191,7 @@ REFUSED = {
     "reenact golden run x --mode review --accept x=REASON": "nothing differs there: tests/goldens/test_review.py",
     "reenact fork x:x --flag x=… --dry-run": "no flag was evaluated there",
     "reenact resume x --settle retry": "nothing is in doubt there: tests/resume/test_doubts.py",
-    "reenact resume x --settle done --result x='{}'": "nothing is in doubt there: tests/resume/test_doubts.py",
+    "reenact resume x --settle done --result x='x'": "nothing is in doubt there: tests/resume/test_doubts.py",
 }
 """What is typed with another run by a test of its own, and is refused on this desk, with a command that leads on."""
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import reenact
 from reenact.errors import EffectInDoubt, UsageError
 from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.effects import Claim, Identities
+from tests.kit.recorded import Desk
 from tests.resume.conftest import Scene
 from tests.resume.test_resume_points import WHOLE
 
@@ -190,3 +192,14 @@ def test_code_has_a_write_in_doubt_made_again(failed_write: Any) -> None:
     store, run, agent, sent = failed_write
     again = reenact.resume(run, entry=agent, store=store, settle="retry")
     assert (again.id, again.status, sent) == (run.id, "ok", ["a", "a"])
+
+
+def test_a_result_is_asked_for_as_what_the_tool_has_given_before(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.script(
+        "import os, signal\nimport reenact\n\n\n@reenact.tool\ndef pay(order):\n    if order:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n    return 'receipt'\n\n\npay(0)\npay(1)\n"
+    )
+    desk.record("agent.py", status=None)
+    said = desk.run("resume", "@", "--settle", "done", status=2).stderr
+    assert """--settle done --result 1='"…"'""" in said, said

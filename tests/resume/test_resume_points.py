@@ -66,7 +66,9 @@ def test_what_is_said_to_be_done_is_not_made_again(scene: Scene) -> None:
     asked = scene.reenact("resume", code=3).err.decode()
     assert f"--settle done --result {number}=" in asked
     asked = scene.reenact("resume", "--settle", "done", code=2).err.decode()
-    assert "what was it answered?" in asked and f"--settle done --result {number}=" in asked
+    assert "what was it answered?" in asked and f"--settle done --result {number}='…'" in asked
+    for pasted in ("…", '"…"', "{…}"):
+        scene.reenact("resume", "--settle", "done", "--result", f"{number}={pasted}", code=2)
     done = scene.reenact("resume", "--settle", "done", "--result", f"{number}=9")
     assert done.out.decode().splitlines() == [WHOLE[0], "order 2 receipt 9", *WHOLE[2:]]
     done = scene.reenact("resume", "--settle", "done", "--result", f"{number}=2")

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reenact.abc.store import Store
+from reenact.abc.store import Recording, Store
 from reenact.errors import EffectInDoubt, UsageError
-from reenact.facts.call import EndKind, Json, Stream
+from reenact.facts.call import EndKind, Json, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
-from reenact.facts.lazy_dataclass import dataclass, replace
+from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.run import ATTEMPT, IDLE, Run, Status
 from reenact.facts.serving import preamble_of
+from reenact.facts.values import jsonable
 from reenact.store.nesting import holder_of
 from reenact.timetravel import preview
 from reenact.timetravel.contents import error_of, error_text, status_of
@@ -38,12 +39,14 @@ class Resumption:
         base: What is gone on from: the run itself, or the latest attempt that came further.
         plan: What is to be done.
         doubts: Writes of the base that may have changed the world.
+        forms: What a result of each is to be written as, by name.
     """
 
     run: Run
     base: Run
     plan: Plan
     doubts: tuple[Event, ...] = ()
+    forms: Mapping[str, str] = field(default_factory=dict)
 
 
 def resumption(
@@ -92,7 +95,15 @@ def resumption(
     moved = str((base.environment.get("fork") or {}).get("at_time") or "")
     how: dict[str, Any] = {"anew": head.anew, "until": head.until, "at_time": moved, "given": given or {}}
     plan = Plan(at, results=results, resume=True, settle=settle, **how)
-    return Resumption(run, base, plan, doubts)
+    return Resumption(run, base, plan, doubts, {event.name: _form(store.open(base), event.name) for event in doubts})
+
+
+def _form(recording: Recording, name: str) -> str:
+    """What a result of a call is to be written as, by the last one that is recorded; its content is left open."""
+    given = [each for each in recording.events(name=name) if isinstance(each.outcome, Value) and each.answer]
+    known = jsonable(recording.body(given[-1].answer)) if given and given[-1].answer else None
+    forms = {str: '"…"', dict: "{…}", list: "[…]"}
+    return forms.get(type(known), "…")
 
 
 def _said_before(run: Run) -> frozenset[int]:
@@ -112,11 +123,12 @@ def require_settled(told: Resumption) -> None:
     for event in told.doubts:
         where = f"{event.name} (event {event.number}, at {event.call.source or 'an unknown place'})"
         word = told.plan.settled.get(by_number(event.number), told.plan.settle)
+        form = told.forms.get(event.name, "…")
         if not word:
             how, why = how_left(event)
             raise EffectInDoubt(
                 f"{where} {how}: whether it happened is not known",
-                cause=f"{why}; --settle retry makes it again, --settle done --result {event.number}='{{…}}' takes it "
+                cause=f"{why}; --settle retry makes it again, --settle done --result {event.number}='{form}' takes it "
                 "as made, with what it gave",
                 next_command=f"reenact resume {name} --settle retry",
                 event=event.number,
@@ -125,7 +137,7 @@ def require_settled(told: Resumption) -> None:
             raise UsageError(
                 f"{where} has happened, but what was it answered?",
                 cause="the code goes on with the answer, which was not recorded: JSON, null where it gives nothing",
-                next_command=f"reenact resume {name} --settle done --result {event.number}='{{}}'",
+                next_command=f"reenact resume {name} --settle done --result {event.number}='{form}'",
             )
 
 

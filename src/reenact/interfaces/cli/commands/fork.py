@@ -201,6 +201,12 @@ def value(text: str, *, any_text: bool = False) -> Json:
         UsageError: It begins so, and is broken.
     """
     text = text_of(text)
+    if text.strip('"') == "…" and not any_text:
+        raise UsageError(
+            "… stands for the value that is to be filled in",
+            cause="it was typed as it was printed",
+            next_command="reenact fork --help",
+        )
     try:
         return json.loads(text)
     except ValueError as error:
