@@ -140,6 +140,23 @@ def test_a_difference_names_first_the_code_that_has_changed(repository: Reposito
     assert repository.reenact(*asked[1:]).returncode == 0, "what it proposes runs the recorded code"
 
 
+@pytest.mark.parametrize(("changed", "named"), [(".gitignore", True), ("price.txt", False), ("lib/parser.py", False)])
+def test_the_recorded_code_is_the_commits_unless_a_file_that_the_run_used_was_not_committed(
+    repository: Repository, changed: str, named: bool
+) -> None:
+    for name in (".gitignore", "price.txt"):
+        repository.write(name, "")
+    repository.write("agent.py", "import lib.parser\nprint(open('price.txt').read(), lib.parser.parse('17 x'))\n")
+    repository.git("add", ".gitignore", "price.txt")
+    repository.commit("def parse(text): return text", "price")
+    repository.write(changed, "def parse(text): return 'other'\n")
+    repository.reenact("record", "--", sys.executable, "agent.py")
+    repository.write("lib/parser.py", "def parse(text): return 'mended'\n")
+    done = repository.reenact("replay", "@")
+    assert done.returncode == 1 and "the code has changed since" in done.stderr, done.stderr
+    assert (" --rev " in done.stderr.splitlines()[1]) is named, done.stderr
+
+
 def test_a_difference_with_the_recorded_code_says_nothing_of_it(repository: Repository) -> None:
     repository.write("agent.py", "print(open('price.txt').read())")
     repository.write("price.txt", "17")

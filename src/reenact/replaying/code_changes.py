@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from reenact.abc.store import Store
@@ -81,14 +81,15 @@ def _digest(path: str) -> str:
         return ""
 
 
-def in_words(changed: list[str], revision: Mapping[str, Any], run: Run) -> str:
+def in_words(changed: list[str], revision: Mapping[str, Any], run: Run, used: Iterable[str]) -> str:
     """What is said of it, with the command that runs the recorded code where a commit holds it; empty where nothing has
-    changed.
+    changed. A commit holds it where no file that the run used was changed and not committed, judged by names alone.
 
     Args:
         changed: The files.
         revision: What the run says of its commit, and of what was not committed.
         run: The run.
+        used: The files that the run has loaded or read.
     """
     if not changed:
         return ""
@@ -96,6 +97,7 @@ def in_words(changed: list[str], revision: Mapping[str, Any], run: Run) -> str:
     more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
     since = f"since {commit}" if commit else "since the recording"
     line = f"the code has changed {since} ({', '.join(changed[:_SHOWN])}{more})"
-    if not commit or revision.get("changed"):
+    names = set(map(os.path.basename, used))
+    if not commit or any(os.path.basename(str(each)) in names for each in revision.get("changed") or ()):
         return line
     return f"{line}; `reenact replay {tail(run.id)} --rev {commit}` runs the recorded code"

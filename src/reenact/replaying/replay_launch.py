@@ -13,6 +13,7 @@ from typing import Final
 from reenact.abc.store import Store
 from reenact.errors import UsageError
 from reenact.facts.call import Json
+from reenact.facts.file_notes import NOTE as FILE
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.lazy_dataclass import replace
@@ -146,9 +147,10 @@ def changed_code(url: str, run: Run, moved: Tree | None) -> str:
     """
     with open_store(url) as store:
         sources, note = code_changes.sources_of(store, run), _revision_note(store, run)
+        read = [name.removeprefix(FILE) for name in store.open(run).notes(None) if name.startswith(FILE)]
     root = str(note.get("root") or run.entry.cwd)
     changed = code_changes.changed_files(sources, moved.moved(root) if moved is not None else root)
-    return code_changes.in_words(changed, note, run)
+    return code_changes.in_words(changed, note, run, (*sources, *read))
 
 
 def _require_tools(store: Store, run: Run, options: Options) -> None:
