@@ -189,3 +189,11 @@ def _inflated(raw: bytes) -> bytes:
         except zlib.error:
             continue
     return raw
+
+
+def form_of(recording: Recording, name: str) -> str:
+    """What a result of a call is to be written as, by the last one that is recorded; its content is left open."""
+    given = [each.answer for each in recording.events(name=name) if isinstance(each.outcome, Value) and each.answer]
+    known = jsonable(recording.body(given[-1])) if given else None
+    forms: dict[type, str] = {str: '"…"', dict: "{…}", list: "[…]"}
+    return forms.get(type(known), "…")

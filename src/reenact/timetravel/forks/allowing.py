@@ -47,7 +47,6 @@ def require_known(store: Store, run: Run, plan: Plan) -> None:
     if not left:
         return
     declared, plain = _functions(store, run)
-    plain -= recorded
     offered -= plain
     for each in left:
         if meant((each,), *declared, *offered):
@@ -123,8 +122,7 @@ def _named(tool: object) -> bool:
 
 
 def _functions(store: Store, run: Run) -> tuple[set[str], set[str]]:
-    """Names of the tools in today's source files of a run, and of their plain functions: those that nothing makes a
-    tool."""
+    """Names of the tools in today's source files of a run, and of functions that nothing makes a tool."""
     note = store.open(run).notes(None).get(REVISION)
     root = str((note.get("root") if isinstance(note, Mapping) else None) or run.entry.cwd)
     tools: set[str] = set()

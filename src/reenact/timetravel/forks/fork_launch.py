@@ -91,17 +91,12 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
     else:
         kept = keep_status(url, child, left.status)
         if not report.events and kept.error.startswith(KeyboardInterrupt.__name__):
-            _take_away(url, child)
+            with open_store(url) as store:
+                store.delete(child)  # it holds nothing, and @ would mean it
             raise KeyboardInterrupt
         report = replace(report, status=kept.status.value)
     report = replace(report, parts="" if plan.resume or not report.events else _parts(url, run.id, child))
     return replace(report, last_line=last_line(report))
-
-
-def _take_away(url: str, child: str) -> None:
-    """Delete a fork that was interrupted before its first event: it holds nothing, and ``@`` would mean it."""
-    with open_store(url) as store:
-        store.delete(child)
 
 
 def _answered(url: str, child: str) -> Iterator[str]:

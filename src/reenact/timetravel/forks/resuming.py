@@ -10,18 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reenact.abc.store import Recording, Store
+from reenact.abc.store import Store
 from reenact.errors import EffectInDoubt, UsageError
-from reenact.facts.call import EndKind, Json, Stream, Value
+from reenact.facts.call import EndKind, Json, Stream
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.run import ATTEMPT, IDLE, Run, Status
 from reenact.facts.serving import preamble_of
-from reenact.facts.values import jsonable
 from reenact.store.nesting import holder_of
 from reenact.timetravel import preview
-from reenact.timetravel.contents import error_of, error_text, status_of
+from reenact.timetravel.contents import error_of, error_text, form_of, status_of
 from reenact.timetravel.forks.fork_report import ForkReport, last_line
 from reenact.timetravel.forks.plan import Plan, Settling, by_number, is_number
 from reenact.timetravel.forks.resume_points import ResumePoint, require_broken, resume_point_of, stopped_in_doubt
@@ -95,15 +94,7 @@ def resumption(
     moved = str((base.environment.get("fork") or {}).get("at_time") or "")
     how: dict[str, Any] = {"anew": head.anew, "until": head.until, "at_time": moved, "given": given or {}}
     plan = Plan(at, results=results, resume=True, settle=settle, **how)
-    return Resumption(run, base, plan, doubts, {event.name: _form(store.open(base), event.name) for event in doubts})
-
-
-def _form(recording: Recording, name: str) -> str:
-    """What a result of a call is to be written as, by the last one that is recorded; its content is left open."""
-    given = [each for each in recording.events(name=name) if isinstance(each.outcome, Value) and each.answer]
-    known = jsonable(recording.body(given[-1].answer)) if given and given[-1].answer else None
-    forms = {str: '"…"', dict: "{…}", list: "[…]"}
-    return forms.get(type(known), "…")
+    return Resumption(run, base, plan, doubts, {event.name: form_of(store.open(base), event.name) for event in doubts})
 
 
 def _said_before(run: Run) -> frozenset[int]:
