@@ -151,7 +151,7 @@ def test_its_end_is_what_models_are_asked_for(cut: Cut) -> None:
 def test_without_expectations_it_is_refused_by_what_would_help(cut: Cut) -> None:
     told = cut.add_case("within", name="same", status=3)
     assert "its process was ended from outside: it has no end to come to" in told
-    assert f"next: reenact golden add {cut.cases['within'][-8:]} --as same --holds 'calls(search) == 2'\n" in told
+    assert f"next: reenact golden add {cut.cases['within'][-8:]} --as same --force --holds 'calls(search) == 2'\n" in told
     cut.run(*shlex.split(told.rpartition("next: reenact ")[2]))
     shutil.rmtree(cut.folder / "tests")
     assert not (cut.folder / "tests" / "goldens" / "same.reenact").exists()

@@ -127,7 +127,7 @@ def test_a_fork_of_the_mended_code_is_shown_beside_it_and_gives_the_golden_its_a
     paid.on(MENDED)
     said = paid.keep("forked", *EXPECT, "--holds", "calls(pay) == 1").stderr
     fork, add = (line.strip() for line in said.partition("record its answers")[2].splitlines()[1:3])
-    assert add.endswith("--force --fixed @") and fork.startswith("reenact fork ")
+    assert add.endswith("--fixed @ --force") and fork.startswith("reenact fork ")
     paid.type(fork)
     said = paid.type(add)
     assert "passes on today's code" in said and "it fails there" in said, said
