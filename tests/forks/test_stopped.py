@@ -144,7 +144,7 @@ def test_one_that_was_stopped_is_no_golden(forks: Forks) -> None:
     forks.record(LONE)
     forks.fork(0, "--result", "0=5", status=5)
     said = forks.desk.run("golden", "add", "@", "--as", "stopped", status=2).stderr
-    assert "is a fork that was stopped: it has no end" in said
+    assert "is a fork that was stopped at a refused write: it has no end" in said
 
 
 def test_what_was_tried_does_not_take_the_place_of_the_incident(forks: Forks) -> None:

@@ -141,7 +141,7 @@ def test_a_tools_call_that_is_not_recorded_is_answered_by_a_person(paid: Paid) -
     said = paid.keep("less", *EXPECT).stderr
     assert "it is stale now: tool pay" in said or "it is stale now: pay" in said, said
     assert next_of(said).endswith(":0 --live reads --allow-write pay"), "what can be typed as it stands"
-    written = said.partition("write the answer of pay yourself:\n")[2].splitlines()[0].strip()
+    written = said.partition("write the answer of pay yourself, in place of JSON:\n")[2].splitlines()[0].strip()
     assert written.endswith("--answer pay=JSON")
     refused = paid.run(*shlex.split(written)[1:], status=2).stderr
     assert "likely cause: in place of JSON goes what the call answers" in refused

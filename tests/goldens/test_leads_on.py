@@ -104,6 +104,24 @@ def test_a_golden_that_is_there_is_replaced_by_the_same_command_with_every_optio
     assert "passes on today's code" in shop.type(again), "its answers are there as they were"
 
 
+def test_a_stale_golden_names_the_fork_that_records_all_its_answers_and_one_that_was_stopped_says_so(
+    shop: Shop,
+) -> None:
+    shop.write(MENDED)
+    shop.keep("room", "priced", "--expect", PRICED)
+    drifted, ran = (shop.run("golden", each, "priced", status=3).stdout for each in ("drift", "run"))
+    fork, add = drifted.partition("all answers at once: ")[2].split("`")[1:4:2]
+    assert fork == "reenact fork @golden/priced:0 --live reads --allow-write book"
+    assert f"`{fork}`, then `{add}` records all answers at once" in ran
+    refused = shop.run(*shlex.split(fork)[1:-2], status=5).stderr
+    stopped = shop.run(*shlex.split(add)[1:], status=2).stderr
+    assert "was stopped at a refused write: it has no end" in stopped, stopped
+    allowed = stopped.rpartition("next: ")[2].strip()
+    assert allowed in refused and allowed.endswith("--allow-write book")
+    assert "status: ok" in shop.type(fork)
+    assert "passes on today's code: 3 calls replayed" in shop.type(add)
+
+
 def test_an_answer_that_no_code_can_be_given_again_is_no_change_of_the_code(shop: Shop) -> None:
     for options in (("--expect", PRICED), ()):
         said = shop.keep("object", "object", *options, status=3)

@@ -9,7 +9,6 @@ from pathlib import Path
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
 from reenact.errors import StoreError, UnreplayableRun, UsageError
-from reenact.facts.call import Effect, calls_a_tool
 from reenact.facts.expressions import Expression
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
@@ -17,7 +16,7 @@ from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.model_names import events_called
 from reenact.facts.retention import GOLDEN
 from reenact.facts.run import Run
-from reenact.facts.stopped import was_stopped
+from reenact.facts.stopped import refused_write, was_stopped
 from reenact.store.nesting import holder_of
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.expectations.judging import alike, names_in
@@ -26,7 +25,7 @@ from reenact.testing.expectations.printing import beside
 from reenact.testing.expectations.strength import strength
 from reenact.testing.goldens.blind_spots import mended_in
 from reenact.testing.goldens.files import drafts_of
-from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.golden import Golden, written
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_writer import stamp, with_golden
 from reenact.testing.goldens.history import Change
@@ -36,6 +35,7 @@ from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.proving import Say, prove
 from reenact.testing.goldens.refusing import Adding
 from reenact.timetravel.bundling.packing import Packed, pack
+from reenact.timetravel.forks.again import allowing
 from reenact.timetravel.forks.allowing import known_names
 from reenact.timetravel.vocabulary import RunScope
 
@@ -118,7 +118,8 @@ def add_golden(
             next_command=adding(force=True),
         )
     run = holder_of(store, run)
-    _require_whole(run)
+    for each in filter(None, (run, fixed)):
+        _require_whole(store, each)
     _require_program(run, golden, fixed, golden_dir, adding)
     fixed = holder_of(store, fixed) if fixed is not None else None
     court = GoldenCourt(golden.name, asks="missing")
@@ -144,15 +145,8 @@ def add_golden(
     mended = mended_in(store.open(fixed), store.open(run))[1] if fixed is not None else ""
     return Added(
         path, proof.golden, replace(packed, path=path), now, size, len(opinions), proof.code, left, apart, unknown,
-        forked, mended, _writes(store, run, now),
+        forked, mended, written(store.open(run), *[now.stale_at] * now.stale_writes),
     )  # fmt: skip
-
-
-def _writes(store: Store, run: Run, now: Outcome) -> tuple[str, ...]:
-    """What may change the world, and is called by code that goes on otherwise: the run's own tools, and what is new."""
-    calls = (event.call for event in store.open(run).events())
-    made = [call.name for call in calls if calls_a_tool(call) and call.effect is Effect.WRITE]
-    return tuple(dict.fromkeys([*made, *[now.stale_at] * now.stale_writes]))
 
 
 @contextmanager
@@ -187,13 +181,18 @@ def let_runs_go(store: Store, name: str) -> None:
             store.amend(run, tags={GOLDEN: ",".join(each for each in names if each != name)})
 
 
-def _require_whole(run: Run) -> None:
+def _require_whole(store: Store, run: Run) -> None:
     """A fork that was stopped has no end that today's code could come to."""
     if was_stopped(run):
+        write = refused_write(run)
+        where = " at a refused write" if write else ""
         raise UsageError(
-            f"run {tail(run.id)} is a fork that was stopped: it has no end",
-            cause="it asked what it might not ask; what the code would have done with the answer nobody knows",
-            next_command=f"reenact fork {tail(run.parent or run.id)}:{run.fork_event or 0} --live all --dry-run",
+            f"run {tail(run.id)} is a fork that was stopped{where}: it has no end",
+            cause=f"it was not allowed to call {write}; allow it in another fork, and that one has an end"
+            if write
+            else "it asked what it might not ask; what the code would have done with the answer nobody knows",
+            next_command=allowing(store, run)
+            or f"reenact fork {tail(run.parent or run.id)}:{run.fork_event or 0} --live all --dry-run",
         )
 
 

@@ -20,6 +20,7 @@ from reenact.seams.boot.parent import run_program
 from reenact.testing.goldens.batch import several
 from reenact.testing.goldens.causes import Cause, asked_otherwise, runs_on, stale_causes
 from reenact.testing.goldens.differing import differing
+from reenact.testing.goldens.golden import all_recorded
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_writer import packed_today
 from reenact.testing.goldens.opened import OpenGolden, open_golden
@@ -49,6 +50,7 @@ class Drift:
         message: What the golden itself says; empty where it passes.
         compared: What today's run was laid beside, in words; empty where there was no run.
         mends: The command that records or scripts the answer that is missing; empty where none is.
+        fork: The commands that record all that are missing, where ``mends`` has to be filled in; else empty.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Drift:
     message: str = ""
     mends: str = ""
     compared: str = ""
+    fork: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -146,9 +149,13 @@ def _drift(stack: ExitStack, golden_dir: GoldenDir, name: str, opened: OpenGolde
     if standing == "failed" and not why and _is_as_it_was(opened, outcome):
         standing = "unfixed"
     mends = outcome.next_command if standing == "stale" else ""
+    fork = ""
+    if "--answer" in mends:
+        new = [outcome.stale_at] * outcome.stale_writes
+        fork = all_recorded(name, opened.again(), opened.store.open(opened.recorded), *new)
     since = tuple(runs_on(then, now))
     file, said = golden_dir.shown(opened.path), _words(outcome)
-    return Drift(name, file, standing, tuple(why), since, call, said, mends, _compared(opened, there))
+    return Drift(name, file, standing, tuple(why), since, call, said, mends, _compared(opened, there), fork)
 
 
 def _of_import(stack: ExitStack, golden_dir: GoldenDir, name: str, opened: OpenGolden) -> Drift:

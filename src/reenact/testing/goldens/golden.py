@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from json import dumps
 from typing import Any, Final, Literal
 
+from reenact.abc.store import Recording
 from reenact.errors import FormatTooNew, UsageError
-from reenact.facts.call import Json
+from reenact.facts.call import Effect, Json, calls_a_tool
+from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.typed import typed
@@ -19,6 +21,12 @@ which knows no such; format 2 has no ``holds``; format 1 has neither a chain in 
 
 _UNSTARTED: Final = 3
 """The version of a golden that names no program."""
+
+ONLY_CUT: Final = (
+    "it fails there because the recorded run was cut off, and any code that goes on passes; expect something of what it"
+    " did before that"
+)
+"""Why a golden of a run that was ended from outside proves nothing of its code, as ``unproven``."""
 
 OnMiss = Literal["fail", "live-read", "scripted"]
 ON_MISS: Final[tuple[OnMiss, ...]] = ("fail", "live-read", "scripted")
@@ -212,3 +220,24 @@ def _listed(data: Mapping[str, Any], name: str) -> Sequence[Any]:
     if not isinstance(found, (list, tuple)):
         raise TypeError(f"{name} is no list")
     return found
+
+
+def forking(run: str, writes: Iterable[str]) -> str:
+    """The command that lets today's code run on where the recording has no answer: what reads goes live, a model is
+    asked, and a write is made in the world, if a person allows it by this. What has an answer is not asked again."""
+    allowed = [word for name in writes for word in ("--allow-write", name)]
+    return typed(["reenact", "fork", f"{run}:0", "--live", "reads", *allowed])
+
+
+def written(recording: Recording, *more: str) -> tuple[str, ...]:
+    """What may change the world, and is called by code that goes on otherwise: the run's own tools, and what is new."""
+    calls = (event.call for event in recording.events())
+    made = [call.name for call in calls if calls_a_tool(call) and call.effect is Effect.WRITE]
+    return tuple(dict.fromkeys([*made, *more]))
+
+
+def all_recorded(golden: str, again: str, recording: Recording, *more: str) -> str:
+    """The two commands by which a fork records every answer that a golden lacks, and the golden takes them."""
+    run = tail(recording.run.id)
+    add = again.replace(f" @golden/{golden} ", f" {run} ", 1)  # the fork is in the store, beside the run
+    return f"`{forking(f'@golden/{golden}', written(recording, *more))}`, then `{add} --fixed @`"

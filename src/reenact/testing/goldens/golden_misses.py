@@ -19,6 +19,7 @@ from reenact.facts.call import Call, Effect, Json
 from reenact.facts.event import Event
 from reenact.seams.lanes import Lane
 from reenact.testing.goldens.answers import Answers
+from reenact.testing.goldens.golden import all_recorded
 from reenact.timetravel.forks.fork_calls import ForkCalls
 from reenact.timetravel.forks.fork_course import Course
 from reenact.timetravel.forks.fork_misses import ForkMisses
@@ -118,7 +119,7 @@ class GoldenMisses(ForkMisses):
         told, kept, next_command = " here", "", f"reenact show @golden/{self.named.name}"
         if call is not None and found is not None:
             told = f" {'before' if found.answer is None else 'in'} {call.name} at {call.source or 'an unknown place'}"
-            kept, next_command = self._leads_on(call, found)
+            kept, next_command = self._leads_on(calls.session.recording, call, found)
         error = UnreplayableRun(
             f"the recorded run was cut off{told}: it is judged up to there",
             cause=f"its process was ended from outside{kept}",
@@ -151,7 +152,7 @@ class GoldenMisses(ForkMisses):
 
     def _golden_is_stale(self, recording: Recording, call: Call, found: Found) -> UnreplayableRun:
         """Says what was asked, and how to record the answer that is missing."""
-        kept, next_command = self._leads_on(call, found)
+        kept, next_command = self._leads_on(recording, call, found)
         return UnreplayableRun(
             f"golden {self.named.name} is stale: {call.name} at {call.source or 'an unknown place'} {found.why}"
             + recorded_calls(recording, call, found.place),
@@ -160,13 +161,13 @@ class GoldenMisses(ForkMisses):
             missing=(call.name,),
         )
 
-    def _leads_on(self, call: Call, found: Found) -> tuple[str, str]:
+    def _leads_on(self, recording: Recording, call: Call, found: Found) -> tuple[str, str]:
         """Why the answer that a call lacks is not simply recorded, empty where it is; and the command that helps."""
         if is_model(call) and call.effect is not Effect.WRITE:
             next_command = f"reenact golden run {self.named.name} --mode missing"
             return "", next_command
         kept = (
-            "what may change the world is not made again, unless by a fork with --allow-write, which can be its --fixed"
+            "what may change the world is not made again, unless by a fork with --allow-write"
             if call.effect is Effect.WRITE
             else "only models are asked"
         )
@@ -174,6 +175,9 @@ class GoldenMisses(ForkMisses):
         if place is not None and not place.is_open and "--fixed" not in again:  # the golden's own run answers
             shown = f"reenact cat @golden/{self.named.name}:{place.number}"
             kept += f"; `{shown}` prints an answer of the form that yours needs"
+        new = (call.name,) if call.effect is Effect.WRITE else ()
+        kept += f"; {all_recorded(self.named.name, again, recording, *new)} records all answers at once"
+        kept += "; JSON in the next command is the answer, for you to write"
         next_command = f"{again} --answer {shlex.quote(call.name)}=JSON"
         return f", and {kept}", next_command
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from reenact.abc.store import Recording
 from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.run import Run, Status
-from reenact.facts.typed import typed
 from reenact.testing.expectations.spelling import called
 from reenact.testing.expectations.strength import proposals
 from reenact.testing.goldens.blind_spots import mended_in, through
@@ -37,13 +36,6 @@ def expecting(run: Recording, fixed: Recording | None = None) -> tuple[str, str]
     if not names:
         return ("--holds" if well else "--expect"), _WELL
     return "--holds", f"{called('calls', names[-1])} == {names.count(names[-1])}"
-
-
-def forking(run: str, writes: Iterable[str]) -> str:
-    """The command that lets today's code run on where the recording has no answer: what reads goes live, a model is
-    asked, and a write is made in the world, if a person allows it by this. What has an answer is not asked again."""
-    allowed = [word for name in writes for word in ("--allow-write", name)]
-    return typed(["reenact", "fork", f"{run}:0", "--live", "reads", *allowed])
 
 
 def no_test(golden: Golden, opened: OpenGolden, adding: Adding) -> UsageError:

@@ -22,10 +22,9 @@ from reenact.interfaces.cli.run_opening import opened, said_around
 from reenact.interfaces.cli.shell import Command, Shell, again, current
 from reenact.testing.expectations.expectation import expect
 from reenact.testing.goldens.adding import Added, add_golden
-from reenact.testing.goldens.golden import ON_MISS, Golden, OnMiss, Scripted
+from reenact.testing.goldens.golden import ON_MISS, Golden, OnMiss, Scripted, forking
 from reenact.testing.goldens.golden_dir import GoldenDir, open_golden_dir
 from reenact.testing.goldens.imports import JUDGED
-from reenact.testing.goldens.refusing import forking
 from reenact.testing.goldens.testfile import add_test
 from reenact.timetravel.preview import safe
 
@@ -227,7 +226,9 @@ def _tell_ways(shell: Shell, added: Added, again: str) -> None:
     run, now = tail(added.packed.runs[0]), added.now
     written = "--answer" in now.next_command
     if written:
-        shell.talk(f"reenact: write the answer of {safe(now.stale_at)} yourself:\n  {now.next_command}")
+        shell.talk(
+            f"reenact: write the answer of {safe(now.stale_at)} yourself, in place of JSON:\n  {now.next_command}"
+        )
     calls = f" ({', '.join(map(safe, added.writes))} may be called)" if added.writes else ""
     either = "or let" if written else "let"
     shell.talk(f"reenact: {either} a fork of today's code record its answers{calls}, and give it to the golden:")

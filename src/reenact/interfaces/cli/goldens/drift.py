@@ -74,5 +74,7 @@ def _lines(each: Drift) -> Iterator[str]:
         yield clip(f"    compared: {safe(each.compared)}", _WIDTH)
     for cause in each.since:
         yield clip(f"    since: {cause.category:<9}{safe(cause.text)}", _WIDTH)
+    if each.fork:
+        yield f"    all answers at once: {safe(each.fork)}"
     if each.next_command:
         yield f"    next: {each.next_command}"
