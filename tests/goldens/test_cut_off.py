@@ -146,6 +146,12 @@ def test_its_end_is_what_models_are_asked_for(cut: Cut) -> None:
     assert "1 live answer" in done.stdout and ONLY_CUT in done.stderr
     found = cut.outcome("within")
     assert (found["status"], found["used"], found["cut"]) == ("passed", {"overlay": 1}, False)
+    assert ONLY_CUT in found["proves_nothing"] and ONLY_CUT in cut.run("golden", "run", "within").stdout
+
+
+def test_what_any_code_that_goes_on_passes_is_not_proposed(cut: Cut) -> None:
+    weak = cut.add_case("within", "--expect", "calls(search) <= 3", status=2)
+    assert "try calls(search) <= 1\n" in weak, weak
 
 
 def test_without_expectations_it_is_refused_by_what_would_help(cut: Cut) -> None:

@@ -61,6 +61,7 @@ class Outcome:
         opinions: By how many opinions of models it was ``judged``, how many of these were ``kept`` and ``asked`` for,
             and how many are ``missing``; empty where no model judges.
         cut: Whether it was judged up to the place where the recorded run was cut off.
+        proves_nothing: Why it passes with any code that goes on beyond that place; empty where it does not.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Outcome:
     opinions: Mapping[str, int] = field(default_factory=dict)
     renamed: int = 0
     cut: bool = False
+    proves_nothing: str = ""
 
     @property
     def exit_code(self) -> int:

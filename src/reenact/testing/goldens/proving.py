@@ -19,7 +19,7 @@ from reenact.facts.run import Run
 from reenact.facts.typed import typed
 from reenact.testing.expectations.judging import asks_a_judge
 from reenact.testing.goldens.batch import several
-from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.golden import ONLY_CUT, Golden
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.imports import JUDGED
 from reenact.testing.goldens.incident import IncidentCode, incident_code
@@ -257,12 +257,7 @@ def _unproven(golden: Golden, opened: OpenGolden, then: _Tried, adding: Adding, 
 
 def _by_the_cut(then: _Tried) -> str:
     """Why a golden of a run that was ended from outside proves nothing of its code; empty where it does."""
-    if then.outcome is None or not then.outcome.lacks_only_an_end:
-        return ""
-    return (
-        "it fails there because the recorded run was cut off, and any code that goes on passes; expect something of"
-        " what it did before that"
-    )
+    return ONLY_CUT if then.outcome is not None and then.outcome.lacks_only_an_end else ""
 
 
 def _parts(tries: _Tries, opened: OpenGolden, then: _Tried, code: IncidentCode) -> str:

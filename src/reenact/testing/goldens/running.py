@@ -26,6 +26,7 @@ from reenact.seams.boot.folders import Folder, fleeting
 from reenact.seams.boot.parent import run_program
 from reenact.testing.expectations.verdict import Verdict
 from reenact.testing.goldens.blind_spots import blind_spot, through, unseen_changes
+from reenact.testing.goldens.golden import ONLY_CUT
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_launch import PLACE, REFUSED, STALE, Asked, ProcessResult, launch
 from reenact.testing.goldens.golden_misses import Misses
@@ -361,6 +362,7 @@ def outcome_of(
         stale_writes=told.stale_call.get("effect") == Effect.WRITE.value,
         answers=told.report.answers,
         cut=bool(told.cut),
+        proves_nothing=ONLY_CUT if opened.golden.unproven == ONLY_CUT else "",
         recorded=opened.recorded.id,
         opinions={} if told.stopped else found.opinions,
     )

@@ -240,6 +240,8 @@ def _tell(shell: Shell, outcomes: list[Outcome]) -> None:
             shell.line(outcome.to_json())
             continue
         shell.data(safe(outcome.line))
+        if outcome.proves_nothing:
+            shell.data(f"    not proven on the recorded code: {outcome.proves_nothing}")
         for line in (
             *(outcome.message or outcome.blind_spot).splitlines(),
             *(text for each in outcome.differences for text in each.splitlines()),
