@@ -46,12 +46,12 @@ PRICED = "calls(rate) == 1"
 
 
 class Shop(Project):
-    """A project with a run that books without a price, and one whose tool returns an object of an undeclared type."""
+    """A project with two runs that book without a price, and one whose tool returns an object of an undeclared type."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.write(AGENT)
-        self.runs = {question: self._recorded(question) for question in ("room", "object")}
+        self.runs = {question: self._recorded(question) for question in ("room", "hall", "object")}
 
     def _recorded(self, question: str) -> str:
         self.run("record", "--", sys.executable, "agent.py", question)
@@ -108,7 +108,7 @@ def test_a_stale_golden_names_the_fork_that_records_all_its_answers_and_one_that
     shop: Shop,
 ) -> None:
     shop.write(MENDED)
-    shop.keep("room", "priced", "--expect", PRICED)
+    shop.keep("hall", "priced", "--expect", PRICED)
     drifted, ran = (shop.run("golden", each, "priced", status=3).stdout for each in ("drift", "run"))
     fork, add = drifted.partition("all answers at once: ")[2].split("`")[1:4:2]
     assert fork == "reenact fork @golden/priced:0 --live reads --allow-write book"
