@@ -27,6 +27,11 @@ NEAR_US = st.sampled_from(
 MOMENTS_US = st.builds(lambda at_ms, near_us: max(0, at_ms * 1000 + near_us), st.integers(0, 400), NEAR_US)
 
 
+def is_before(this: Coming, other: Coming) -> bool:
+    """Whether it comes clearly before something else."""
+    return this.until_us + LATE_US < other.from_us
+
+
 class Still:
     """A clock that stands."""
 
@@ -60,11 +65,11 @@ class Plain:
     def sooner(self, tag: Tag, comes: Coming, *, answers: bool) -> Waiter | None:
         """See ``Lines``."""
         known = self.others(tag)
-        early = [each for each in known if each[0].is_before(comes) and (answers or each[1].deadline_us is not None)]
+        early = [each for each in known if is_before(each[0], comes) and (answers or each[1].deadline_us is not None)]
         if not early:
             return None
         fires, first = min(early, key=lambda each: each[0].from_us)
-        calls = [each for each in known if each[1].deadline_us is None and not fires.is_before(each[0])]
+        calls = [each for each in known if each[1].deadline_us is None and not is_before(fires, each[0])]
         return min(calls, key=lambda each: each[0].from_us, default=(fires, first))[1]
 
     def is_unsure(self, tag: Tag, comes: Coming, *, timer: bool) -> bool:
@@ -82,7 +87,7 @@ class Plain:
     def is_near(self, tag: Tag, comes: Coming) -> bool:
         """See ``Lines``."""
         events = [coming for coming, waiter in self.others(tag) if waiter.tag.kind == "e"]
-        return any(not (other.is_before(comes) or comes.is_before(other)) for other in events)
+        return any(not (is_before(other, comes) or is_before(comes, other)) for other in events)
 
 
 class Waits(RuleBasedStateMachine):

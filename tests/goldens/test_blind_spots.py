@@ -54,9 +54,16 @@ def test_a_golden_says_that_a_fix_inside_the_tool_is_not_seen_and_what_shows_it(
     assert UNSEEN in failed.stdout and "next: reenact replay @golden/comma --through price_of" in failed.stderr
     shown = shop.run("replay", "@golden/comma", "--through", "price_of", status=1).stderr
     assert 'now       {"value": 7.5}' in shown and "ValueError" in shown
+    assert "the code of price_of gives another result than it did then, as a mended one should" in shown
     shop.write(AROUND)
     passed = shop.run("golden", "run", "comma")
     assert UNSEEN not in passed.stdout
+
+
+def test_a_replay_from_which_mended_code_parts_leads_to_a_test_of_the_failed_run(shop: Project) -> None:
+    shop.write(SHOP.replace("price_of(item)\n    print", "price_of(item.upper())\n    print"))
+    said = shop.run("replay", "@", status=1).stderr
+    assert "next: reenact golden add " in said and "--as mended --expect \"status == 'ok'\"" in said, said
 
 
 def test_a_fork_of_the_mended_tool_gives_every_code_its_answer_and_that_is_said(shop: Project) -> None:

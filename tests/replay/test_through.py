@@ -49,6 +49,9 @@ def test_the_afternoons_half_json_is_parsed_again_and_the_fixed_parser_passes(de
     assert observed.stdout.startswith("I cannot tell the price of A-100 right now")
     assert "matched 3 of 3" in observed.stderr and "live calls made: 0" in observed.stderr
 
+    plain = desk.run("replay", "@", "--through", "half", status=2).stderr
+    assert "it has called price_of; other functions run anyway" in plain
+
     outside = desk.run("replay", "@", environ=fixed)  # the tool's answer is frozen whole: its code does not run
     assert outside.stdout == then.stdout and "matched 2 of 3, 1 inside frozen calls " in outside.stderr
 

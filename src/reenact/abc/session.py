@@ -176,19 +176,6 @@ class Rerun(Protocol):
 Crossing = Live | Frozen | Rerun
 
 
-class Caller(Protocol):
-    """The caller, as a session sees it."""
-
-    path: str
-    """Path of the lane."""
-
-    position: int
-    """How many calls this lane has issued before."""
-
-    parent: int | None
-    """Event the lane is inside, if any."""
-
-
 class Session(Protocol):
     """A pure decider: it answers each crossing of one run (and of its child runs) and notes what came of it."""
 

@@ -19,6 +19,7 @@ from reenact.seams.nodes import node_now
 
 _SHOWN = 300
 _COMPUTES = "the agent's own code computes something else from the same answers"
+_GAVE = "the code of {} gives another result than it did then, as a mended one should"
 _LEAD = 60
 """Characters shown before the place where two long texts part."""
 
@@ -208,7 +209,7 @@ def result_differs(
         None,
         large=max(len(body), len(after.body) if isinstance(after, Value) else 0) > LARGE,
         reason="result",
-        cause=_COMPUTES,
+        cause=_COMPUTES if event.call.observed else _GAVE.format(event.name),
         next_command=next_command,
     )
 

@@ -17,7 +17,7 @@ from reenact.facts.file_notes import NOTE as FILE
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.run import Run
+from reenact.facts.run import Run, Status
 from reenact.facts.serving import RELATION
 from reenact.facts.thinned import require_bodies
 from reenact.facts.trace_runs import is_traced
@@ -96,7 +96,9 @@ def replay_run(
     how = partial(_replayed, url, run, options, project=around, starting=starting, given=given)
     if not options.rev:
         report = how(start, moved)
-        return report if report.exit_code == 0 else with_changed_code(report, changed_code(url, run, moved))
+        failed = run.status is Status.FAILED and run.interrupted_at is None and not options.through
+        onward = f"reenact golden add {tail(run.id)} --as mended --expect \"status == 'ok'\"" if failed else ""
+        return report if report.exit_code == 0 else with_changed_code(report, changed_code(url, run, moved), onward)
     with tree_of(options.rev, start.cwd, run, options.patch) as tree:
         start = tree.start(start, run, options.rev)
         report = how(start, tree.of_moved(moved))
@@ -165,7 +167,7 @@ def _require_tools(store: Store, run: Run, options: Options) -> None:
             called = sorted({event.name for event in recording.events(kinds=("tool", "model", "retrieval"))})
             raise UsageError(
                 f"the run has called no tool {name}",
-                cause=f"it has called {', '.join(called[:12])}" if called else "it has called no marked tool at all",
+                cause=f"it has called {', '.join(called[:12]) or 'no decorated tool'}; other functions run anyway",
                 next_command=f"reenact show {tail(run.id)}",
             )
 

@@ -74,21 +74,21 @@ def in_force(report: Report) -> str:
     return f"enforcement: {', '.join(report.enforcement) or 'none'}"
 
 
-def with_changed_code(report: Report, changed: str) -> Report:
-    """The report of a replay whose code has changed: it is the likely cause then, and that the order was not proven
-    comes after it.
+def with_changed_code(report: Report, changed: str, onward: str = "") -> Report:
+    """The report of a replay whose code has changed: that is the likely cause then, before an order not proven.
 
     Args:
         report: The report.
         changed: What has changed; empty for nothing.
+        onward: What to run next where the divergence leads to nothing but the recorded run; empty for that.
     """
     if not changed:
         return report
     doubts = [*(each.data["by_order"] for each in report.differences if each.what == "divergence"), *report.remarks]
     doubt = next((each for each in doubts if each.startswith(NOT_PROVEN)), "")
-    divergence = _by_code(report.divergence) if report.divergence else report.divergence
+    divergence = _by_code(report.divergence, onward) if report.divergence else report.divergence
     differences = tuple(
-        from_divergence(to_divergence(_by_code(each.data))) if each.what == "divergence" else each
+        from_divergence(to_divergence(_by_code(each.data, onward))) if each.what == "divergence" else each
         for each in report.differences
     )
     return replace(
@@ -101,9 +101,10 @@ def with_changed_code(report: Report, changed: str) -> Report:
     )
 
 
-def _by_code(data: Mapping[str, Any]) -> Mapping[str, Any]:
+def _by_code(data: Mapping[str, Any], onward: str) -> Mapping[str, Any]:
     """A divergence as data, its cause the code's."""
-    return {**data, "cause": data["by_code"] or data["cause"]}
+    shows = str(data["next"]).startswith("reenact show ")
+    return {**data, "cause": data["by_code"] or data["cause"], "next": (shows and onward) or data["next"]}
 
 
 def exit_statuses(recorded: int | None, now: int) -> EndDifference | None:

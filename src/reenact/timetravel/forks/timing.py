@@ -30,10 +30,6 @@ class Coming:
     from_us: int
     until_us: int
 
-    def is_before(self, other: Coming) -> bool:
-        """Whether it comes clearly before something else."""
-        return self.until_us + LATE_US < other.from_us
-
 
 @dataclass(frozen=True, slots=True)
 class Timer(Coming):
