@@ -176,5 +176,22 @@ def test_a_new_fault_in_a_tool_is_named_where_the_golden_stays_green(tmp_path: P
     project.write(ORDERS)
     passed = project.run("golden", "run").stdout
     assert passed.count(f"{CHANGED}; `reenact replay @golden/") == 2
+    project.run("golden", "run", "--report", "out")
+    assert CHANGED in (tmp_path / "out" / "summary.md").read_text()
+    assert "fresh    enough" in (drifted := project.run("golden", "drift", "enough").stdout) and CHANGED in drifted
     project.write(COUNTED.replace("def main", "# the rest\ndef main"))
     assert "code has changed" not in project.run("golden", "run").stdout, "the tool says the same"
+
+
+def test_a_tool_that_only_computes_now_runs_and_is_judged(tmp_path: Path) -> None:
+    look = '@reenact.tool(effect="read")\ndef look(item):\n    return 1\n\ndef main():\n    look("tea")\n'
+    counted, orders = (each.replace("def main():\n", look) for each in (COUNTED, ORDERS))
+    computes = 'name="stock_level", effect="none"'
+    project = Project(tmp_path)
+    project.write(counted)
+    project.run("record", "--", "python", "agent.py", "tea")
+    project.run("golden", "add", "@", "--as", "enough", "--holds", "'enough' in stdout")
+    project.write(counted.replace('name="stock_level", effect="read"', computes))
+    assert "code has changed" not in project.run("golden", "run").stdout
+    project.write(orders.replace('name="stock_level", effect="read"', computes))
+    assert "code has changed" not in project.run("golden", "run", status=1).stdout

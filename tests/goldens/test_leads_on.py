@@ -120,6 +120,11 @@ def test_a_stale_golden_names_the_fork_that_records_all_its_answers_and_one_that
     assert allowed in refused and allowed.endswith("--allow-write book")
     assert "status: ok" in shop.type(fork)
     assert "passes on today's code: 3 calls replayed" in shop.type(add)
+    shop.write(MENDED.replace("rate(sys.argv[1])", "rate('a ' + sys.argv[1])"))
+    for command in ("run", "drift"):
+        told = shop.run("golden", command, "priced", status=3).stdout
+        again = next(each for each in told.split("`") if each.startswith("reenact golden add ") and each.endswith("@"))
+        assert again.count("--fixed") == 1 and f"add {shop.runs['hall'][-8:]} " in again, again
 
 
 def test_an_answer_that_no_code_can_be_given_again_is_no_change_of_the_code(shop: Shop) -> None:

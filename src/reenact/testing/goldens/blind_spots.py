@@ -75,17 +75,17 @@ def mended_in(fork: Recording, run: Recording) -> tuple[str, str]:
     return tool, said * bool(tool)
 
 
-def unseen_changes(answering: Recording, texts: Mapping[str, str], folder: str) -> tuple[str, str]:
+def unseen_changes(today: Recording, texts: Mapping[str, str], folder: str) -> tuple[str, str]:
     """The tools whose code has changed since they were recorded, in words, and the first of them; empty where none has.
 
     A golden answers them as they were recorded: neither a fix in them nor a new fault can change what it comes to.
 
     Args:
-        answering: The run that answers today's code.
-        texts: Its source files, by path.
+        today: What today's code did; a tool that it declares to have no effect runs.
+        texts: The source files of the run that answers it, by path.
         folder: Where these lie today.
     """
-    frozen = {event.name for event in answering.events(kinds=(Kind.TOOL,)) if event.call.effect is not Effect.NONE}
+    frozen = {event.name for event in today.events(kinds=(Kind.TOOL,)) if event.call.effect is not Effect.NONE}
     changed = changed_functions(texts, folder, frozen)
     if not changed:
         return "", ""

@@ -25,7 +25,16 @@ from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_writer import packed_today
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import EXIT, Outcome
-from reenact.testing.goldens.running import GoldenRun, RunOptions, judged_on, on_import, re_enacted, status_of, today_on
+from reenact.testing.goldens.running import (
+    GoldenRun,
+    RunOptions,
+    judged_on,
+    on_import,
+    re_enacted,
+    status_of,
+    today_on,
+    with_changes,
+)
 from reenact.testing.goldens.today import comparable
 from reenact.triage.scene import Scene, scene_of
 
@@ -47,7 +56,7 @@ class Drift:
         why: What is asked otherwise, by category.
         since: What it runs on now, and did not then: code, packages, Python. It explains, and is no drift by itself.
         call: The call that has no recorded answer, with its place in the code; empty where there is none.
-        message: What the golden itself says; empty where it passes.
+        message: What the golden itself says; where it passes, what it cannot judge.
         compared: What today's run was laid beside, in words; empty where there was no run.
         mends: The command that records or scripts the answer that is missing; empty where none is.
         fork: The commands that record all that are missing, where ``mends`` has to be filled in; else empty.
@@ -133,6 +142,7 @@ def _drift(stack: ExitStack, golden_dir: GoldenDir, name: str, opened: OpenGolde
     outcome = ran.outcome if same is None or ran.outcome.status == "stale" else same
     if ran.today is None or ran.run is None:
         return Drift(name, golden_dir.shown(opened.path), _standing(outcome.status), message=outcome.message)
+    outcome = with_changes(golden_dir, opened, outcome, ran.today)
     there = opened.store.open(ran.run)
     then, now = scene_of(opened.store, there.run), scene_of(ran.today.run.home, ran.today.run)
     why, call = _why(golden_dir, ran, there, (then, now))
@@ -152,7 +162,7 @@ def _drift(stack: ExitStack, golden_dir: GoldenDir, name: str, opened: OpenGolde
     fork = ""
     if "--answer" in mends:
         new = [outcome.stale_at] * outcome.stale_writes
-        fork = all_recorded(name, opened.again(), opened.store.open(opened.recorded), *new)
+        fork = all_recorded(name, opened.again(), opened.store.open(opened.answering), *new)
     since = tuple(runs_on(then, now))
     file, said = golden_dir.shown(opened.path), _words(outcome)
     return Drift(name, file, standing, tuple(why), since, call, said, mends, _compared(opened, there), fork)
@@ -208,4 +218,6 @@ def _standing(status: str) -> Standing:
 
 
 def _words(outcome: Outcome) -> str:
-    return "\n".join((*filter(None, (outcome.message,)), *outcome.differences)) if outcome.status != "passed" else ""
+    if outcome.status == "passed":
+        return outcome.blind_spot
+    return "\n".join((*filter(None, (outcome.message,)), *outcome.differences))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from json import dumps
 from typing import Any, Final, Literal
@@ -237,7 +238,19 @@ def written(recording: Recording, *more: str) -> tuple[str, ...]:
 
 
 def all_recorded(golden: str, again: str, recording: Recording, *more: str) -> str:
-    """The two commands by which a fork records every answer that a golden lacks, and the golden takes them."""
-    run = tail(recording.run.id)
-    add = again.replace(f" @golden/{golden} ", f" {run} ", 1)  # the fork is in the store, beside the run
-    return f"`{forking(f'@golden/{golden}', written(recording, *more))}`, then `{add} --fixed @`"
+    """The two commands by which a fork records every answer that a golden lacks, and the golden takes them.
+
+    Args:
+        golden: Its name.
+        again: The command that adds it again from its own bundle.
+        recording: The run that answers it: the incident, or the fork that fixed it.
+        more: Names of writes that the fork may make, beside those that were made.
+    """
+    words, run = shlex.split(again), recording.run
+    incident = run.id
+    if "--fixed" in words:
+        at, incident = words.index("--fixed"), run.parent or run.id
+        del words[at : at + 2]
+    words[words.index(f"@golden/{golden}")] = tail(incident)  # the fork is in the store, beside the run
+    fork = forking(f"@golden/{golden}", written(recording, *more))
+    return f"`{fork}`, then `{typed([*words, '--fixed', '@'])}`"

@@ -77,7 +77,8 @@ def summary(outcomes: Sequence[Outcome], pages: dict[str, str] | None = None, li
 def _section(outcome: Outcome, page: str) -> str:
     judges = f", {outcome.judges}" if outcome.judges else ""
     if outcome.status == "passed":
-        return f"- passed: `{_code(outcome.name)}` ({outcome.crossed}{judges})\n"
+        unseen = f"  \n  {_clean(outcome.blind_spot)}" if outcome.blind_spot else ""
+        return f"- passed: `{_code(outcome.name)}` ({outcome.crossed}{judges}){unseen}\n"
     told = _clean(outcome.message or "\n".join(outcome.differences))
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", told)), default=0))
     link = f" ([page]({page}))" if page else ""

@@ -181,18 +181,21 @@ def served(
         ran = judged_on(stack, golden_dir, opened, run_options, court)
     else:
         ran = re_enacted(golden_dir, opened, run_options)
-    if run_options.rev or ran.outcome.blind_spot or ran.outcome.status not in ("passed", "failed"):
+    if run_options.rev:
         return ran
-    return replace(ran, outcome=_with_changes(golden_dir, opened, ran.outcome))
+    today = ran.today or opened.store.open(opened.answering)
+    return replace(ran, outcome=with_changes(golden_dir, opened, ran.outcome, today))
 
 
-def _with_changes(golden_dir: GoldenDir, opened: OpenGolden, outcome: Outcome) -> Outcome:
-    """With the tools whose code has changed and does not run in it."""
+def with_changes(golden_dir: GoldenDir, opened: OpenGolden, outcome: Outcome, today: Recording) -> Outcome:
+    """With the tools whose code has changed and does not run in it; what was not judged, or is told, stays as it is."""
+    if outcome.blind_spot or outcome.status not in ("passed", "failed"):
+        return outcome
     then = opened.answering
     run, moved = relocated(then, str(golden_dir.root))
     root = str(opened.store.open(then).notes(None).get(REVISION, {}).get("root") or run.entry.cwd)
     folder = root if moved is None else moved.moved(root)
-    words, tool = unseen_changes(opened.store.open(then), texts_of(opened.store, then), folder)
+    words, tool = unseen_changes(today, texts_of(opened.store, then), folder)
     if not words:
         return outcome
     called = next(opened.store.open(opened.recorded).events(name=tool, limit=1), None) is not None

@@ -63,7 +63,7 @@ def _lines(each: Drift) -> Iterator[str]:
     told = f"{each.standing:<8} {safe(each.name)}"
     told += f"  {safe(each.call)}" if each.call else ""
     yield paint(told + (f"  {', '.join(categories)}" if categories else ""), fg=_COLOURS.get(each.standing, "red"))
-    if each.standing not in ("fresh", "drifted") and not each.call:
+    if each.standing != "drifted" and not each.call:
         yield from (clip(f"    {safe(line)}", _WIDTH) for line in each.message.splitlines())
     for cause in each.why:
         at = "" if cause.event is None else f"  (event {cause.event})"
