@@ -239,5 +239,7 @@ def test_a_clock_that_was_read_no_more_is_not_behind_what_had_come(scene: Scene)
     scene.mark("fall")
     scene.record()
     scene.mark("fall", False)
+    assert b"next: reenact resume " in scene.reenact("show").err
     assert scene.reenact("resume").out == b"True True\nb\n"
+    assert b"next: reenact replay " in scene.reenact("show").err
     scene.replays_exactly("@")

@@ -226,7 +226,8 @@ def judged_on(
     before = today_on(stack, golden_dir, opened, opened.recorded, replace(run_options, misses=None, live="none"), court)
     if before.outcome.status != "failed":
         return replace(found, replays=2)
-    message = f"today's code re-enacts the incident\n{before.outcome.message}"
+    code = f"the code of {run_options.rev}" if run_options.rev else "today's code"
+    message = f"{code} re-enacts the incident\n{before.outcome.message}"
     return replace(before, outcome=replace(before.outcome, message=message), replays=2)
 
 

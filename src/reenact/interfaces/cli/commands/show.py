@@ -186,6 +186,8 @@ def _next_command(run: Run, view: _View) -> str:
         return f"reenact kit {tail(run.id)}"
     if run.entry.kind == "block":
         return "" if view.state else f"reenact show {tail(run.id)} --state"
+    if run.interrupted_at is not None and not run.relation:  # it was killed: its replay stops at what was under way
+        return f"reenact resume {tail(run.id)}"
     return f"reenact replay {tail(run.id)}"
 
 
