@@ -20,6 +20,7 @@ _HANDED_ON = frozenset(
             "now.next_command",
             "bad.next_command",
             "outcome.next_command",
+            "in_store(told.next_command, store_url)",
         ),
     }
 )

@@ -58,7 +58,7 @@ def test_the_plan_says_runs_bytes_copy_and_room_and_writes_nothing(path: Path) -
         "free bytes needed",
     ):
         assert said in answer.stdout
-    assert answer.stderr.endswith("next: reenact migrate\n")
+    assert answer.stderr.endswith(" migrate\n") and "next: reenact --store " in answer.stderr
     data = json.loads(call(path, "--dry-run", "--json").stdout)
     assert (data["type"], data["format"], data["newest"], len(data["runs"])) == ("plan", 2, WRITTEN, 3)
     assert 0 < data["after"] < data["bytes"] < data["needed"] < data["free"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -63,3 +65,19 @@ def test_no_text_sends_anybody_to_a_command_that_is_not_there_yet(checkout: Path
         if name in BY_NAME and not BY_NAME[name].available
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_a_store_that_was_named_is_named_in_what_comes_next(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("print('once')\n")
+    (tmp_path / "pyproject.toml").write_text("")
+
+    def reenact(*words: str, status: int = 0) -> str:
+        argv = [sys.executable, "-m", "reenact", "--store", "other place", *words]
+        done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == status, done.stderr
+        return done.stderr
+
+    assert "-> reenact --store 'other place' show " in reenact("record", "--", sys.executable, "agent.py")
+    assert "next: reenact --store 'other place' replay " in reenact("show", "@")
+    assert "next: reenact --store 'other place' ls\n" in reenact("show", "nosuch", status=2)
+    assert "next: reenact --help" in reenact("nosuch", status=2)

@@ -152,4 +152,4 @@ def test_the_last_line_is_printed_however_often_both_are_told_to_end(tmp_path: P
     process.stdout.close()
     process.stderr.close()
     assert process.wait(1) == -signal.SIGTERM
-    assert b"interrupted" in said and b"-> reenact show" in said
+    assert b"interrupted" in said and b"-> reenact --store runs show" in said

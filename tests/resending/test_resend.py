@@ -206,7 +206,9 @@ def test_cost_and_target_come_before_anything_is_sent(desk: Desk, monkeypatch: p
     assert dearer > 10 * answer.data[0]["cost"]
     assert len(desk.seen) == 1
     told = desk.resend(f"{run}:0", "--n", "5", "--dry-run").err.splitlines()
-    assert told[-1] == f"next: reenact resend {run}:0 --n 5", "what was shown is what is sent"
+    assert told[-1].startswith("next: reenact --store ") and told[-1].endswith(f" resend {run}:0 --n 5"), (
+        "what was shown is what is sent"
+    )
     assert told[0].startswith("reenact: target: POST ") and told[1].startswith("reenact: cost: about $")
     assert "(5 times $" in told[1]
 

@@ -225,7 +225,7 @@ def test_the_command_shows_where_how_and_what_came_of_it(store: reenact.Store, c
     told = command("diff", left, right)
     assert told.code == 1
     assert told.lines[0].startswith("first difference at #5 of the right run: added  tool search")
-    assert "  tools    3 -> 4" in told.lines and "next: reenact show" in told.err
+    assert "  tools    3 -> 4" in told.lines and "next: reenact --store " in told.err and " show " in told.err
     same = command("diff", left, left)
     assert (same.code, same.lines) == (0, ["the same: 5 events"])
     stat = command("diff", "--stat", left, right)

@@ -82,7 +82,13 @@ def test_a_damaged_blob(recorded: Recording, copy: Copy) -> None:
     file = altered.folder / ".reenact" / "store.db"
     _damage(file, "UPDATE payload SET data = X'00112233' WHERE id = (SELECT answer FROM event WHERE name = 'price')")
     store = ("--store", str(file.parent))
-    _says(command(*store, "cat", "@:0.response.body", cwd=altered.folder), 4, "corrupt", "next: reenact show")
+    _says(
+        command(*store, "cat", "@:0.response.body", cwd=altered.folder),
+        4,
+        "corrupt",
+        "next: reenact --store ",
+        " show ",
+    )
     ended = command(*store, "replay", "@", cwd=altered.folder)
     assert ended.status == 4 and "corrupt" in ended.err.decode(), ended.err
     with open_store(str(file.parent)) as opened, pytest.raises(BlobCorrupt):

@@ -11,7 +11,7 @@ import traceback
 import click
 
 from reenact.errors import ReenactError, UsageError
-from reenact.interfaces.cli.shell import folded_error
+from reenact.interfaces.cli.shell import folded_error, in_store
 
 INTERNAL = 70
 """Exit code of a fault of our own (``EX_SOFTWARE``): none of the contract's codes claims to know better."""
@@ -25,7 +25,7 @@ class ReaderLeft(Exception):
     """The reader of our standard output closed it before the end (``reenact ls | head``)."""
 
 
-def report(error: BaseException, *, as_json: bool = False) -> int:
+def report(error: BaseException, *, as_json: bool = False, store_url: str | None = None) -> int:
     """Say what went wrong on standard error, and give the exit code.
 
     ``REENACT_DEBUG=1`` adds the traceback to everything but a wrong command line.
@@ -33,6 +33,7 @@ def report(error: BaseException, *, as_json: bool = False) -> int:
     Args:
         error: What came up.
         as_json: A program reads: one JSON line.
+        store_url: What ``--store`` has named; the next command names it too.
     """
     debug = os.environ.get("REENACT_DEBUG", "") not in ("", "0")
     if isinstance(error, click.exceptions.Exit):
@@ -52,6 +53,7 @@ def report(error: BaseException, *, as_json: bool = False) -> int:
         traceback.print_exception(error, file=sys.stderr)
     if isinstance(error, ReenactError):
         told, code = error, error.exit_code
+        told.next_command = in_store(told.next_command, store_url)
     else:
         told, code = _unexpected(error, debug), INTERNAL
     text = f"reenact: {told}"

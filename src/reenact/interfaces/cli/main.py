@@ -87,7 +87,11 @@ class LazyGroup(click.Group):
         try:
             code = super().main(args, standalone_mode=False, obj=shell, **extra)
         except (Exception, KeyboardInterrupt) as error:
-            code = report(error, as_json=shell.json or "--json" in (sys.argv[1:] if args is None else args))
+            code = report(
+                error,
+                as_json=shell.json or "--json" in (sys.argv[1:] if args is None else args),
+                store_url=shell.store_url,
+            )
         sys.exit(code if isinstance(code, int) else 0)
 
 

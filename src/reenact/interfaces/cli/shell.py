@@ -88,10 +88,23 @@ class Shell:
             self.talk(f"next: {self.called(_with_a_script(command))}")
 
     def called(self, command: str) -> str:
-        """A command in which each run is called as the person called it."""
+        """A command in which each run is called as the person called it, in the store that was named."""
         for name, path in self.named.items():
             command = path.join(re.split(rf"(?<![0-9a-z]){name}(?![0-9a-z])", command))
+        return in_store(command, self.store_url)
+
+
+def in_store(command: str, url: str | None) -> str:
+    """A command for the store that ``--store`` has named; as it is where it names one itself, or asks for help.
+
+    Args:
+        command: ``reenact …``, perhaps behind ``next:``.
+        url: What was named; None for nothing.
+    """
+    head, name, rest = command.partition("reenact ")
+    if not url or not name or head.strip() not in ("", "next:") or {"--store", "--help"} & set(rest.split()):
         return command
+    return f"{head}reenact --store {shlex.quote(url)} {rest}"
 
 
 def columns() -> int:

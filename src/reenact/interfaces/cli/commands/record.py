@@ -167,7 +167,11 @@ def _tell(shell: Shell, run: Run, dropped: str) -> None:
         f"reenact: {tail(run.id)}  {preview.safe(outcome(run))}  {counted(totals.events, 'event')} "
         f"({totals.models} model, {totals.tools} tool){_served(run, len(requests))}  {preview.duration(run.lasted_us)}"
         + (f"  {dropped}" if dropped else f"{_score(kit)}{_order(shell, run)}")
-        + ("" if dropped and not dropped.startswith("thinned") else f"  -> reenact show {tail(run.id)}")
+        + (
+            ""
+            if dropped and not dropped.startswith("thinned")
+            else f"  -> {shell.called(f'reenact show {tail(run.id)}')}"
+        )
     )
     for item in _stopping(kit):
         shell.talk(preview.safe(f"reenact: its code cannot be replayed: {item.about}; {item.capture[0]}"))
