@@ -68,7 +68,7 @@ def test_it_is_imported_and_shown_by_the_commands(desk: Tried) -> None:
     assert (run["agent"], run["version"], run["tags"], len(own)) == ("bot", "2", {"from": "prod"}, 16)
     shown = desk.reenact("show", "@")
     assert (shown.code, KEY.encode() in shown.out) == (0, False)
-    assert f"next: reenact replay {run['tail']} --cmd 'python agent.py'" in shown.err.decode()
+    assert f"next: reenact replay {run['tail']} --cmd 'python YOUR_PROGRAM.py'" in shown.err.decode()
 
 
 def test_it_says_what_it_lacks_and_is_no_place_to_branch_at(bring: Bring, store: Store) -> None:
