@@ -96,7 +96,7 @@ CASES = {
     "it rings before a recorded exchange is answered": ("ask", (1.5, 9.0), ("limit=0.2",), "none", LATE),
     "an exchange that it cut short is made again": ("ask", (1.0, 0.3), ("limit=9.0",), "all", "answered\n" + DONE),
     "it rings in a sleep": ("time.sleep", (1.0, 9.0), ("limit=0.2",), "none", LATE),
-    "it does not ring in a shorter sleep": ("time.sleep", (2.0, 0.5), ("seconds=0.1",), "none", "None\n" + DONE),
+    "it does not ring in a shorter sleep": ("time.sleep", (4.0, 2.5), ("seconds=0.1",), "none", "None\n" + DONE),
     "it rings as late as it is set": ("time.sleep", (0.3, 2.0), ("seconds=70.0", "limit=60.0"), "none", LATE),
 }  # fmt: skip
 
