@@ -195,3 +195,12 @@ def test_a_tool_that_only_computes_now_runs_and_is_judged(tmp_path: Path) -> Non
     assert "code has changed" not in project.run("golden", "run").stdout
     project.write(orders.replace('name="stock_level", effect="read"', computes))
     assert "code has changed" not in project.run("golden", "run", status=1).stdout
+
+
+def test_a_tool_with_a_credential_in_its_text_has_not_changed(tmp_path: Path) -> None:
+    key = "ghp_" + "a8Kd03LmPq7RsTu5VwXy2Zb4Cd6EfGh1JkMn"
+    project = Project(tmp_path)
+    project.write(COUNTED.replace("    return units_in(", f'    key = "{key}"\n    return units_in('))
+    project.run("record", "--", "python", "agent.py", "tea")
+    project.run("golden", "add", "@", "--as", "enough", "--holds", "'enough' in stdout")
+    assert "code has changed" not in project.run("golden", "run").stdout

@@ -60,7 +60,6 @@ def _raised_at(run: Recording, blamed: Collection[int | None]) -> str:
     else:
         raised = [each for each in raised if run.run.error and each[1].error.text in run.run.error]
     return raised[-1][0].name if raised else ""
-    return ""
 
 
 def mended_in(fork: Recording, run: Recording) -> tuple[str, str]:

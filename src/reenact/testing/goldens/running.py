@@ -14,7 +14,7 @@ from reenact.facts.call import Effect
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.run import Run
 from reenact.facts.typed import typed
-from reenact.replaying.code_changes import texts_of
+from reenact.replaying.code_changes import changed_files, sources_of, texts_of
 from reenact.replaying.entries import ProgramGone
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
@@ -195,7 +195,9 @@ def with_changes(golden_dir: GoldenDir, opened: OpenGolden, outcome: Outcome, to
     run, moved = relocated(then, str(golden_dir.root))
     root = str(opened.store.open(then).notes(None).get(REVISION, {}).get("root") or run.entry.cwd)
     folder = root if moved is None else moved.moved(root)
-    words, tool = unseen_changes(today, texts_of(opened.store, then), folder)
+    changed = changed_files(sources_of(opened.store, then), folder)  # by digest: of a text a credential was removed
+    texts = {path: text for path, text in texts_of(opened.store, then).items() if path in changed}
+    words, tool = unseen_changes(today, texts, folder)
     if not words:
         return outcome
     called = next(opened.store.open(opened.recorded).events(name=tool, limit=1), None) is not None
