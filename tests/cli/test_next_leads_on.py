@@ -190,6 +190,7 @@ REFUSED = {
     "reenact golden add x --as x --expect x --cmd 'python agent.py'": "it was not imported: tests/interop",
     "reenact golden run x --mode review --accept x=REASON": "nothing differs there: tests/goldens/test_review.py",
     "reenact fork x:x --flag x=… --dry-run": "no flag was evaluated there",
+    "reenact resume x": "it was not killed: tests/resume/test_resume_points.py",
     "reenact resume x --settle retry": "nothing is in doubt there: tests/resume/test_doubts.py",
     "reenact resume x --settle done --result x='x'": "nothing is in doubt there: tests/resume/test_doubts.py",
 }
