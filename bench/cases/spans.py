@@ -17,7 +17,7 @@ from typing import Any
 import reenact
 from bench.absent import Absent
 from reenact import Policy
-from reenact.interop.otlp.exporters import exporter_for
+from reenact.interop.otlp.process_exporter import exporter_for
 
 ROUNDS = 9
 

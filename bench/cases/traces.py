@@ -13,7 +13,7 @@ from unittest.mock import patch
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts import spotting
 from reenact.facts.policy import Policy
-from reenact.interop.formats import read
+from reenact.interop.file_formats import read
 from reenact.interop.importing import import_runs
 from reenact.interop.readers import ReaderOptions
 from reenact.interop.traces import Trace

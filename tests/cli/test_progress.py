@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from reenact.interfaces.cli import progress
-from reenact.interfaces.cli.progress import Progress, ReadingProgress, Working, remaining
+from reenact.interfaces.cli.progress import Progress, ReadingProgress, WorkProgress, remaining
 
 
 class Terminal(io.StringIO):
@@ -70,7 +70,7 @@ def test_a_batch_says_how_long_it_will_take(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_one_long_piece_of_work_says_what_it_is_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _terminal(monkeypatch)
-    with Working("packing 1 event", quiet_s=0.0):
+    with WorkProgress("packing 1 event", quiet_s=0.0):
         assert terminal.written.wait(30)
     assert terminal.getvalue().startswith("\rreenact: packing 1 event  0 s\x1b[K")
     assert terminal.getvalue().endswith("\r\x1b[K")
@@ -92,9 +92,9 @@ def test_a_long_reading_says_how_much_is_left_and_leaves_no_trace(monkeypatch: p
 
 def test_what_ends_in_a_moment_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _terminal(monkeypatch)
-    with Working("packing", quiet_s=3600.0):
+    with WorkProgress("packing", quiet_s=3600.0):
         pass
-    with pytest.raises(LookupError), Working("packing", quiet_s=3600.0):
+    with pytest.raises(LookupError), WorkProgress("packing", quiet_s=3600.0):
         raise LookupError
     assert terminal.getvalue() == ""
 
@@ -102,7 +102,7 @@ def test_what_ends_in_a_moment_says_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 def test_nothing_is_said_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     for stream in (io.StringIO(), None):
         monkeypatch.setattr(sys, "stderr", stream)
-        working = Working("packing", quiet_s=0.0)
+        working = WorkProgress("packing", quiet_s=0.0)
         with working:
             assert working.idle
         assert stream is None or stream.getvalue() == ""

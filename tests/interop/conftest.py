@@ -12,7 +12,7 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
-from reenact.interop.formats import read
+from reenact.interop.file_formats import read
 from reenact.interop.importing import import_runs
 from reenact.interop.readers import ReaderOptions
 from reenact.recording.recording_opening import Who

@@ -14,8 +14,8 @@ import pytest
 import reenact
 from reenact.abc.store import Store
 from reenact.errors import Divergence, InteropError
-from reenact.interop import conversations, importing
-from reenact.interop.formats import write
+from reenact.interop import conversation_files, importing
+from reenact.interop.file_formats import write
 from reenact.interop.readers import ReaderOptions
 from reenact.replaying.told_tools import told_tools
 from tests.interop.conftest import Bring
@@ -176,18 +176,18 @@ def test_pairs_of_a_log_are_one_run_and_speak_their_own_protocol(bring: Bring, s
 
 
 def only(line: Any, **said: Any) -> Any:
-    ((exchange,),) = (found.exchanges for found in conversations.read(json.dumps(line).encode(), **said))
+    ((exchange,),) = (found.exchanges for found in conversation_files.read(json.dumps(line).encode(), **said))
     return exchange
 
 
 @pytest.mark.parametrize(
     ("line", "url"),
     [
-        ({"request": {"messages": []}, "response": {"object": "chat.completion"}}, conversations.OPENAI),
-        ({"request": {"input": "x"}, "response": {"object": "response"}}, conversations.RESPONSES),
-        ({"request": {"messages": []}, "response": {"type": "message", "content": []}}, conversations.ANTHROPIC),
+        ({"request": {"messages": []}, "response": {"object": "chat.completion"}}, conversation_files.OPENAI),
+        ({"request": {"input": "x"}, "response": {"object": "response"}}, conversation_files.RESPONSES),
+        ({"request": {"messages": []}, "response": {"type": "message", "content": []}}, conversation_files.ANTHROPIC),
         ({"request": {"url": "/v1/messages", "body": {"a": 1}}, "response": {"type": "error", "error": {}}},
-         conversations.ANTHROPIC),
+         conversation_files.ANTHROPIC),
         ({"request": {"method": "PUT", "url": "http://h/x", "body": ""}, "response": {"status_code": 201, "body": ""}},
          "http://h/x"),
     ],
@@ -201,7 +201,7 @@ def test_what_is_said_beside_the_file_counts() -> None:
     exchange = only(line, url="http://127.0.0.1:1/v1/messages", params={"model": "m", "max_tokens": 5})
     assert json.loads(exchange.body) == {"model": "m", "max_tokens": 5, "messages": line["messages"][:1]}
     assert json.loads(exchange.answer)["content"] == [{"type": "text", "text": "y"}]
-    (found,) = conversations.read(json.dumps(line).encode(), params={"model": "m"})
+    (found,) = conversation_files.read(json.dumps(line).encode(), params={"model": "m"})
     assert "unsaid: model" not in found.ignore
     assert found.ignore["unsaid: temperature"] == "body.temperature"
     assert "body.stream" not in found.ignore.values()
@@ -222,7 +222,7 @@ def test_what_is_said_beside_the_file_counts() -> None:
 )
 def test_a_line_that_cannot_be_read_is_refused_by_its_number(line: Any, why: str) -> None:
     with pytest.raises(InteropError) as refusal:
-        conversations.read(json.dumps(line).encode())
+        conversation_files.read(json.dumps(line).encode())
     assert why in refusal.value.message or why in str(refusal.value)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reenact.errors import InteropError
-from reenact.interop import formats
+from reenact.interop import file_formats
 from reenact.interop.readers import ReaderOptions
 
 SMALL = 256 << 20
@@ -123,7 +123,7 @@ def test_it_is_refused_with_its_reason(tmp_path: Path, monkeypatch: pytest.Monke
     path = trap(tmp_path, data)
     began = time.process_time()
     with pytest.raises(InteropError) as refusal:
-        formats.read(form, path, ReaderOptions())
+        file_formats.read(form, path, ReaderOptions())
     assert time.process_time() - began < 5
     assert why in refusal.value.message or why in str(refusal.value)
     assert refusal.value.next_command
@@ -159,13 +159,13 @@ def test_an_exchange_in_the_middle_that_cannot_be_read_lets_nothing_in(tmp_path:
     bad = one(response_status={"code": "no"})["interactions"]
     path = trap(tmp_path, json.dumps({"interactions": [*good, *bad, *good]}).encode())  # type: ignore[misc]
     with pytest.raises(InteropError, match="trap is not imported: exchange 1: its response has no status"):
-        formats.read("vcr", path, ReaderOptions())
+        file_formats.read("vcr", path, ReaderOptions())
 
 
 def test_without_pyyaml_the_message_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = trap(tmp_path, b"interactions: []")
     monkeypatch.setitem(sys.modules, "yaml", None)
     with pytest.raises(InteropError) as refusal:
-        formats.read("vcr", path, ReaderOptions())
+        file_formats.read("vcr", path, ReaderOptions())
     assert refusal.value.next_command == "pip install 'reenact[yaml]'"
-    assert formats.read("vcr", trap(tmp_path, json.dumps(one()).encode()), ReaderOptions())[0]
+    assert file_formats.read("vcr", trap(tmp_path, json.dumps(one()).encode()), ReaderOptions())[0]

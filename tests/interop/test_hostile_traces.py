@@ -13,10 +13,10 @@ import pytest
 
 from reenact.abc.store import Store
 from reenact.errors import InteropError
-from reenact.interop.formats import read
+from reenact.interop.file_formats import read
 from reenact.interop.originals import LARGEST_HELD
 from reenact.interop.otlp import otlp_documents, reader
-from reenact.interop.otlp.columns import ORPHANS
+from reenact.interop.otlp.trace_columns import ORPHANS
 from reenact.interop.readers import ReaderOptions
 from tests.interop.conftest import Bring, Tried
 from tests.interop.spans import chat, lines, span, text, tool
@@ -238,7 +238,7 @@ def test_a_long_chain_and_a_wide_tree_are_read(bring: Bring, store: Store) -> No
 MEASURED = """
 import sys
 from pathlib import Path
-from reenact.interop.formats import read
+from reenact.interop.file_formats import read
 from reenact.interop.readers import ReaderOptions
 (found,), _ = read("otlp", Path(sys.argv[1]), ReaderOptions())
 count = sum(1 for _ in found.items)

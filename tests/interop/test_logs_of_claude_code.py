@@ -14,7 +14,7 @@ from reenact.abc.store import Store
 from reenact.errors import InteropError
 from reenact.facts.call import Failure
 from reenact.facts.trace_runs import Grade, graded
-from reenact.interop.formats import read
+from reenact.interop.file_formats import read
 from reenact.interop.readers import ReaderOptions, reader
 from reenact.interop.rows.row_reader import REPEATED
 from reenact.timetravel.gist import answer_of, question_of
@@ -190,7 +190,7 @@ def test_the_command_imports_it(desk: Tried) -> None:
 MEASURED = """
 import sys
 from pathlib import Path
-from reenact.interop.formats import read
+from reenact.interop.file_formats import read
 from reenact.interop.readers import ReaderOptions
 (found,), _ = read("claude-code", Path(sys.argv[1]), ReaderOptions())
 count = sum(1 for _ in found.items)

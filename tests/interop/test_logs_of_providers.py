@@ -17,7 +17,7 @@ from reenact.errors import InteropError
 from reenact.facts.call import Failure
 from reenact.facts.reading import Reading
 from reenact.facts.trace_runs import Grade, graded, reading_in
-from reenact.interop.formats import read
+from reenact.interop.file_formats import read
 from reenact.interop.readers import ReaderOptions, reader
 from tests.interop.conftest import Bring
 

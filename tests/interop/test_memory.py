@@ -29,7 +29,7 @@ SMALL = "words. " * 10
 MEASURED = """
 import sys
 from pathlib import Path
-from reenact.interop.formats import read
+from reenact.interop.file_formats import read
 from reenact.interop.readers import ReaderOptions
 found, _ = read(sys.argv[1], Path(sys.argv[2]), ReaderOptions())
 runs = items = 0

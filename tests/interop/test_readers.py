@@ -12,7 +12,7 @@ from reenact.errors import InteropError, UsageError
 from reenact.interfaces.cli.commands.import_ import command
 from reenact.interop import readers
 from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
-from reenact.interop.formats import read
+from reenact.interop.file_formats import read
 from reenact.interop.readers import BUILT_IN, ReaderOptions
 from tests.interop import spans
 from tests.interop.conftest import Bring

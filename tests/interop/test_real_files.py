@@ -17,7 +17,7 @@ from reenact.errors import InteropError
 from reenact.facts.run import Run
 from reenact.interop import archives, cassettes
 from reenact.interop.exchanges import ImportedExchange
-from reenact.interop.formats import read
+from reenact.interop.file_formats import read
 from reenact.interop.readers import ReaderOptions
 from tests.interop.conftest import Bring
 

@@ -26,7 +26,7 @@ from reenact.facts.trace_runs import reading_in
 from reenact.interop import archive_writing, archives, cassette_writing, cassettes, plain_json, yamltext
 from reenact.interop.assembling import DECODED, ENCODED, LENGTH, exchange
 from reenact.interop.exchanges import ImportedExchange, decoded, header
-from reenact.interop.formats import read, write
+from reenact.interop.file_formats import read, write
 from reenact.interop.importing import import_runs
 from reenact.interop.readers import ReaderOptions
 from reenact.recording.recording_opening import Who

@@ -14,7 +14,7 @@ from reenact.abc.store import Store
 from reenact.errors import ForkError, UnreplayableRun
 from reenact.facts.call import Effect
 from reenact.facts.kit import Standing
-from reenact.interop.formats import write
+from reenact.interop.file_formats import write
 from reenact.timetravel.forks.fork_launch import require_ended
 from reenact.triage.budget import budget_of
 from reenact.triage.kit import kit_of

@@ -16,7 +16,7 @@ from reenact.abc.store import Store
 from reenact.facts.event import Event
 from reenact.facts.trace_runs import is_original, reading_in
 from reenact.facts.values import jsonable
-from reenact.interop.otlp.sent import Batch, Happened, SentSpan, SpanKind, as_json, as_protobuf
+from reenact.interop.otlp.sent import Batch, SentSpan, SpanEvent, SpanKind, as_json, as_protobuf
 from reenact.interop.otlp.spans import spans_in
 from reenact.store import open_store
 from tests.http.server import Server
@@ -238,7 +238,7 @@ spans = st.builds(
     times,
     times,
     attributes,
-    st.lists(st.builds(Happened, st.text(), times, attributes), max_size=2).map(tuple),
+    st.lists(st.builds(SpanEvent, st.text(), times, attributes), max_size=2).map(tuple),
     st.one_of(st.none(), st.text()),
 )
 

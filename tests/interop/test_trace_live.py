@@ -16,8 +16,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
-from reenact.interop.otlp.exporters import MOST, Exporter
-from reenact.interop.otlp.sending import TIMEOUT_S, Unsent
+from reenact.interop.otlp.otlp_client import TIMEOUT_S, Unsent
+from reenact.interop.otlp.process_exporter import MOST, Exporter
 from reenact.interop.otlp.sent import Batch, SentSpan, SpanKind
 from tests.http.server import Server
 from tests.interop.conftest import Tried

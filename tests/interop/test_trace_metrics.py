@@ -222,7 +222,7 @@ with trace.get_tracer("shop").start_as_current_span("request"):
                 refund(7)
             except ValueError:
                 pass
-from reenact.interop.otlp.exporters import _exporters
+from reenact.interop.otlp.process_exporter import _exporters
 for each in _exporters.values():
     each.leave(5)
 assert [random.random() for _ in range(50)] == first

@@ -11,7 +11,7 @@ import pytest
 
 from reenact.abc.store import Store
 from reenact.errors import InteropError
-from reenact.interop.formats import read
+from reenact.interop.file_formats import read
 from reenact.interop.otlp import otlp_documents
 from reenact.interop.readers import ReaderOptions
 from tests.interop.conftest import Bring

@@ -10,11 +10,11 @@ import pytest
 from google.protobuf.json_format import MessageToDict
 
 from reenact.facts.ids import tail
-from reenact.interop.otlp import records
-from reenact.interop.otlp.exporters import SpanSender
-from reenact.interop.otlp.exporting import exported
+from reenact.interop.otlp import log_events
+from reenact.interop.otlp.otlp_client import target
+from reenact.interop.otlp.process_exporter import SpanSender
 from reenact.interop.otlp.programs import through_provider
-from reenact.interop.otlp.sending import target
+from reenact.interop.otlp.run_spans import exported
 from reenact.interop.otlp.sent import Batch
 from reenact.store import open_store
 from tests.http.server import Server
@@ -92,9 +92,9 @@ def test_nothing_leaves_beside_the_spans_unless_content_does(desk: Tried, server
 
 
 def test_other_dialects_have_no_such_records(batch: Batch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    assert records.count([batch]) == 5
+    assert log_events.count([batch]) == 5
     bare = Batch(batch.resource, [span for span in batch.spans if not span.records], "1")
-    assert records.as_protobuf([bare]) == b""
+    assert log_events.as_protobuf([bare]) == b""
 
 
 def test_what_is_wrong_with_records_costs_no_span(batch: Batch, receiver: Receiver) -> None:
@@ -113,7 +113,7 @@ def test_spans_and_their_records_are_one_run_when_they_come_back(batch: Batch, b
 
     from reenact.interop.otlp.sent import as_json
 
-    logs = MessageToDict(ExportLogsServiceRequest.FromString(records.as_protobuf([batch])))
+    logs = MessageToDict(ExportLogsServiceRequest.FromString(log_events.as_protobuf([batch])))
     alone = as_json([batch]).decode()
     (first,) = bring("otlp", alone)
     (both,) = bring("otlp", json.dumps({**json.loads(alone), **logs}))

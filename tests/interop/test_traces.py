@@ -22,10 +22,10 @@ from reenact.facts.kit import Hold, Standing, Verdict
 from reenact.facts.policy import Policy
 from reenact.facts.run import Status
 from reenact.facts.trace_runs import Grade, graded
-from reenact.interop.formats import read
+from reenact.interop.file_formats import read
 from reenact.interop.importing import import_runs
 from reenact.interop.landing import EARLIER
-from reenact.interop.otlp.columns import CLOCKS, DIFFERING, MERGED, ORPHANS, REPEATED, ROOTS
+from reenact.interop.otlp.trace_columns import CLOCKS, DIFFERING, MERGED, ORPHANS, REPEATED, ROOTS
 from reenact.interop.readers import ReaderOptions
 from reenact.recording.recording_opening import Who
 from reenact.timetravel.forks.fork_launch import require_ended

@@ -17,7 +17,7 @@ from reenact.errors import InteropError
 from reenact.facts.call import Failure
 from reenact.facts.run import Run
 from reenact.facts.trace_runs import Grade, graded, is_original, reading_in
-from reenact.interop.formats import read, write
+from reenact.interop.file_formats import read, write
 from reenact.interop.originals import LARGEST_HELD
 from reenact.interop.otlp.otlp_documents import LARGEST
 from reenact.interop.readers import HEAD, ReaderOptions, readers

@@ -12,7 +12,7 @@ import pytest
 
 from reenact.facts.kit import Bucket, Item, Kit, Standing, Stops
 from reenact.facts.run import Run
-from reenact.interfaces.cli.coldcases import tell_alike
+from reenact.interfaces.cli.cold_case_lines import tell_alike
 from reenact.interfaces.cli.reasons import with_fixes
 from reenact.store.back_ends import open_store
 from reenact.store.sqlite import SqliteStore

@@ -91,13 +91,12 @@ def test_nothing_is_called_after_what_it_is_not() -> None:
 
 
 _SHARED = """
-    answers anthropic_messages api audit batch bedrock_converse blocking bodies code cohere_chat coldcases columns
-    contents conversations coroutines deciding doctor entries environment errors evals exchange exporters exporting
-    failures faults fields files flags formats gathering golden google_gemini growing hashes here history
-    imported imports insides keys kit lines live ls marks memory messages openai_chat openai_completions
-    openai_responses opinions outcome places plumbing readings record records references refusing removed repeats
-    revision run running saying sending settings sharing spans spelling spoken sqlite states steps surroundings
-    tally threads timeline unpacking values verdict views wire
+    anthropic_messages api audit batch bedrock_converse blocking bodies code cohere_chat contents coroutines
+    deciding doctor environment errors exchange faults fields files flags golden google_gemini growing hashes
+    here imported imports insides keys kit lines marks memory messages openai_chat openai_completions
+    openai_responses opinions places plumbing readings record references removed repeats revision running saying
+    settings sharing spans spoken sqlite states steps surroundings tally threads timeline values verdict views
+    wire
 """
 SHARED_NAMES = frozenset(_SHARED.split())
 """Names that more than one module has: a format as it is read and as it is written, a command and what it shows, and
@@ -106,7 +105,7 @@ those that have yet to be told apart. A name leaves the list with its second mod
 SMALL_MODULES = frozenset(
     {
         "facts/answers/openai_completions.py",  # a wire format of its own, like each beside it
-        "interfaces/cli/live.py",  # loaded by one command, and only where something goes live
+        "interfaces/cli/live_replay.py",  # loaded by one command, and only where something goes live
         "store/indices.py",  # loaded by the store when it is asked by which index it finds runs
         "store/output_rows.py",  # loaded by a recording when its output is read
     }

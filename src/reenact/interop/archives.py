@@ -16,8 +16,8 @@ from urllib.parse import urlencode
 from reenact.facts.imported import RESENT
 from reenact.interop.assembling import exchange
 from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
+from reenact.interop.file_refusal import refused
 from reenact.interop.foreign_documents import read_json
-from reenact.interop.refusing import refused
 
 _BEFORE_ANSWER: Final = ("blocked", "dns", "connect", "send", "wait")
 _BODILESS: Final = frozenset({204, 304})

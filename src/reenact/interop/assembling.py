@@ -18,7 +18,7 @@ from reenact.facts.compression import Decoder, undo
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop.exchanges import Headers, ImportedExchange, header
-from reenact.interop.refusing import refused
+from reenact.interop.file_refusal import refused
 
 MOST_HEADERS: Final = 256
 LONGEST_HEADERS: Final = 256 << 10

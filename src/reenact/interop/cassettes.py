@@ -18,8 +18,8 @@ from reenact.errors import InteropError
 from reenact.facts.imported import PARSED
 from reenact.interop.assembling import date_us, exchange
 from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
+from reenact.interop.file_refusal import refused
 from reenact.interop.foreign_documents import read_document
-from reenact.interop.refusing import refused
 
 _PORTS: Final = {"http": 80, "https": 443}
 

@@ -14,7 +14,7 @@ from reenact.facts.event import Event
 from reenact.facts.imported import times_known
 from reenact.facts.reading import Reading
 from reenact.facts.trace_runs import is_original
-from reenact.interop.otlp.exporting import reading_told
+from reenact.interop.otlp.run_spans import reading_told
 from reenact.replaying.ambient_replay import clock_of
 
 VECTORS: Final = "calls of models for vectors"

@@ -13,7 +13,7 @@ from reenact.errors import InteropError
 from reenact.facts.compression import undo
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop import yamltext
-from reenact.interop.refusing import refused
+from reenact.interop.file_refusal import refused
 
 LARGEST: Final = 24 << 20
 """Most bytes of a file, unpacked."""

@@ -37,7 +37,7 @@ from reenact.facts.record import (
 from reenact.facts.run import Entry, Run, Status, Totals
 from reenact.facts.variables import chosen
 from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
-from reenact.interop.landing import Landing, untold
+from reenact.interop.landing import TraceImport, untold
 from reenact.interop.traces import Trace
 from reenact.privacy import make_redactor
 from reenact.recording.readings import Readings
@@ -140,7 +140,7 @@ def import_runs(
         done = min(done + more, total)
         progress(done, total)
 
-    landing = Landing(store, origin.file, origin.digest, who, policy, clock, entropy, written)
+    landing = TraceImport(store, origin.file, origin.digest, who, policy, clock, entropy, written)
     arrived: list[Arrival] = []
     seen: Counter[str] = Counter()
     try:

@@ -62,7 +62,7 @@ def untold(*_: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class TraceImport:
     """How traces become runs.
 
     Attributes:

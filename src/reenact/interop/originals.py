@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 
 from reenact.facts.compression import undo
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.interop.refusing import refused
+from reenact.interop.file_refusal import refused
 
 LARGEST_HELD: Final = 64 << 20
 """Most bytes of what can be read once only (a pipe, a compressed file), unpacked: it is held in memory."""

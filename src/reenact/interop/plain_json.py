@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from reenact.interop.assembling import exchange
 from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
+from reenact.interop.file_refusal import refused
 from reenact.interop.foreign_documents import read_json
-from reenact.interop.refusing import refused
 
 FORMAT: Final = "reenact-exchanges/1"
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
-from reenact.interop.messages import message, words
-from reenact.interop.unpacking import object_in, opened
+from reenact.interop.trace_messages import message, words
+from reenact.interop.trace_values import object_in, opened
 
 _SYSTEM: Final = ("system", "developer")
 

@@ -16,14 +16,14 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from reenact.errors import InteropError, ReenactError, UsageError
 from reenact.facts.lazy_dataclass import dataclass, field
-from reenact.interop import archives, cassettes, conversations, plain_json
+from reenact.interop import archives, cassettes, conversation_files, plain_json
 from reenact.interop.exchanges import ExchangesOfRun
+from reenact.interop.file_refusal import refused
 from reenact.interop.foreign_documents import LARGEST
 from reenact.interop.originals import Original
 from reenact.interop.otlp import otlp_documents as otlp
 from reenact.interop.otlp import reader as traces
-from reenact.interop.refusing import refused
-from reenact.interop.rows import anthropic, bedrock, claude_code, evals, mlflow, openai, vertex
+from reenact.interop.rows import anthropic, bedrock, claude_code, mlflow, openai, openai_evals, vertex
 from reenact.interop.rows.row_reader import read as rows
 from reenact.interop.traces import Trace
 from reenact.interop.trees import inspect_logs, langfuse, langsmith, trajectories
@@ -69,7 +69,7 @@ class Reader(Protocol):
 
 
 @runtime_checkable
-class Streaming(Protocol):
+class StreamReader(Protocol):
     """A reader that is given the file, and reads of it what it needs, as often as it needs it."""
 
     def stream(self, file: Original, asked: ReaderOptions) -> Iterable[ExchangesOfRun | Trace]:
@@ -136,7 +136,7 @@ class _Messages:
             if file.size > LARGEST:
                 raise refused(f"{file.name} is larger than {LARGEST >> 20} MiB", "split it, and import the parts")
             data = head + opened.read()
-        return conversations.read(data, asked.url, asked.params, asked.only)
+        return conversation_files.read(data, asked.url, asked.params, asked.only)
 
 
 def _say_nothing(name: str, asked: ReaderOptions) -> None:
@@ -293,8 +293,8 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
     _Traces(
         "evals",
         "OpenAI Evals: data sets, output items with graders' results, logs of oaieval",
-        evals.fits,
-        lambda file: rows(file, evals.EvalRows),
+        openai_evals.fits,
+        lambda file: rows(file, openai_evals.EvalRows),
     ),
     _Traces(
         "vertex",

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from reenact.errors import InteropError
-from reenact.interop.refusing import refused
+from reenact.interop.file_refusal import refused
 
 MOST_NODES: Final = 500_000
 """So many values a file may hold, each alias counted for all that it stands for."""

@@ -26,7 +26,7 @@ _NEAR = 4
 """What part of its time is left to a run of which a list says so, and a day at most."""
 
 
-class Expiring:
+class ExpiryDates:
     """When the runs of a store expire.
 
     Args:

@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 import click
 
 from reenact.errors import UsageError
+from reenact.interfaces.cli.command_failures import ReaderLeft, report
 from reenact.interfaces.cli.command_table import BY_NAME, COMMANDS, CommandEntry
-from reenact.interfaces.cli.failures import ReaderLeft, report
 from reenact.interfaces.cli.shell import Command, Shell, common_options
 
 _ABOUT = """Record one run of any Python agent byte for byte, and replay it offline and exactly.

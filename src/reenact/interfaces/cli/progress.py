@@ -90,7 +90,7 @@ class ReadingProgress:
             sys.stderr.flush()
 
 
-class Working:
+class WorkProgress:
     """Says what is being done, and for how long, once it has taken longer than a moment. Use as a context manager.
 
     Args:
@@ -105,7 +105,7 @@ class Working:
         self._wrote = False
         self._thread: threading.Thread | None = None
 
-    def __enter__(self) -> Working:
+    def __enter__(self) -> WorkProgress:
         if sys.stderr is not None and sys.stderr.isatty():
             self._thread = threading.Thread(target=self._tell, daemon=True)
             self._thread.start()

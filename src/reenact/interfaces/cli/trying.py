@@ -17,7 +17,7 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.phrases import counted
 from reenact.facts.typed import typed
 from reenact.interfaces.cli.cells import candidates_of, cells_folder, run_cells
-from reenact.interfaces.cli.goldens.add import program_of
+from reenact.interfaces.cli.goldens.golden_add import program_of
 from reenact.interfaces.cli.shell import Shell, columns, paint, wrapped
 from reenact.replaying.entries import start_of
 from reenact.replaying.options import Options

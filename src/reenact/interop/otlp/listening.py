@@ -32,11 +32,11 @@ from reenact.interop.otlp.intake import (
     too_large,
     unpacked,
 )
-from reenact.interop.otlp.receiving import Received, Receiver, reason
+from reenact.interop.otlp.receiving import Receiver, ReceiveResult, reason
 
 Scrape = Callable[[], bytes]
 """Makes the page of metrics."""
-Told = Callable[[Received, int], None]
+Told = Callable[[ReceiveResult, int], None]
 """Is told of each request that was taken, and how many spans it brought."""
 
 METRICS_PATH: Final = "/metrics"
@@ -68,7 +68,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
+class SpanListener:
     """What listens.
 
     Attributes:
@@ -113,7 +113,7 @@ class _Desk:
         with self._large:
             yield
 
-    def take(self, body: bytes, media: str, field: str) -> Received:
+    def take(self, body: bytes, media: str, field: str) -> ReceiveResult:
         """Keep a request.
 
         Raises:
@@ -141,7 +141,7 @@ class _Desk:
             raise Unfit(503, "UNAVAILABLE", reason(error)) from None
 
 
-def listen(address: Address, receiver: Receiver, token: str, told: Told, scrape: Scrape | None = None) -> Listening:
+def listen(address: Address, receiver: Receiver, token: str, told: Told, scrape: Scrape | None = None) -> SpanListener:
     """Take requests over HTTP, each in a thread of its own.
 
     Args:
@@ -172,7 +172,7 @@ def listen(address: Address, receiver: Receiver, token: str, told: Told, scrape:
         server.shutdown()
         server.server_close()  # waits for the requests that are being answered
 
-    return Listening(f"http://{_shown(address.host)}:{server.server_address[1]}", close)
+    return SpanListener(f"http://{_shown(address.host)}:{server.server_address[1]}", close)
 
 
 class _Server(ThreadingHTTPServer):
@@ -315,7 +315,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing: what comes in is told a line a request."""
 
 
-def listen_rpc(address: Address, receiver: Receiver, token: str, told: Told) -> tuple[Listening | None, str]:
+def listen_rpc(address: Address, receiver: Receiver, token: str, told: Told) -> tuple[SpanListener | None, str]:
     """Take requests over gRPC.
 
     Args:
@@ -339,7 +339,7 @@ def listen_rpc(address: Address, receiver: Receiver, token: str, told: Told) -> 
     if not port:
         return None, f"nothing can listen on {address.host}:{address.port}: another program has the port"
     server.start()
-    return Listening(f"grpc://{_shown(address.host)}:{port}", lambda: server.stop(_GRACE_S).wait()), ""
+    return SpanListener(f"grpc://{_shown(address.host)}:{port}", lambda: server.stop(_GRACE_S).wait()), ""
 
 
 def _router(grpc: Any, desk: _Desk) -> Any:

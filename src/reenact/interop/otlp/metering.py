@@ -14,7 +14,7 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.call import Json
 from reenact.facts.frequent import FingerprintTally
 from reenact.interop.otlp.measures import Instrument, Measurement, labels
-from reenact.interop.otlp.sending import METRICS, Target, Unsent, send_signal
+from reenact.interop.otlp.otlp_client import METRICS, Target, Unsent, send_signal
 from reenact.interop.otlp.sent import SCOPE
 from reenact.interop.otlp.summing import SenderSums, as_protobuf
 
@@ -41,7 +41,7 @@ class Meter(Protocol):
         """
 
 
-class Summed:
+class SumSender:
     """Sums, sent to an endpoint every minute (``OTEL_METRIC_EXPORT_INTERVAL``, ms) and at the end.
 
     An endpoint that takes no metrics is not asked again, and nothing is said: many tools take spans alone.

@@ -15,9 +15,9 @@ from typing import Any, BinaryIO, Final
 from reenact.errors import InteropError
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.lazy_regex import lazy_regex
+from reenact.interop.file_refusal import refused
 from reenact.interop.foreign_documents import read_json
 from reenact.interop.otlp.spans import raw_spans
-from reenact.interop.refusing import refused
 
 LARGEST: Final = 32 << 20
 """Most bytes of one document."""

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from reenact.facts.call import Json
-from reenact.interop.otlp.sending import Unsent
-from reenact.interop.otlp.sent import SCOPE, Batch, Happened, SentSpan, SpanKind
-from reenact.interop.otlp.spelling import as_text
+from reenact.interop.otlp.call_attributes import as_text
+from reenact.interop.otlp.otlp_client import Unsent
+from reenact.interop.otlp.sent import SCOPE, Batch, SentSpan, SpanEvent, SpanKind
 
 
 def through_provider(batches: Sequence[Batch]) -> None:
@@ -79,7 +79,7 @@ def _context(api: Any, trace: str, own: str) -> Any:
     return api.SpanContext(int(trace, 16), int(own, 16), is_remote=False, trace_flags=flags)
 
 
-def _event(sdk: Any, happened: Happened) -> Any:
+def _event(sdk: Any, happened: SpanEvent) -> Any:
     return sdk.Event(happened.name, dict(_flat(happened.attributes)), happened.at_ns)
 
 

@@ -17,15 +17,15 @@ from typing import Any, BinaryIO, Final, TypeVar
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field, fields, replace
 from reenact.facts.trace_runs import Grade
+from reenact.interop.file_refusal import refused
 from reenact.interop.originals import Original
-from reenact.interop.otlp.columns import Columns, Order, TraceColumns, documents_of, ordered, short
 from reenact.interop.otlp.layouts import Documents, Layout, Otlp, held_by, line
 from reenact.interop.otlp.otlp_documents import DocumentPlace, SkippedDocument
 from reenact.interop.otlp.span_facts import merged, span_facts
 from reenact.interop.otlp.spans import LOG, Span, read_spans, whole
-from reenact.interop.refusing import refused
+from reenact.interop.otlp.trace_columns import Columns, Order, TraceColumns, documents_of, ordered, short
+from reenact.interop.trace_values import opened
 from reenact.interop.traces import NO_FACTS, Facts, SpanSort, Trace, TraceItem, Wrong
-from reenact.interop.unpacking import opened
 
 RECOVERED: Final = "calls of tools without a span, told by the model calls around them"
 LOGS_LEFT: Final = "records of logs on spans that are not in the file"

@@ -26,7 +26,7 @@ from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.facts.thinned import why_thinned
 from reenact.facts.trace_runs import ORIGINAL, trace_of
-from reenact.interop.landing import TAG, Landing
+from reenact.interop.landing import TAG, TraceImport
 from reenact.interop.originals import Original, original
 from reenact.interop.otlp import reader
 from reenact.interop.traces import Trace
@@ -43,7 +43,7 @@ _REMEMBERED: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceiveResult:
     """What became of one request.
 
     Attributes:
@@ -68,7 +68,7 @@ class Receiver:
 
     def __init__(self, store: Store, policy: Policy, clock: Clock, entropy: Entropy) -> None:
         self._store = store
-        self._landing = Landing(store, FILE, "", Who(), policy, clock, entropy)
+        self._landing = TraceImport(store, FILE, "", Who(), policy, clock, entropy)
         self._lock = threading.Lock()
         self._seen: OrderedDict[bytes, None] = OrderedDict()
         self._clock = clock
@@ -77,7 +77,7 @@ class Receiver:
         self._joining: set[str] = set()
         """Runs that are being joined: no further piece is laid to them."""
 
-    def take(self, lines: bytes) -> Received:
+    def take(self, lines: bytes) -> ReceiveResult:
         """Keep what a request holds; when this returns it is in the store.
 
         Args:
@@ -90,21 +90,21 @@ class Receiver:
         name = hashlib.sha256(lines).digest()
         with self._lock:
             if not lines or name in self._seen:
-                return Received()
+                return ReceiveResult()
             found = self._keep(lines)
             self._seen[name] = None
             if len(self._seen) > _REMEMBERED:
                 self._seen.popitem(last=False)
             return found
 
-    def _keep(self, lines: bytes) -> Received:
+    def _keep(self, lines: bytes) -> ReceiveResult:
         try:
             traces = list(reader.read(Original(FILE, None, lines)))
         except InteropError as error:
-            return Received((), max(1, lines.count(b"\n")), f"{error.message} ({error.cause})")
+            return ReceiveResult((), max(1, lines.count(b"\n")), f"{error.message} ({error.cause})")
         runs = [self._land(each) for each in traces]
         left = traces[0].left
-        return Received(
+        return ReceiveResult(
             tuple((run, each.spans) for run, each in zip(runs, traces, strict=True)), len(left), "; ".join(left)
         )
 

@@ -11,8 +11,8 @@ from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.reading import Reading
+from reenact.interop.otlp.call_attributes import SpelledCall
 from reenact.interop.otlp.sent import SpanKind
-from reenact.interop.otlp.spelling import Recounted
 from reenact.interop.traces import SpanSort, Wrong
 
 SPANNED: Final = frozenset(
@@ -87,7 +87,7 @@ def _raised(error: ErrorFact) -> Wrong:
     return Wrong(error.type.removeprefix("builtins."), error.text)
 
 
-def recounted(seen: RecountedEvent) -> Recounted:
+def recounted(seen: RecountedEvent) -> SpelledCall:
     """What an event that is a span tells."""
     event, call = seen.event, seen.event.call
     sort, operation, subject, said = SpanSort.OTHER, "", event.name, dict[str, Json]()
@@ -116,7 +116,7 @@ def recounted(seen: RecountedEvent) -> Recounted:
     kind = SpanKind.CLIENT if call.kind in _OUTSIDE or sort is SpanSort.RETRIEVAL else SpanKind.INTERNAL
     if call.kind is Kind.MCP:
         kind = SpanKind.CLIENT
-    return Recounted(
+    return SpelledCall(
         sort, operation, subject, kind, said, reading, seen.asked, seen.answered, seen.inline, _shared(seen)
     )
 

@@ -20,7 +20,7 @@ class SpanKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class SpanEvent:
     """An event of a span: its name, when (nanoseconds since the epoch), and its attributes."""
 
     name: str
@@ -61,7 +61,7 @@ class SentSpan:
     start_ns: int
     end_ns: int
     attributes: Mapping[str, Json]
-    events: tuple[Happened, ...] = ()
+    events: tuple[SpanEvent, ...] = ()
     error: str | None = None
     records: tuple[SentRecord, ...] = ()
 

@@ -11,14 +11,14 @@ from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.reading import Reading
 from reenact.facts.trace_runs import Grade
-from reenact.interop.answers import ImportedAnswer, answer, usage
-from reenact.interop.messages import words
-from reenact.interop.otlp.gathering import SpanContent, gathered
 from reenact.interop.otlp.names import EMBEDDING_WORDS, MODEL_WORDS, RETRIEVAL_WORDS, SORTS, TOOL_WORDS
+from reenact.interop.otlp.span_content import SpanContent, gathered
 from reenact.interop.otlp.spans import Span
 from reenact.interop.questions import ModelQuestion, conversation, tools
+from reenact.interop.trace_answers import ImportedAnswer, answer, usage
+from reenact.interop.trace_messages import words
+from reenact.interop.trace_values import is_cut, opened
 from reenact.interop.traces import NO_FACTS, Facts, SpanSort, TraceItem, Wrong
-from reenact.interop.unpacking import is_cut, opened
 
 CUT: Final = "content that a limit on lengths has cut off"
 ELSEWHERE: Final = "content that was kept elsewhere, by reference"

@@ -12,10 +12,10 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run, Status
 from reenact.facts.trace_runs import is_original
 from reenact.facts.tracecontext import Around, span_id, trace_id
-from reenact.interop.otlp.records import records_of
+from reenact.interop.otlp.call_attributes import SpelledCall, as_text, spelled
+from reenact.interop.otlp.log_events import records_of
 from reenact.interop.otlp.recounting import MENTIONED, RecountedEvent, is_spanned, recounted, wrong
-from reenact.interop.otlp.sent import Happened, SentSpan
-from reenact.interop.otlp.spelling import Recounted, as_text, spelled
+from reenact.interop.otlp.sent import SentSpan, SpanEvent
 from reenact.interop.traces import SpanSort
 
 _MOST_EVENTS: Final = 128
@@ -43,7 +43,7 @@ class SpanTree:
         self.trace = trace_id(run.id) if around is None else around.trace
         self._silent: dict[int, int | None] = {}
         """Calls that are no span, and the call around each."""
-        self._mentions: dict[int | None, list[Happened]] = {}
+        self._mentions: dict[int | None, list[SpanEvent]] = {}
         self._failed: OrderedDict[tuple[str, int | None, str], int] = OrderedDict()
         self._last_us = 0
 
@@ -73,7 +73,7 @@ class SpanTree:
         end_ns = self._at(max(event.ended_us or event.issued_us, event.issued_us))
         if error is not None:
             said = {"exception.type": error.type, "exception.message": error.text}
-            happened.append(Happened("exception", end_ns, said))
+            happened.append(SpanEvent("exception", end_ns, said))
         attributes = spelled(replace(told, shared={**told.shared, **more}), self._dialect)
         return SentSpan(
             self.trace,
@@ -113,7 +113,7 @@ class SpanTree:
             **{f"reenact.tag.{name}": value for name, value in run.tags.items()},
         }
         subject = run.agent or run.route or "run"
-        told = Recounted(
+        told = SpelledCall(
             SpanSort.OTHER,
             "invoke_agent",
             subject,
@@ -165,7 +165,7 @@ class SpanTree:
             said["feature_flag.result.value" if event.call.kind is Kind.FLAG else "reenact.value"] = as_text(
                 seen.answered
             )
-        events.append(Happened(name, self._at(event.issued_us), said))
+        events.append(SpanEvent(name, self._at(event.issued_us), said))
 
     def _repeats(self, seen: RecountedEvent, *, failed: bool) -> int:
         """How often the same call of the same strand has failed before."""
@@ -204,7 +204,7 @@ _SIDES: Final[Mapping[SpanSort, tuple[str, str]]] = {
 }
 
 
-def _references(run: str, event: Event, told: Recounted) -> dict[str, Json]:
+def _references(run: str, event: Event, told: SpelledCall) -> dict[str, Json]:
     """Where the content of a call is: ``reenact cat`` prints what stands behind ``reenact:``."""
     asked, answered = _SIDES.get(told.sort, ("reenact.request.ref", "reenact.response.ref"))
     http = event.call.kind is Kind.HTTP

@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 from reenact.facts.call import Json
 from reenact.interop.rows.call_items import LoggedCall, mapping, microseconds, model_call, since, text
-from reenact.interop.rows.recovered import Conversations, Recovered
+from reenact.interop.rows.recovered import Conversations, OpenToolCalls
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
+from reenact.interop.trace_values import opened
 from reenact.interop.traces import Facts, TraceItem, Wrong
-from reenact.interop.unpacking import opened
 
 SOURCE: Final = "bedrock"
 
@@ -71,7 +71,7 @@ class _Told:
 
     def __init__(self, began_us: int | None) -> None:
         self._began_us = began_us
-        self._tools = Recovered()
+        self._tools = OpenToolCalls()
 
     def told(self, rows: list[Row]) -> Iterator[TraceItem]:
         """The model call of a row."""

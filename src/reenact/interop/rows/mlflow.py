@@ -12,8 +12,8 @@ from reenact.interop.otlp.span_facts import span_facts
 from reenact.interop.otlp.spans import Span, spans_in
 from reenact.interop.rows.call_items import listing, mapping, microseconds, since, text
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
+from reenact.interop.trace_values import loaded
 from reenact.interop.traces import Facts, SpanSort, TraceItem, Wrong
-from reenact.interop.unpacking import loaded
 
 SOURCE: Final = "mlflow"
 

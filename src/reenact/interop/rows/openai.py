@@ -9,7 +9,7 @@ from typing import Any, Final
 from reenact.facts.call import Json
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop.rows.call_items import LoggedCall, listing, mapping, microseconds, model_call, since, text
-from reenact.interop.rows.recovered import Recovered
+from reenact.interop.rows.recovered import OpenToolCalls
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
 from reenact.interop.traces import Facts, TraceItem, Wrong
 
@@ -77,7 +77,7 @@ class _Told:
 
     def __init__(self, began_us: int | None) -> None:
         self._began_us = began_us
-        self._tools = Recovered()
+        self._tools = OpenToolCalls()
 
     def told(self, rows: list[Row]) -> Iterator[TraceItem]:
         """The model call of a row, or of a request with its result; before it the tools that it tells of."""

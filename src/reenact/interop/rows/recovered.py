@@ -11,14 +11,14 @@ from typing import Final
 from reenact.facts.call import Json
 from reenact.interop.questions import conversation
 from reenact.interop.rows.call_items import tool_call
+from reenact.interop.trace_values import opened
 from reenact.interop.traces import TraceItem
-from reenact.interop.unpacking import opened
 
 _PENDING: Final = 4096
 _OPEN: Final = 50_000
 
 
-class Recovered:
+class OpenToolCalls:
     """Calls that a model has asked for, until the next model call is told what came of them."""
 
     def __init__(self) -> None:

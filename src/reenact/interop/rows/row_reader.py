@@ -14,9 +14,9 @@ from typing import Any, BinaryIO, Final, Protocol
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field, fields
+from reenact.interop.file_refusal import refused
 from reenact.interop.originals import Original
 from reenact.interop.otlp.otlp_documents import DocumentForm, DocumentPlace, SkippedDocument, json_form, places, read_at
-from reenact.interop.refusing import refused
 from reenact.interop.traces import Facts, SpanSort, Trace, TraceItem, Wrong
 
 REPEATED: Final = "rows that stand in the file more than once"

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.interop.messages import message as neutral
 from reenact.interop.otlp.names import as_said
 from reenact.interop.rows.call_items import listing, mapping, text
-from reenact.interop.unpacking import opened
+from reenact.interop.trace_messages import message as neutral
+from reenact.interop.trace_values import opened
 
 ROOM: Final = 24 << 20
 """Most bytes that the messages of all model calls of one conversation may come to: each is told all before it."""

@@ -14,8 +14,8 @@ from reenact.interop.otlp.names import as_said
 from reenact.interop.otlp.otlp_documents import Pages, json_form
 from reenact.interop.otlp.spans import Span, time_ns
 from reenact.interop.rows.call_items import listing, mapping, text
+from reenact.interop.trees.archive_entries import MAGIC, ArchiveEntries
 from reenact.interop.trees.conversation_turns import Room, turns
-from reenact.interop.trees.entries import MAGIC, ArchiveEntries
 
 SOURCE: Final = "inspect"
 

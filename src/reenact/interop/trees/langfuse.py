@@ -14,7 +14,7 @@ from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop.otlp.otlp_documents import Pages, json_form
 from reenact.interop.otlp.spans import Span, identity, time_ns
 from reenact.interop.rows.call_items import mapping, text
-from reenact.interop.unpacking import opened
+from reenact.interop.trace_values import opened
 
 SOURCE: Final = "langfuse"
 

@@ -14,7 +14,7 @@ from reenact.interop.otlp.names import as_said
 from reenact.interop.otlp.otlp_documents import Pages, json_form
 from reenact.interop.otlp.spans import Span, identity, time_ns
 from reenact.interop.rows.call_items import listing, mapping, text
-from reenact.interop.unpacking import opened
+from reenact.interop.trace_values import opened
 
 SOURCE: Final = "langsmith"
 

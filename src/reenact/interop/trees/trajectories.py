@@ -11,11 +11,11 @@ from typing import Any, BinaryIO, Final
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.interop.messages import words
 from reenact.interop.otlp.names import as_said
 from reenact.interop.otlp.otlp_documents import Pages, json_form
 from reenact.interop.otlp.spans import Span
 from reenact.interop.rows.call_items import listing, mapping, text
+from reenact.interop.trace_messages import words
 from reenact.interop.trees.conversation_turns import Room, turns
 
 SOURCE: Final = "messages"

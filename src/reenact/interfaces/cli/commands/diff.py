@@ -15,7 +15,7 @@ from reenact.facts.difference import Difference, differences, patch, render, wor
 from reenact.facts.event import Event
 from reenact.facts.phrases import counted
 from reenact.interfaces.cli.arguments import whole_run
-from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.progress import WorkProgress
 from reenact.interfaces.cli.run_opening import bundle_of, opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel import preview
@@ -67,7 +67,7 @@ def command(ctx: click.Context, refs: tuple[str, ...], stat: bool, state: bool, 
         stores = {bundle_of(ref): opening.enter_context(opened(shell, ref)) for ref in refs}
         recordings = [_recording(stores[bundle_of(ref)], ref) for ref in refs]
         events = sum(each.run.totals.events for each in recordings)
-        with Working(f"comparing {counted(events, 'event')}"):
+        with WorkProgress(f"comparing {counted(events, 'event')}"):
             found = compare_all(recordings)
         if len(found) > 1:
             _table(shell, found)

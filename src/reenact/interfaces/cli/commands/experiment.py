@@ -17,7 +17,7 @@ from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.arguments import Since
 from reenact.interfaces.cli.cells import candidates_of, cells_folder, run_cells
 from reenact.interfaces.cli.choosing import filters_of, scope_of
-from reenact.interfaces.cli.goldens.add import program_of
+from reenact.interfaces.cli.goldens.golden_add import program_of
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.replaying.replay_launch import project_of

@@ -16,12 +16,12 @@ from reenact.facts.phrases import counted
 from reenact.facts.policy import OTEL_CONTENTS, OTEL_DIALECTS, Policy
 from reenact.facts.settings import policy_of
 from reenact.interfaces.cli.arguments import whole_run
-from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.progress import WorkProgress
 from reenact.interfaces.cli.run_opening import bundle_of, opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.interop.formats import SPANS, WRITERS, WrittenRun, spans, write
-from reenact.interop.otlp.exporters import SpanSender
-from reenact.interop.otlp.sending import Unsent, target
+from reenact.interop.file_formats import SPANS, WRITERS, WrittenRun, spans, write
+from reenact.interop.otlp.otlp_client import Unsent, target
+from reenact.interop.otlp.process_exporter import SpanSender
 from reenact.interop.otlp.sent import as_json, as_protobuf
 from reenact.interop.plain_json import OURS, script
 from reenact.timetravel.cost import prices, run_cost
@@ -103,7 +103,7 @@ def command(
         return
     with opened(shell) as store:
         run = store.run(whole_run(ref))
-        with Working(f"writing {counted(run.totals.events, 'event')} as {form}"):
+        with WorkProgress(f"writing {counted(run.totals.events, 'event')} as {form}"):
             written = write(form, store.open(run), as_json=output is not None and output.suffix == ".json")
     if output is None:
         shell.raw(written.data)
@@ -120,7 +120,7 @@ def _report(shell: Shell, ref: str, other: str | None, output: Path | None) -> N
         found = [(stores[bundle_of(each)], whole_run(each)) for each in refs]
         recordings = [store.open(store.run(run)) for store, run in found]
         many = sum(each.run.totals.events for each in recordings)
-        with Working(f"reporting {counted(many, 'event')}"):
+        with WorkProgress(f"reporting {counted(many, 'event')}"):
             if len(recordings) > 1:
                 text = comparison_report(compare_all(recordings)[0])
             else:
@@ -149,7 +149,7 @@ def _trace(shell: Shell, ref: str, output: Path | None, policy: Policy) -> None:
     to = target(policy.otel_endpoint) if output is None else None
     with opened(shell) as store:
         run = store.run(whole_run(ref))
-        with Working(f"making spans of {counted(run.totals.events, 'event')}"):
+        with WorkProgress(f"making spans of {counted(run.totals.events, 'event')}"):
             made = spans(store.open(run), policy)
     if to is not None:
         try:

@@ -16,7 +16,7 @@ from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.interfaces.cli.arguments import no_sources, reference
-from reenact.interfaces.cli.fork_lines import tell_fork
+from reenact.interfaces.cli.fork_ending import tell_fork
 from reenact.interfaces.cli.run_opening import bundle_of, opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.carried import naming_the_option

@@ -30,7 +30,7 @@ class Goldens(Command, click.Group):
         """One of them, loaded now."""
         if cmd_name not in _COMMANDS:
             return None
-        found = importlib.import_module(f"reenact.interfaces.cli.goldens.{cmd_name}").command
+        found = importlib.import_module(f"reenact.interfaces.cli.goldens.golden_{cmd_name}").command
         assert isinstance(found, click.Command)
         return found
 

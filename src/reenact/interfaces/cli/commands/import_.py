@@ -18,11 +18,11 @@ from reenact.facts.settings import policy_of
 from reenact.facts.trace_runs import is_traced, trace_of
 from reenact.facts.typed import typed
 from reenact.interfaces.cli.arguments import fields, pairs
-from reenact.interfaces.cli.progress import ReadingProgress, Working
+from reenact.interfaces.cli.progress import ReadingProgress, WorkProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interop.exchanges import ExchangesOfRun
-from reenact.interop.formats import read
+from reenact.interop.file_formats import read
 from reenact.interop.importing import Arrival, import_runs
 from reenact.interop.readers import ReaderOptions, readers
 from reenact.interop.traces import Trace
@@ -76,7 +76,7 @@ def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Seque
     again.
     """
     shell = current(ctx)
-    with Working(f"reading {safe(file.name)}"):
+    with WorkProgress(f"reading {safe(file.name)}"):
         found, origin = read(form, file, ReaderOptions(how["only"], how["url"], fields(how["param"])))
     if how["dry_run"]:
         for each in found:

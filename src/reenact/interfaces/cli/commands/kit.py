@@ -15,7 +15,7 @@ from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.auditing import tell_audit
 from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
 from reenact.interfaces.cli.commands.show import headline
-from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.progress import WorkProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint, shortened
 from reenact.timetravel.preview import safe
@@ -71,7 +71,7 @@ def command(ctx: click.Context, /, ref: str | None, budget: bool, where: str | N
     ref = ref or "@"
     with opened(shell, ref) as store:
         run = store.run(whole_run(ref))
-        with Working(f"looking through {run.totals.events} events"):
+        with WorkProgress(f"looking through {run.totals.events} events"):
             scene = scene_of(store, run)
             kit, lines = judge(scene), allow(scene)
     if shell.json:

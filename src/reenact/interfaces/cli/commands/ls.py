@@ -16,10 +16,10 @@ from reenact.facts.late import late
 from reenact.facts.phrases import counted
 from reenact.facts.run import run_failed
 from reenact.interfaces.cli.choosing import choosing, chosen, filters_of, nothing_called, ways
-from reenact.interfaces.cli.expires import Expiring
-from reenact.interfaces.cli.outcome import outcome
-from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.expires import ExpiryDates
+from reenact.interfaces.cli.progress import WorkProgress
 from reenact.interfaces.cli.run_opening import opened
+from reenact.interfaces.cli.run_outcome import outcome
 from reenact.interfaces.cli.shell import Command, columns, current, paint
 from reenact.timetravel import preview
 from reenact.timetravel.gist import command_of, question_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from reenact.abc.store import Store
     from reenact.facts.marks import Mark, Periods
     from reenact.facts.run import Run
-    from reenact.interfaces.cli.coldcases import tell_alike, tell_reasons
+    from reenact.interfaces.cli.cold_case_lines import tell_alike, tell_reasons
     from reenact.interfaces.cli.shell import Shell
     from reenact.interfaces.cli.tidying import tidy
     from reenact.timetravel.json_views import run_data
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from reenact.timetravel.priced import priced_run
     from reenact.triage.coldcases import ColdCase, cold_case
 else:
-    tell_alike = late("reenact.interfaces.cli.coldcases", "tell_alike")
-    tell_reasons = late("reenact.interfaces.cli.coldcases", "tell_reasons")
+    tell_alike = late("reenact.interfaces.cli.cold_case_lines", "tell_alike")
+    tell_reasons = late("reenact.interfaces.cli.cold_case_lines", "tell_reasons")
     tidy = late("reenact.interfaces.cli.tidying", "tidy")
     draw = late("reenact.timetravel.lineage", "draw")
     run_data = late("reenact.timetravel.json_views", "run_data")
@@ -105,7 +105,7 @@ def command(
         runs = islice(chosen(store, where, limit, filters, shell.talk), limit)
         twigs = draw(runs) if tree else (Twig(run, 0, "") for run in runs)
         if shell.json:
-            expiring, periods = Expiring(store), Periods(store.marks())
+            expiring, periods = ExpiryDates(store), Periods(store.marks())
             for twig in twigs:
                 run = twig.run
                 data = priced_run(store.open(run)) if run.totals.models else run_data(run)
@@ -129,7 +129,7 @@ def _explain(shell: Shell, found: Iterable[tuple[str, str]]) -> None:
 
 def _show(shell: Shell, store: Store, twigs: Iterator[Twig], tree: bool, filtered: bool) -> bool:
     """Print them; whether there was any."""
-    with Working("looking through the runs"):
+    with WorkProgress("looking through the runs"):
         first = next(twigs, None)
     if first is None:
         shell.talk("no matching runs" if filtered else "no runs yet")
@@ -152,7 +152,7 @@ def _cold(shell: Shell, store: Store, cases: Iterator[ColdCase]) -> None:
             told = {"question": _question(store, case.run), "cold": [each.to_json() for each in case.why]}
             shell.line(run_data(case.run) | told | {"fingerprint": case.fingerprint})
         return
-    with Working("looking for what cannot be replayed"):
+    with WorkProgress("looking for what cannot be replayed"):
         found = list(cases)
     if not found:
         shell.talk("no cold cases: each of these runs can be replayed")
@@ -180,8 +180,8 @@ def _graph(twigs: Iterable[Twig]) -> Iterator[str]:
 
 def _table(store: Store, runs: Iterator[Run]) -> Iterator[str]:
     """The runs as rows, as wide as the terminal; of narrow ones the columns that matter most."""
-    now, width, expiring = CLOCK.wall_us(), columns(), Expiring(store)
-    with Working("looking through the runs"):
+    now, width, expiring = CLOCK.wall_us(), columns(), ExpiryDates(store)
+    with WorkProgress("looking through the runs"):
         first = list(islice(runs, _LOOKED_AT))
     layout = _layout(width, named=any(run.agent for run in first))
     yield paint(_row(layout, {name: name for name in layout}, width), bold=True)

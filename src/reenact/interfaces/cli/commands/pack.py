@@ -13,7 +13,7 @@ from reenact.errors import UsageError
 from reenact.facts.ids import tail
 from reenact.facts.phrases import counted
 from reenact.interfaces.cli.arguments import whole_run
-from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.progress import WorkProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.store.back_ends import BUNDLE as SUFFIX
@@ -55,7 +55,7 @@ def command(ctx: click.Context, ref: str, output: str, no_check: bool) -> None:
         )
     with opened(shell, ref) as store:
         run = store.run(whole_run(ref))
-        with Working(f"packing {counted(run.totals.events, 'event')}"):
+        with WorkProgress(f"packing {counted(run.totals.events, 'event')}"):
             packed = pack(store, [("run", run)], path, redact=dict(load_settings()["redact"].value))
     lasted = run.lasted_us or 0
     if not no_check and lasted >= _LONG_US and not shell.json:

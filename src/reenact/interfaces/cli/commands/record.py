@@ -19,7 +19,7 @@ from reenact.facts.phrases import counted
 from reenact.facts.run import Status
 from reenact.facts.settings import ORDERS
 from reenact.interfaces.cli.arguments import pairs
-from reenact.interfaces.cli.outcome import outcome
+from reenact.interfaces.cli.run_outcome import outcome
 from reenact.interfaces.cli.shell import Command, current
 from reenact.interfaces.cli.stores import store_url
 from reenact.recording.command import run_command

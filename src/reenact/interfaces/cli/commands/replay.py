@@ -98,7 +98,7 @@ def command(
 
 def _live() -> Any:
     """What makes a replay with something live, which is a fork: most replays are none, and do without its import."""
-    return import_module("reenact.interfaces.cli.live")
+    return import_module("reenact.interfaces.cli.live_replay")
 
 
 def _options(shell: Shell, events: bool, cmd: str | None, how: dict[str, Any]) -> Options:

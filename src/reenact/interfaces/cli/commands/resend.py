@@ -25,7 +25,7 @@ from reenact.facts.trace_runs import is_traced_model, reading_in
 from reenact.facts.typed import typed
 from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.commands.fork import pairs, text_of, value
-from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.progress import WorkProgress
 from reenact.interfaces.cli.run_opening import opened, stored
 from reenact.interfaces.cli.shell import Command, Shell, columns, current
 from reenact.seams import trust
@@ -116,7 +116,7 @@ def command(ctx: click.Context, /, ref: str, times: int, check: bool, dry_run: b
         today = dict(variables_now())
         answers = []
         for n in range(times):
-            with Working(f"waiting for answer {n + 1} of {times}"):
+            with WorkProgress(f"waiting for answer {n + 1} of {times}"):
                 answers.append(send(store, recording, event.number, now, to, said, today))
     _tell(shell, before, answers, place)
     ctx.exit(0 if check or all(each.answered for each in answers) else 1)

@@ -17,8 +17,8 @@ from reenact.facts.phrases import counted
 from reenact.facts.settings import policy_of
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.interop.otlp.listening import Address, Listening, is_loopback, listen, listen_rpc
-from reenact.interop.otlp.receiving import Received, Receiver
+from reenact.interop.otlp.listening import Address, SpanListener, is_loopback, listen, listen_rpc
+from reenact.interop.otlp.receiving import Receiver, ReceiveResult
 from reenact.interop.prometheus import Page
 from reenact.timetravel.json_views import run_data
 from reenact.timetravel.preview import safe
@@ -104,7 +104,7 @@ class _Told:
         self.runs: set[str] = set()
         self.spans = 0
 
-    def __call__(self, received: Received, spans: int) -> None:
+    def __call__(self, received: ReceiveResult, spans: int) -> None:
         with self._lock:
             self.spans += spans
             for run, count in received.runs:
@@ -159,7 +159,7 @@ def _ends(over: threading.Event) -> None:
             signal.signal(number, lambda *_: over.set())
 
 
-def _begun(shell: Shell, listening: list[Listening], without_rpc: str) -> None:
+def _begun(shell: Shell, listening: list[SpanListener], without_rpc: str) -> None:
     """Say where it listens: the port may have been any."""
     if shell.json:
         shell.line({"listening": [each.url for each in listening]})

@@ -23,10 +23,10 @@ from reenact.facts.run import RESEND, Run
 from reenact.facts.thinned import why_thinned
 from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.detail import event_lines, onward
-from reenact.interfaces.cli.expires import Expiring
-from reenact.interfaces.cli.goldens.history import history_lines
-from reenact.interfaces.cli.outcome import outcome
+from reenact.interfaces.cli.expires import ExpiryDates
+from reenact.interfaces.cli.goldens.history_lines import history_lines
 from reenact.interfaces.cli.run_opening import opened
+from reenact.interfaces.cli.run_outcome import outcome
 from reenact.interfaces.cli.shell import Command, Shell, columns, current, paint, wrapped
 from reenact.interfaces.cli.wrong import hint_data, hint_lines, pointed, pointed_data, pointed_lines
 from reenact.testing.goldens.golden import Golden
@@ -136,7 +136,7 @@ def _run(shell: Shell, store: Store, wanted: Reference, view: _View) -> None:
         _tree(shell, store, run)
     elif shell.json:
         seen = None if view.oneline or view.state else look(recording, rules_in_force())
-        _json(shell, recording, wanted.stretch, view, Expiring(store).data(run), seen)
+        _json(shell, recording, wanted.stretch, view, ExpiryDates(store).data(run), seen)
         hint = hint_data(store, run, seen) if whole and seen is not None else None
         for line in (hint, None if said is None else pointed_data(said, view.judge)):
             if line is not None:
@@ -201,7 +201,7 @@ def _thinned(run: Run) -> Iterator[str]:
 
 def _expires(store: Store, run: Run, wanted: Reference, view: _View) -> Iterator[str]:
     """When the run expires, behind all of its story."""
-    text = "" if wanted.stretch or view.state else Expiring(store).line(run)
+    text = "" if wanted.stretch or view.state else ExpiryDates(store).line(run)
     if text:
         yield paint(preview.clip(f"  expires   {preview.safe(text)}", columns()), dim=True)
 

@@ -14,7 +14,7 @@ from reenact.facts.marks import Periods
 from reenact.facts.phrases import counted
 from reenact.interfaces.cli.charts import bars_for, days_between, sparkline
 from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
-from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.progress import WorkProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, columns, current, paint
 from reenact.testing.experiments.statistics import TrialShare, difference
@@ -65,7 +65,7 @@ def command(ctx: click.Context, /, names: tuple[str, ...], where: str | None, **
     with opened(shell) as store:
         runs = list(chosen(store, where, None, filters_of(wanted, store), shell.talk))
         periods = Periods(store.marks() if MARK in names else ())
-        with Working(f"adding up {counted(len(runs), 'run')}"):
+        with WorkProgress(f"adding up {counted(len(runs), 'run')}"):
             priced = prices() if any(run.totals.models for run in runs) else None
             account = account_of(store, runs, priced)
     groups = account.by(names, {**KEYS, MARK: lambda run: periods.of(run.started_us)})

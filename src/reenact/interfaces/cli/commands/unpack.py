@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from reenact.facts.ids import tail
-from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.progress import WorkProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, current
 from reenact.timetravel.bundling.unpacking import unpack
@@ -30,7 +30,7 @@ def command(ctx: click.Context, file: str) -> None:
     inside this project, or with --cmd or --entry. Nothing else than the store is written.
     """
     shell = current(ctx)
-    with opened(shell) as store, Working(f"unpacking {safe(file)}"):
+    with opened(shell) as store, WorkProgress(f"unpacking {safe(file)}"):
         found = unpack(Path(file), store)
     if shell.json:
         shell.line(run_data(found.run) | {"fresh": list(found.fresh), "runs": list(found.runs)})

@@ -10,7 +10,7 @@ from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.interop.otlp.names import EXACT, INDEXED, PREFIXES
 from reenact.interop.otlp.spans import LOG, Span
-from reenact.interop.unpacking import loaded, opened, unflattened
+from reenact.interop.trace_values import loaded, opened, unflattened
 
 _DETAILS: Final = "gen_ai.client.inference.operation.details"
 _MESSAGES: Final = {

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from reenact.facts.call import Json
-from reenact.interop.unpacking import object_in, objects_in, opened
+from reenact.interop.trace_values import object_in, objects_in, opened
 
 _ROLES: Final[Mapping[str, str]] = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool"}
 

@@ -8,7 +8,7 @@ from reenact.errors import ReenactError
 from reenact.facts.ids import tail
 from reenact.facts.marks import SHORT
 from reenact.facts.typed import typed
-from reenact.interfaces.cli.goldens.history import history_lines
+from reenact.interfaces.cli.goldens.history_lines import history_lines
 from reenact.interfaces.cli.shell import Command, current
 from reenact.testing.goldens.golden_dir import open_golden_dir
 from reenact.testing.goldens.imports import JUDGED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reenact.abc.store import Recording
 from reenact.facts.lazy_dataclass import replace
-from reenact.interfaces.cli.fork_lines import tell_fork
+from reenact.interfaces.cli.fork_ending import tell_fork
 from reenact.interfaces.cli.shell import Shell
 from reenact.replaying.options import Options
 from reenact.timetravel.forks.fork_launch import fork_run

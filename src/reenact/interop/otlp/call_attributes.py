@@ -19,7 +19,7 @@ from reenact.interop.traces import SpanSort
 
 
 @dataclass(frozen=True, slots=True)
-class Recounted:
+class SpelledCall:
     """What is told of one call.
 
     Attributes:
@@ -51,7 +51,7 @@ class Recounted:
         return " ".join(part for part in (self.operation, self.subject) if part) or "call"
 
 
-def spelled(told: Recounted, dialect: str) -> dict[str, Json]:
+def spelled(told: SpelledCall, dialect: str) -> dict[str, Json]:
     """The attributes of a call.
 
     Args:
@@ -90,7 +90,7 @@ def _named(word: str, *tables: NameTable) -> str:
     return next((table.names[word][0] for table in tables if word in table.names), "")
 
 
-def _otel(told: Recounted, *, before: bool) -> dict[str, Json]:
+def _otel(told: SpelledCall, *, before: bool) -> dict[str, Json]:
     found: dict[str, Json] = {}
 
     def put(word: str, value: Json) -> None:
@@ -214,7 +214,7 @@ def _tool(one: Json) -> Json:
 _SORTS: Final = {SpanSort.MODEL: "LLM", SpanSort.TOOL: "TOOL", SpanSort.RETRIEVAL: "RETRIEVER", SpanSort.OTHER: "CHAIN"}
 
 
-def _openinference(told: Recounted) -> dict[str, Json]:
+def _openinference(told: SpelledCall) -> dict[str, Json]:
     reading = told.reading
     vectors = reading is not None and reading.sort == "embedding"
     sort = "EMBEDDING" if vectors else "AGENT" if told.operation == "invoke_agent" else _SORTS[told.sort]

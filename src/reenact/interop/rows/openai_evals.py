@@ -18,10 +18,10 @@ from reenact.interop.rows.call_items import (
     since,
     text,
 )
-from reenact.interop.rows.recovered import Recovered
+from reenact.interop.rows.recovered import OpenToolCalls
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
+from reenact.interop.trace_values import opened
 from reenact.interop.traces import Facts, SpanSort, TraceItem, Wrong
-from reenact.interop.unpacking import opened
 
 SOURCE: Final = "evals"
 
@@ -75,7 +75,7 @@ class _Told:
 
     def __init__(self, began_us: int | None) -> None:
         self._began_us = began_us
-        self._recovered = Recovered()
+        self._recovered = OpenToolCalls()
 
     def told(self, rows: list[Row]) -> Iterator[TraceItem]:
         """What a row says."""

@@ -15,14 +15,14 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.policy import Policy
 from reenact.interop import archive_writing, cassette_writing, plain_json
 from reenact.interop.evals_writing import rows
+from reenact.interop.exchange_export import export_exchanges
 from reenact.interop.exchanges import ExchangesOfRun, decoded
-from reenact.interop.exporting import export_exchanges
+from reenact.interop.file_refusal import refused
 from reenact.interop.foreign_documents import contents
 from reenact.interop.importing import Origin
 from reenact.interop.originals import original
-from reenact.interop.otlp.exporting import Exported, exported
-from reenact.interop.readers import HEAD, ReaderOptions, Streaming, guessed, reader
-from reenact.interop.refusing import refused
+from reenact.interop.otlp.run_spans import ExportedSpans, exported
+from reenact.interop.readers import HEAD, ReaderOptions, StreamReader, guessed, reader
 from reenact.interop.traces import Trace
 
 
@@ -41,7 +41,7 @@ def read(name: str, path: Path, asked: ReaderOptions) -> tuple[list[ExchangesOfR
     chosen = reader(name)
     data = b""
     try:
-        if isinstance(chosen, Streaming):
+        if isinstance(chosen, StreamReader):
             file = original(path)
             with file.open() as opened:
                 data = opened.read(HEAD)
@@ -80,7 +80,7 @@ SPANS: Final = "otel"
 """The format that is written, or sent, as spans."""
 
 
-def spans(recording: Recording, policy: Policy) -> Exported:
+def spans(recording: Recording, policy: Policy) -> ExportedSpans:
     """A run as spans of OpenTelemetry.
 
     Args:

@@ -18,11 +18,11 @@ from typing import Final
 from reenact.abc.sources import CLOCK
 from reenact.facts.call import Json
 from reenact.facts.policy import Policy
-from reenact.interop.otlp import records
+from reenact.interop.otlp import log_events
 from reenact.interop.otlp.measures import Measurement
-from reenact.interop.otlp.metering import Meter, OfProgram, Summed
+from reenact.interop.otlp.metering import Meter, OfProgram, SumSender
+from reenact.interop.otlp.otlp_client import LOGS, Target, Unsent, send, send_signal, target
 from reenact.interop.otlp.programs import through_provider
-from reenact.interop.otlp.sending import LOGS, Target, Unsent, send, send_signal, target
 from reenact.interop.otlp.sent import Batch, SentSpan
 from reenact.seams import background, lanes
 
@@ -66,7 +66,7 @@ class SpanSender:
             Unsent: The spans were not taken.
         """
         send(self._to, batches)
-        body = b"" if self._refused else records.as_protobuf(batches)
+        body = b"" if self._refused else log_events.as_protobuf(batches)
         if not body:
             return
         try:
@@ -74,7 +74,7 @@ class SpanSender:
         except Unsent as error:
             self._refused = error.unknown
             if not error.unknown:
-                self.lost += records.count(batches)
+                self.lost += log_events.count(batches)
                 self.why = str(error)
 
 
@@ -272,7 +272,7 @@ def _ways(policy: Policy) -> tuple[Deliver, Meter]:
     if policy.otel_provider:
         return through_provider, OfProgram()
     to = target(policy.otel_endpoint)
-    return SpanSender(to), Summed(to)
+    return SpanSender(to), SumSender(to)
 
 
 def _forked() -> None:

@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import Any, BinaryIO, Final
 
 from reenact.errors import InteropError
+from reenact.interop.file_refusal import refused
 from reenact.interop.foreign_documents import read_json
 from reenact.interop.otlp.otlp_documents import LARGEST, DocumentPlace, SkippedDocument
-from reenact.interop.refusing import refused
 
 MAGIC: Final = b"PK\x03\x04"
 

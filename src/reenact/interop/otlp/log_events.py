@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from reenact.facts.call import Json
+from reenact.interop.otlp.call_attributes import SpelledCall
 from reenact.interop.otlp.names import OTEL
 from reenact.interop.otlp.protobuf import attributes, fixed, message, number, text
 from reenact.interop.otlp.sent import SCOPE, Batch, SentRecord, SentSpan
-from reenact.interop.otlp.spelling import Recounted
 from reenact.interop.traces import SpanSort, Wrong
 
 DETAILS: Final = "gen_ai.client.inference.operation.details"
@@ -26,7 +26,7 @@ _WARNING: Final = 13
 """Severities, by OTLP's numbers: the conventions ask for a warning at an exception."""
 
 
-def records_of(told: Recounted, said: Mapping[str, Json], end_ns: int, error: Wrong | None) -> tuple[SentRecord, ...]:
+def records_of(told: SpelledCall, said: Mapping[str, Json], end_ns: int, error: Wrong | None) -> tuple[SentRecord, ...]:
     """The records of one call; none but for a model that was asked for an answer, where content is written.
 
     Args:

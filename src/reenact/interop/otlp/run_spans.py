@@ -18,10 +18,10 @@ from reenact.facts.reading import Reading
 from reenact.facts.suspicions import Suspicion
 from reenact.facts.trace_runs import is_original, is_traced_model, is_untold, reading_in
 from reenact.facts.tracecontext import around
+from reenact.interop.otlp.call_attributes import as_text, returned
 from reenact.interop.otlp.recounting import MENTIONED, SPANNED, RecountedEvent, is_spanned
 from reenact.interop.otlp.sent import Batch, SentSpan
 from reenact.interop.otlp.span_tree import SpanTree, resource
-from reenact.interop.otlp.spelling import as_text, returned
 from reenact.interop.questions import conversation
 from reenact.recording.revision import REVISION
 from reenact.replaying.ambient_replay import clock_of
@@ -37,7 +37,7 @@ BYTES: Final = "exchanges, without their headers and bytes"
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportedSpans:
     """A run as spans.
 
     Attributes:
@@ -49,7 +49,7 @@ class Exported:
     lost: Mapping[str, int]
 
 
-def exported(recording: Recording, *, dialect: str, inline: bool, version: str) -> Exported:
+def exported(recording: Recording, *, dialect: str, inline: bool, version: str) -> ExportedSpans:
     """The spans of a run.
 
     Args:
@@ -80,7 +80,7 @@ def exported(recording: Recording, *, dialect: str, inline: bool, version: str) 
         lost["turns, and with them the order of strands"] = run.totals.deliveries
     noted = recording.notes(None).get(REVISION)
     commit = str(noted.get("commit") or "") if isinstance(noted, Mapping) else ""
-    return Exported(Batch(resource(run, version, commit), spans, version), dict(lost))
+    return ExportedSpans(Batch(resource(run, version, commit), spans, version), dict(lost))
 
 
 def _suspected(span: SentSpan, found: Iterable[Suspicion]) -> SentSpan:

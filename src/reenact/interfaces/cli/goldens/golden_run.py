@@ -13,7 +13,7 @@ from reenact.abc.sources import CLOCK
 from reenact.errors import UsageError
 from reenact.facts.marks import Mark, find_mark
 from reenact.facts.phrases import counted
-from reenact.interfaces.cli.goldens.review import review_all
+from reenact.interfaces.cli.goldens.golden_review import review_all
 from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current

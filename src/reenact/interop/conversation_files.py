@@ -17,8 +17,8 @@ from reenact.facts.imported import MADE_UP, PAIRED
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.interop.assembling import exchange
 from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
+from reenact.interop.file_refusal import refused
 from reenact.interop.foreign_documents import lines
-from reenact.interop.refusing import refused
 
 OPENAI: Final = "https://api.openai.com/v1/chat/completions"
 RESPONSES: Final = "https://api.openai.com/v1/responses"
