@@ -1,10 +1,10 @@
 """Record one run of any Python agent byte for byte, and replay it offline and exactly.
 
-These names are the whole public door; each is loaded when it is first used, so that ``import reenact`` costs one
-module of ours and none of the dependencies. Other audiences have doors of their own: ``reenact.abc`` for those who
-implement a contract, ``reenact.errors`` for the whole exception tree, ``reenact.testing`` for authors of tests.
+These names are the whole public interface. Each is loaded at its first use, so that ``import reenact`` loads one module
+of ours and none of the dependencies. Other interfaces: ``reenact.abc`` to implement a contract, ``reenact.errors`` for
+all exceptions, ``reenact.testing`` for tests.
 
-To pytest, which would instrument the assertions of every package that brings a plugin: PYTEST_DONT_REWRITE.
+PYTEST_DONT_REWRITE (pytest would instrument the assertions of every package that has a plugin).
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ _HOMES = {
     "step": "seams.steps",
     "tool": "seams.tools",
 }
-"""Where each public name lives; ``tests/project/test_surface.py`` compares it with what type checkers see."""
+"""The module of each public name; ``tests/project/test_surface.py`` compares this with the names that type checkers
+see."""
 
 
 def __getattr__(name: str) -> Any:
@@ -92,19 +93,19 @@ def __getattr__(name: str) -> Any:
 
 
 def bind_late() -> None:
-    """Say what lies behind what lower floors offer, without loading it."""
+    """Give lower floors access to functions of higher ones, which are loaded at their first use."""
     provide = import_module(f"{__name__}.facts.late_binding").provide
     provide("timeline", _timeline)
     provide("spans", _spans)
 
 
 def _timeline(run: Run, store: Any) -> Any:
-    """What lies behind ``Run.timeline``; it is loaded when it is first asked for."""
+    """The implementation of ``Run.timeline``, loaded at its first use."""
     return import_module(f"{__name__}.timetravel.timeline").open_timeline(run, store)
 
 
 def _spans(run: Run, policy: Policy) -> Any:
-    """What makes the spans of a run while it is recorded."""
+    """The tap that makes the spans of a run while it is recorded."""
     return import_module(f"{__name__}.interop.otlp.live").open_tap(run, policy)
 
 

@@ -1,4 +1,4 @@
-"""Every error a caller of this library can meet, and what each one means.
+"""Every error that a caller of this library can meet, and its meaning.
 
 ::
 
@@ -7,14 +7,14 @@
     ├─ StoreError
     │  ├─ RunNotFound, EventNotFound  (also LookupError)
     │  ├─ BlobMissing, BlobCorrupt    a payload is gone, or is not what was stored
-    │  ├─ StoreBusy                   somebody else holds the store
+    │  ├─ StoreBusy                   another process holds the store
     │  └─ FormatTooNew                written by a newer version
     ├─ RecordingError
     ├─ ReplayError
     │  ├─ Divergence                  the first crossing that does not match the recording
     │  ├─ UnreplayableRun             something a replay needs was never captured
     │  ├─ EffectRefused               a write, or a contact with the world, that is not allowed
-    │  └─ EffectInDoubt               a write that began and whose end nobody saw
+    │  └─ EffectInDoubt               a write that began and may have ended
     ├─ ForkError
     ├─ GoldenMismatch                 (also AssertionError)
     ├─ PrivacyError
@@ -22,8 +22,8 @@
     │  └─ RedactionLeak
     └─ InteropError
 
-Every message says what happened, the likely cause, and one command to run next; the same facts stand in
-attributes. ``exit_code`` is what the command line ends with.
+Every message says what happened, the likely cause, and one command to run next; the attributes hold the same facts.
+``exit_code`` is the exit code of the command line.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from typing import Any, ClassVar
 class Halt(BaseException):
     """Stops the agent inside a replay. Private: not an ``Exception``, so that no retry loop swallows it.
 
-    The session keeps the first divergence and raises it publicly when it ends, whatever the agent caught.
+    The session keeps the first divergence and raises it at its end, even if the agent has caught this one.
     """
 
 
@@ -101,7 +101,7 @@ class BlobMissing(StoreError):
 
 
 class BlobCorrupt(StoreError):
-    """A payload is not what was stored (``digest`` expected, ``found``)."""
+    """A payload is not the one that was stored (``digest`` expected, ``found``)."""
 
 
 class StoreBusy(StoreError):
@@ -117,7 +117,7 @@ class RecordingError(ReenactError):
 
 
 class ReplayError(ReenactError):
-    """A run cannot be replayed, or its replay ended otherwise than the recording."""
+    """A run cannot be replayed, or its replay ended differently from the recording."""
 
     exit_code = 3
 
@@ -128,12 +128,12 @@ class Divergence(ReplayError):
     Attributes:
         event: Number of the nearest recorded event, or None when there is none.
         source: ``file:line`` of the agent's code that made the crossing.
-        recorded: What the recording holds there, as JSON-able data.
-        now: What the agent asks now, as JSON-able data.
+        recorded: The recorded call, as JSON-able data.
+        now: The agent's call now, as JSON-able data.
         path: The first differing path, as a JSON pointer with dots.
         reason: One word for programs: ``changed``, ``added``, ``missing``, ``ambiguous``, ``result``, ``end``.
-        by_order, by_code: The likely cause where the code is the same and its order was not proven, and where the code
-            has changed; ``cause`` is one of them.
+        by_order, by_code: The likely cause if the code is the same and its order was not proven, and the one if the
+            code has changed; ``cause`` is one of them.
     """
 
     exit_code = 1
@@ -183,7 +183,7 @@ class EffectRefused(ReplayError):
 
 
 class EffectInDoubt(ReplayError):
-    """A write began and nobody saw how it ended; a person must say whether it happened."""
+    """A write began, and it is not known how it ended; a person must say whether it happened."""
 
 
 class ForkError(ReenactError):
@@ -197,7 +197,7 @@ class GoldenMismatch(ReenactError, AssertionError):
 
 
 class PrivacyError(ReenactError):
-    """What must not be stored could not be kept out, or what is sealed could not be opened."""
+    """Data that must not be stored could not be removed, or sealed data could not be opened."""
 
 
 class VaultLocked(PrivacyError):

@@ -1,4 +1,4 @@
-"""Bodies to be copied: the bytes of a payload, or what is known of them where they are withheld."""
+"""Bodies to be copied: the bytes of a payload, or its size and digest where they are withheld."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from reenact.facts.large import Withheld
 UNPROVEN = "unproven"
 """Why a state is not read: a list in it was declared to grow only, and that it does is not proven."""
 WITHHELD = "withheld"
-"""Why a payload is missing (``BlobMissing.reason``) of which size and digest are kept."""
+"""The reason (``BlobMissing.reason``) of a payload of which only size and digest are kept."""
 
 
 def body_or_size(recording: Recording, payload: Payload | None) -> bytes:
-    """What a record of another log is given in the place of a payload.
+    """The value that stands for a payload in another log: its bytes, or its size and digest.
 
     Raises:
-        BlobMissing, BlobCorrupt: As ``Recording.body``, but for what is withheld.
+        BlobMissing, BlobCorrupt: As ``Recording.body``, except for withheld payloads.
     """
     try:
         return recording.body(payload)

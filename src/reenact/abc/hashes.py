@@ -1,4 +1,4 @@
-"""Hashes: what digests are made with, as far as it matters to those that use them."""
+"""Hashes: the interface of the objects that make digests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Hash(Protocol):
         ...
 
     def digest(self) -> bytes:
-        """The digest of what was taken in."""
+        """The digest of all bytes so far."""
         ...
 
     def hexdigest(self) -> str:

@@ -1,7 +1,7 @@
-"""Functions of this project, found by a name that stands in data: ``module:function``.
+"""Functions of this project, found by a name in data: ``module:function``.
 
-Data never becomes code: only a function that a file *of this project* defines is found. Which file that is is decided
-before anything is imported.
+Data never becomes code: only a function that a file *of this project* defines is found. That file is determined before
+anything is imported.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from reenact.abc.settings import project_directory
 from reenact.errors import UsageError
 
 _FOLDERS = ("", "tests", "src")
-"""Where in a project its modules are looked for, in this order."""
+"""The folders of a project in which modules are looked up, in this order."""
 
 
 def own_function(target: str, role: str, project: Path | None = None) -> Callable[..., Any]:
     """The function of ``module:function``, if a file of this project defines it.
 
     Args:
-        target: Its name.
-        role: What it is used as, for messages: ``grader``.
+        target: The name of the function.
+        role: The use of the function, for messages: ``grader``.
         project: Root of this project; None for the one around the working directory.
 
     Raises:
-        UsageError: The name is none, or nothing inside this project defines it.
+        UsageError: The name is not of that form, or no file of this project defines it.
     """
     module, _, name = target.partition(":")
     parts = module.split(".")
@@ -64,7 +64,8 @@ def _located(parts: list[str], root: Path) -> tuple[Path, Path] | None:
 
 
 def _is_ours(top: str, root: Path) -> bool:
-    """Whether nothing foreign is loaded under the first part of the name: importing would run what lies below *it*."""
+    """Whether no foreign module is loaded under the first part of the name; an import would run the code of that
+    one."""
     loaded = sys.modules.get(top)
     if loaded is None:
         return True

@@ -1,4 +1,4 @@
-"""What stands at the one write gate: it sees every record before the first byte reaches a disk."""
+"""The contract of the redactor at the one write gate: it sees every record before the first byte reaches a disk."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Redactor(Protocol):
     def clean(self, record: Record) -> tuple[Record, ...]:
         """The records to store in place of this one, labelled with their fidelity.
 
-        May hold back the undecided tail of a stream (bounded) and give it out with a later record of the same
-        event. Never raises: what cannot be cleaned is withheld.
+        May hold back the undecided tail of a stream (bounded) until a later record of the same event. Never raises:
+        data that cannot be cleaned is withheld.
         """
         ...
 
@@ -30,13 +30,13 @@ class Redactor(Protocol):
         ...
 
     def call(self, call: Call) -> Call:
-        """The same cleaning for a live call of a replay, so that both sides of a comparison went through one
-        rule. Credentials become a constant of their class, so that a placeholder equals the original. What cannot be
+        """The same cleaning for a live call of a replay, so that the same rules apply to both sides of a comparison.
+        Credentials become a constant of their class, so that a placeholder equals the original. Data that cannot be
         cleaned is withheld, as in the recording."""
         ...
 
     def outcome(self, outcome: Value | Failure) -> Value | Failure:
-        """The same for what came of a body that runs again, and for what was recorded of it."""
+        """The same cleaning for the result of a body that runs again, and for the recorded result."""
         ...
 
     def slots(self, slots: Mapping[str, bytes]) -> Mapping[str, bytes]:
@@ -49,7 +49,7 @@ class Redactor(Protocol):
 
     @property
     def naming(self) -> Callable[[str], str]:
-        """What cleans the names of lanes: a function that knows nothing of the run, and may outlive it."""
+        """A function that cleans the names of lanes; it does not depend on the run, and may outlive it."""
         ...
 
     def data(self, data: Json) -> Json:
@@ -57,7 +57,7 @@ class Redactor(Protocol):
         ...
 
     def printed(self, texts: Sequence[bytes]) -> list[bytes] | None:
-        """The same for all that a program has printed, on both streams and by both sides: they are given together,
-        because what stands in a credential's place in one of them is taken out of all. None for what cannot be
-        cleaned."""
+        """The same cleaning for everything that a program has printed, on both streams and on both sides of a
+        comparison: they are given together, because the stand-in of a credential in one of them is removed from all.
+        None for text that cannot be cleaned."""
         ...

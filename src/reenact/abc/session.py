@@ -1,15 +1,14 @@
-"""What a seam and a session say to each other.
+"""The contract between a seam and a session.
 
-A seam describes a crossing as a ``Call`` and asks its session for a ``Crossing``. Three answers exist, and a seam
+A seam describes a crossing as a ``Call`` and asks its session for a ``Crossing``. There are three answers, and a seam
 treats them alike in every session:
 
-- ``Live``: perform it, and say what came back. (Recording; a fork past its cut.)
-- ``Frozen``: do not perform it; here is what came back then. (Replay.)
-- ``Rerun``: run the body, it is the agent's own code, and say what came back: it is noted when recording, and
-  compared when replaying. (Steps, tools of effect *none*, ``--through``.)
+- ``Live``: perform the call, and report its result. (Recording; a fork past its cut.) - ``Frozen``: do not perform the
+call; this is its recorded result. (Replay.) - ``Rerun``: run the body, which is the agent's own code, and report its
+result: a recording notes it, a replay compares it. (Steps, tools of effect *none*, ``--through``.)
 
-Whatever is handed to the agent takes its *turn* at the gate first. A turn is waited for with ``turn.wait()`` in
-synchronous code and ``await turn`` in asynchronous code; it is the only thing that has two colours.
+Each delivery to the agent takes its *turn* at the gate first. Synchronous code waits with ``turn.wait()``, asynchronous
+code with ``await turn``; only turns come in these two forms.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Turn(Protocol[T_co]):
     """A place in the run's order, to be waited for exactly once."""
 
     def wait(self) -> T_co:
-        """Block the calling thread until it is our turn, and give what the turn hands over."""
+        """Block the calling thread until its turn, and return the delivery."""
         ...
 
     def __await__(self) -> Generator[Any, Any, T_co]:
@@ -52,8 +51,8 @@ class Live(Protocol):
         """The scope of the call. For a transport (``kind`` http) nothing below it is recorded or ordered; for a
         tool, model, retriever or step, what happens inside is recorded as its children.
 
-        Below a transport the strand waits for the world, and must take a turn before the agent's code goes on; after
-        an end it does not wait (a connection is closed) and needs none."""
+        Inside a transport the strand waits for the world, and must take a turn before the agent's code goes on. After
+        an end that does not wait (a connection is closed) it needs none."""
         ...
 
     def settle(self, outcome: Value | Failure) -> Turn[None]:
@@ -61,15 +60,15 @@ class Live(Protocol):
         ...
 
     def at_hand(self, outcome: Value | Failure) -> None:
-        """Note what a coroutine came to that has not waited for anything: no other task has run since the call was
-        made, and none runs before the agent has it."""
+        """Note the result of a coroutine that has not waited for anything: no other task has run since the call was
+        made, and none runs before the agent has the result."""
         ...
 
     def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
-        """Where the request goes and what it says, in place of what the agent asked: a fork rewrites model requests.
+        """The URL and the body that are really sent, where they replace the agent's: a fork rewrites model requests.
 
-        Asked by transports that can send something else. ``url`` is whole, or from its path on; what is not changed
-        comes back as it was given, the same object."""
+        For transports that can send something else. ``url`` is whole, or begins at its path; an unchanged value is
+        returned as the same object."""
         ...
 
     def adds(self) -> Mapping[str, str]:
@@ -107,7 +106,7 @@ class Frozen(Protocol):
 
     @property
     def form(self) -> Literal["value", "failure", "stream", "open"]:
-        """What the recording holds. ``open``: it never got an answer (cancelled, or the process died)."""
+        """The form of the recorded result. ``open``: there never was one (cancelled, or the process died)."""
         ...
 
     def outcome(self) -> Turn[Value | Failure]:
@@ -116,13 +115,13 @@ class Frozen(Protocol):
         ...
 
     def answer(self) -> Turn[Value | Failure | Live]:
-        """``outcome`` for a seam that can perform the call after all: a fork gives it back as a live one where what
-        would have brought the recorded answer is not what it was (``go_live``)."""
+        """``outcome`` for a seam that can still perform the call: a fork may return it as a live one, where the
+        resource that would have brought the recorded answer has changed (``go_live``)."""
         ...
 
     def go_live(self) -> None:
-        """What was to bring the recorded answer is live by now, so the call is performed: whoever waits in
-        ``answer`` goes on with it. Without effect once the answer has been handed over, and in a replay."""
+        """Perform the call after all, because the resource that was to bring its recorded answer is live now: the
+        waiter in ``answer`` goes on with it. No effect after the answer was delivered, and in a replay."""
         ...
 
     def can_begin(self) -> None:
@@ -147,7 +146,7 @@ class Frozen(Protocol):
 
 
 class Unperformed:
-    """The part of a ``Frozen`` call that never goes live, whatever is live by then."""
+    """The part of a ``Frozen`` call that never goes live, even if its resource does."""
 
     __slots__ = ()
 
@@ -159,7 +158,7 @@ class Unperformed:
 
 
 class Rerun(Protocol):
-    """A call whose body is the agent's own code and runs again."""
+    """A call whose body is the agent's own code, which runs again."""
 
     mode: Literal["rerun"]
     event: int
@@ -169,7 +168,7 @@ class Rerun(Protocol):
         ...
 
     def settle(self, outcome: Value | Failure) -> Turn[None]:
-        """Say what the body returned or raised; a difference from the recording is a divergence."""
+        """Report the result or error of the body; a difference from the recording is a divergence."""
         ...
 
 
@@ -177,7 +176,8 @@ Crossing = Live | Frozen | Rerun
 
 
 class Session(Protocol):
-    """A pure decider: it answers each crossing of one run (and of its child runs) and notes what came of it."""
+    """Decides, and performs nothing: it answers each crossing of one run (and of its child runs) and notes the
+    result."""
 
     run: Run
     """The run it records, or answers from."""
@@ -191,18 +191,18 @@ class Session(Protocol):
     def ambient(self, lane: Any, source: str, fresh: Any) -> Any:
         """Answer one ambient read of ``source``.
 
-        ``fresh`` is what the real source said; a recording keeps it and returns it, a replay returns the
-        recorded one, or extrapolates. See ``seams.ambient`` for the sources and their encodings."""
+        ``fresh`` is the value of the real source. A recording keeps it and returns it; a replay returns the recorded
+        value, or extrapolates. See ``seams.ambient`` for the sources and their encodings."""
         ...
 
     def virtual(self, source: str, fresh: Any) -> Any:
-        """What an unrecorded reader of a clock (``wall``, ``mono``, ``perf``) sees: ``fresh`` while recording, the
+        """The time for an unrecorded reader of a clock (``wall``, ``mono``, ``perf``): ``fresh`` while recording, the
         time of the last delivery in a replay."""
         ...
 
     def fault(self, error: Exception) -> bool:
-        """A seam failed by itself. True: the seam must raise it (a replay cannot go on); False: the recording has
-        been marked degraded and the seam must let the agent's call through as if nobody listened."""
+        """A seam itself has failed. True: the seam must raise the error (a replay cannot go on); False: the recording
+        is marked as degraded, and the seam must let the agent's call through unrecorded."""
         ...
 
     def note(self, lane: Any, key: str, value: Json) -> None:
@@ -214,9 +214,9 @@ class Session(Protocol):
         ...
 
     def growing(self, step: str, declared: tuple[str, ...]) -> tuple[tuple[str, ...], Growth | None]:
-        """How the states of a step are looked at, of which some lists are ``declared`` to grow only: the names of those
-        of which its body says how long they are, and what looks at them from their old end on; None: they are looked
-        at whole."""
+        """How to look at the states of a step with lists that are ``declared`` to grow only: the names of the lists
+        whose length the body gives, and the object that looks at them from their old end on. None: look at the whole
+        state."""
         ...
 
     def restate(self, event: int, state: Any) -> Any:
@@ -225,7 +225,7 @@ class Session(Protocol):
         ...
 
     def printed(self, stream: int, data: bytes) -> None:
-        """Keep what the agent wrote to standard output (1) or error (2)."""
+        """Keep the agent's output to standard output (1) or standard error (2)."""
         ...
 
     def gap(self, what: str, place: str) -> None:

@@ -1,7 +1,7 @@
-"""Where a project's settings come from: its files and the environment, read once at the rim.
+"""The settings of a project: from its files and the environment, read once.
 
-``reenact.toml`` and ``pyproject.toml`` are looked for from the working directory upwards; the nearest directory that
-holds either is the project.
+``reenact.toml`` and ``pyproject.toml`` are searched from the working directory upwards; the nearest directory that has
+either is the project.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def load_settings(
     """Every setting in force in a directory.
 
     Args:
-        directory: Where to look from, upwards; None for the working directory.
+        directory: The directory where the search begins; None for the working directory.
         environ: The environment; None for the process's.
 
     Raises:
@@ -44,7 +44,7 @@ def project_directory(start: Path) -> Path | None:
 
 
 def file_layers(start: Path) -> list[Layer]:
-    """What the project's files set, ``pyproject.toml`` first."""
+    """The settings in the project's files, ``pyproject.toml`` first."""
     project = project_directory(start)
     if project is None:
         return []

@@ -1,4 +1,4 @@
-"""Where our own time and randomness come from, bound before any seam is installed.
+"""The sources of our own time and randomness, bound before any seam is installed.
 
 Only this module touches the real clock and the real entropy, so that our own timestamps never read the agent's
 frozen clock and our own ids never take from the agent's recorded randomness.

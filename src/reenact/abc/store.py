@@ -1,4 +1,4 @@
-"""What a store is: an append-only log of records for each run, and the reading views over it."""
+"""The contract of a store: an append-only log of records for each run, and views to read it."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Log(Protocol):
         ...
 
     def close(self) -> None:
-        """Release what the log holds. The run's status is whatever ``RunClosed`` said."""
+        """Release the resources of the log. The run's status is that of the last ``RunClosed``."""
         ...
 
 
 class Recording(Protocol):
-    """The read side of one run: opened in constant time, everything else fetched when asked for."""
+    """The read side of one run: opened in constant time, and read on demand."""
 
     @property
     def run(self) -> Run:
@@ -48,7 +48,7 @@ class Recording(Protocol):
         """One event.
 
         Raises:
-            EventNotFound: there is none of that number in this run.
+            EventNotFound: There is no event of that number in this run.
         """
         ...
 
@@ -76,13 +76,13 @@ class Recording(Protocol):
         """Exact bytes, checked against their digest (``b""`` for None).
 
         Raises:
-            BlobMissing, BlobCorrupt: the bytes are gone or are not what was stored.
+            BlobMissing, BlobCorrupt: The bytes are gone, or are not the stored ones.
         """
         ...
 
     def pieces(self, payload: Payload) -> Iterator[bytes]:
-        """The same in pieces, the first of some length: long text and bytes never lie in memory whole. They are sound
-        when the last has come.
+        """The same in pieces, with a first piece of some length: long text and bytes are never in memory as a whole.
+        The bytes are verified only when the last piece has come.
 
         Raises:
             BlobMissing, BlobCorrupt: As ``body``.
@@ -103,7 +103,7 @@ class Recording(Protocol):
         ...
 
     def lane(self, path: str) -> LaneFact | None:
-        """One lane by its path."""
+        """The lane of a path."""
         ...
 
     def deliveries(self, start: int = 0) -> Iterator[Delivery]:
@@ -119,7 +119,7 @@ class Recording(Protocol):
         ...
 
     def printed(self, stream: int) -> Iterator[bytes]:
-        """What the agent wrote to standard output (1) or error (2)."""
+        """The agent's output to standard output (1) or standard error (2)."""
         ...
 
     def checkpoint_slots(self, event: int, phase: str, *, proven: bool = True) -> Mapping[str, bytes] | None:
@@ -127,18 +127,17 @@ class Recording(Protocol):
 
         Args:
             event: The step.
-            phase: Its start or its end.
-            proven: Only what is known to have been so: for all but copies of a run, which take ``checkpoint_note``
-                along.
+            phase: ``in`` for the start, ``out`` for the end.
+            proven: Only states that are proven; False is for copies of a run, which also take ``checkpoint_note``.
 
         Raises:
-            BlobMissing: A list in it was declared to grow only, and that it does is not proven (``unproven``).
+            BlobMissing: A list in it was declared to grow only, and that is not proven (``unproven``).
         """
         ...
 
     def checkpoint_digests(self, event: int, phase: str) -> Mapping[str, str] | None:
-        """Digest of each part of such a state, as of a payload; empty where it is of no bytes. None as above. Costs the
-        same whatever the length of its parts.
+        """The digest of each part of such a state, as of a payload; empty where a part has no bytes. None as above. The
+        cost does not depend on the length of the parts.
 
         Raises:
             BlobMissing: As ``checkpoint_slots``.
@@ -150,7 +149,7 @@ class Recording(Protocol):
         ...
 
     def checkpoint_note(self, event: int, phase: str) -> str:
-        """What is noted with such a state about the lists in it that grow; empty for nothing."""
+        """The note on the growing lists in such a state; empty without one."""
         ...
 
     def snapshots(
@@ -162,14 +161,14 @@ class Recording(Protocol):
         unlike: tuple[str, str | None] | None = None,
         backwards: bool = False,
     ) -> Iterator[Snapshot]:
-        """Where the agent's state was kept, and the digest of each slot: no state is read. In order of event (its
-        ``in`` before its ``out``), or newest first; fetched in pages.
+        """The places where the agent's state was kept, with the digest of each slot; no state is read. In order of
+        event (``in`` before ``out``), or newest first; fetched in pages.
 
         Args:
             lanes: Only steps of exactly these lanes; empty for all.
             after, before: Only events between these numbers; both exclude themselves.
-            unlike: A slot and a digest: only snapshots in which that slot is something else, or is not there (digest
-                None: only those that have the slot).
+            unlike: A slot and a digest: only snapshots in which the slot has another value, or is missing (digest None:
+                only snapshots that have the slot).
             backwards: Newest first.
         """
         ...
@@ -177,11 +176,11 @@ class Recording(Protocol):
     def versions(
         self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
     ) -> Iterator[SlotVersion]:
-        """What one slot of the agent's state was, newest first; what does not change from place to place comes once.
-        The bytes of every version are checked against their digest.
+        """The values of one slot of the agent's state, newest first; a value that stays the same from place to place
+        comes once. The bytes of every version are checked against their digest.
 
         Args:
-            slot: Its name.
+            slot: The name of the slot.
             lanes: Only steps of exactly these lanes; empty for all.
             before: Only steps before this number.
             unended: Steps whose end does not count, by number.
@@ -196,7 +195,7 @@ class Recording(Protocol):
         ...
 
     def gaps(self) -> Iterator[tuple[str, str, int]]:
-        """What escaped: (what, place, count)."""
+        """Escapes from the recording: (what, place, count)."""
         ...
 
 
@@ -249,13 +248,13 @@ class Store(Protocol):
         """Bytes by digest, or by the ``Payload`` of an event, checked.
 
         Raises:
-            UsageError: it is no digest.
-            BlobMissing, BlobCorrupt: the bytes are gone or are not what was stored.
+            UsageError: ``digest`` is no digest.
+            BlobMissing, BlobCorrupt: The bytes are gone, or are not the stored ones.
         """
         ...
 
     def checkpoint(self, run: Run | str, at: int | str) -> Checkpoint:
-        """What the agent held at an event (a number, or ``name#n``)."""
+        """The agent's state at an event (a number, or ``name#n``)."""
         ...
 
     def delete(self, run: Run | str) -> None:
@@ -272,12 +271,12 @@ class Store(Protocol):
         ...
 
     def thin(self, run_id: str, why: str) -> bool:
-        """Take the bodies out of a run that nothing needs (as ``discard`` has it), with those of the processes that it
-        has started; gives whether it did. Its events stay, with size and digest of each body.
+        """Remove the bodies of a run that no other one needs (as ``discard`` defines it), and those of the processes
+        that it has started; returns whether it did. The events stay, with the size and digest of each body.
 
         Args:
-            run_id: Its id.
-            why: Which rule thins it, for its readers.
+            run_id: The id of the run.
+            why: The rule that thins the run, for its readers.
         """
         ...
 
@@ -286,14 +285,14 @@ class Store(Protocol):
         ...
 
     def adopt(self, logs: Sequence[tuple[Run, Iterable[Record]]]) -> None:
-        """Take in whole runs that were recorded elsewhere: all of them or none, whatever happens meanwhile.
+        """Store whole runs that were recorded elsewhere: all of them or none, even after a crash.
 
         Args:
-            logs: Each run that has a log of its own, as it began, with all records of its log (``RunOpened`` of itself
-                among them or not).
+            logs: Each run with a log of its own, as it began, and all records of that log (with or without its
+                ``RunOpened``).
 
         Raises:
-            StoreError: One of them is here already, or cannot be kept; nothing was written.
+            StoreError: A run is here already, or cannot be kept; nothing was written.
         """
         ...
 
@@ -314,35 +313,35 @@ class Store(Protocol):
         ...
 
     def marks(self) -> Sequence[Mark]:
-        """All marks, by the time of what they mark.
+        """All marks, by their time.
 
         Raises:
-            StoreError: One of them is damaged.
+            StoreError: A mark is damaged.
         """
         ...
 
     def conclude(self, run: Run) -> Run:
-        """Write again what is known of a run that has ended: what only its parent process could see (its exit
-        status). What people set is kept."""
+        """Rewrite the facts of a run that has ended, with those that only its parent process could see (its exit
+        status). Labels and flags that people set are kept."""
         ...
 
     def claimed(self, address: str) -> Claim | None:
-        """What makes, or made, a write; None where it is not claimed."""
+        """The claim on a write; None where there is none."""
         ...
 
     def claim(self, claim: Claim, *, over: Claim | None = None) -> bool:
-        """Claim a write before it is made; on return that survives a power loss. Whatever processes ask at a time,
-        one of them gets it.
+        """Claim a write before it is made. On return the claim survives a power loss; of several processes that ask at
+        the same time, one gets it.
 
         Args:
             claim: The claim.
-            over: The claim that it takes the place of; None: it must be the first.
+            over: The claim that it replaces; None: it must be the first.
 
         Returns:
-            Whether it is ours now.
+            Whether the claim is ours now.
 
         Raises:
-            StoreError: It could not be written: the write must not be made.
+            StoreError: The claim could not be written: the write must not be made.
         """
         ...
 
@@ -354,13 +353,13 @@ class Store(Protocol):
         """Give each of two runs the other's recording, in one step.
 
         Args:
-            left, right: What the runs are to be afterwards; what people set stays with the id it was set for.
+            left, right: The runs as they will be afterwards; labels and flags stay with their ids.
 
         Returns:
             The run of ``left``'s id.
 
         Raises:
-            StoreError: One of them is not there, or lies in the log of another.
+            StoreError: A run is missing, or lies in the log of another one.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Which rules of suspicion hold in a project: those of this package, and its own."""
+"""The rules of suspicion of a project: those of this package, and its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reenact.facts.suspicions import RULES, Course, Rule, Suspicion
 
 
 def rules_in_force(settings: Settings | None = None, project: Path | None = None) -> tuple[Rule, ...]:
-    """The rules that hold here: what ``[tool.reenact.suspicions]`` turns off is left out, its own rules stand last.
+    """The active rules: without those that ``[tool.reenact.suspicions]`` turns off; the project's own rules come last.
 
     Args:
         settings: The settings; None for those of the working directory.

@@ -1,1 +1,1 @@
-"""Open formats, in and out: what other tools have recorded becomes a run, and a run becomes what they can read."""
+"""Open formats, in and out: recordings of other tools become runs, and a run becomes a file that they can read."""

@@ -20,8 +20,8 @@ def write(exchanges: Iterable[ImportedExchange], version: str, comment: str) -> 
 
     Args:
         exchanges: In order; those that ``decoded`` cannot decode are left out.
-        version: Ours, for ``creator``.
-        comment: Where they come from.
+        version: The version of this library, for ``creator``.
+        comment: The origin of the exchanges.
     """
     entries = []
     for each in exchanges:

@@ -1,7 +1,8 @@
 """HTTP archives (HAR 1.2) of browsers and proxies, read as exchanges.
 
 An archive holds bodies decoded and headers as they were, times to the millisecond, and often more than HTTP: requests
-that were blocked, WebSockets, answers whose bodies nobody kept. Those are refused by name; ``--only`` leaves them out.
+that were blocked, WebSockets, answers without their bodies. Such entries are refused by name; ``--only`` leaves them
+out.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def read(data: bytes, only: str = "") -> ExchangesOfRun:
         only: Leave out entries whose address does not begin like this, unread.
 
     Raises:
-        InteropError: It is none, or one of its entries cannot be read (which is named).
+        InteropError: The file is no archive, or an entry cannot be read (it is named).
     """
     log = _log(read_json(data))
     entries = log.get("entries")

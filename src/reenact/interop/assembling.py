@@ -1,8 +1,8 @@
-"""Making an exchange of what a file says: checked, its body and its headers brought to agree.
+"""Makes an exchange from the facts of a file: checked, with a body and headers that agree.
 
-Other tools keep a body as it was on the wire, or decoded, or parsed, and the headers as they were in any case. A client
-would decode such a body once more. So it is encoded again where that can be done here, and otherwise its headers no
-longer name the encoding; each such change is remarked.
+Other tools keep a body as it was on the wire, or decoded, or parsed, but always the original headers. A client would
+decode a decoded body once more. So the body is encoded again if that is possible here; if not, the headers no longer
+name the encoding. Each such change is remarked.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def exchange(where: str, raw: ImportedExchange, *, decoded: bool | None = None) 
     """A checked exchange.
 
     Args:
-        where: Place in the file, for whoever reads the refusal.
-        raw: What the file says.
-        decoded: Whether the content encoding of the answer's body has been undone already; None: look at the body.
+        where: The place in the file, for the message of a refusal.
+        raw: The facts in the file.
+        decoded: Whether the body of the answer is decoded already; None: look at the body.
 
     Raises:
-        InteropError: It is no HTTP exchange, or not a whole one.
+        InteropError: The facts are no HTTP exchange, or not a whole one.
     """
     method = _method(where, raw.method)
     url = _url(where, raw.url)
@@ -138,7 +138,7 @@ def _agreed(raw: ImportedExchange, decoded: bool | None) -> ImportedExchange:
 
 
 def _is_decoded(encoding: str, body: bytes) -> bool:
-    """Whether a body is not what its content encoding promises, so that somebody has undone it."""
+    """Whether a body does not have the form of its content encoding, so that it must have been decoded."""
     if encoding in ("gzip", "x-gzip"):
         return not body.startswith(_GZIP)
     if Decoder(encoding).known:
@@ -156,7 +156,7 @@ def _without(headers: Headers, name: str) -> Headers:
 
 
 def date_us(headers: Headers) -> int | None:
-    """What the server's clock showed when it answered, in microseconds since the epoch."""
+    """The server's time when it answered, in microseconds since the epoch."""
     try:
         return int(parsedate_to_datetime(header(headers, "date")).timestamp() * 1_000_000)
     except (ValueError, TypeError, OverflowError, IndexError):

@@ -1,4 +1,4 @@
-"""Exchanges as a cassette of VCR.py (version 1), in YAML or JSON: what VCR.py itself plays back."""
+"""Exchanges as a cassette of VCR.py (version 1), in YAML or JSON, which VCR.py can play back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def write(exchanges: Iterable[ImportedExchange], *, as_json: bool = False) -> by
 
     Args:
         exchanges: In order.
-        as_json: For VCR.py's JSON serializer, which holds texts alone; YAML otherwise.
+        as_json: Write it for VCR.py's JSON serializer, which holds texts alone; else YAML.
 
     Raises:
         InteropError: A body is no text, and JSON was asked for; or PyYAML is not installed.
@@ -40,9 +40,9 @@ def write(exchanges: Iterable[ImportedExchange], *, as_json: bool = False) -> by
 def _interaction(exchange: ImportedExchange) -> dict[str, Any]:
     """One exchange, as VCR.py would have seen it from the client that made it.
 
-    It tells no body from an empty one, and sees an empty one in every request of httpx. Of urllib3 (requests) and
-    aiohttp it keeps bodies decoded and headers as they were, of others bodies as they came. Where the client is not
-    known, the body is decoded and its headers no longer name an encoding, which every client can be given.
+    VCR.py does not tell a missing body from an empty one, and sees an empty one in every request of httpx. For urllib3
+    (requests) and aiohttp it keeps decoded bodies with the original headers; for others, bodies as they came. Where the
+    client is not known, the body is decoded and its headers name no encoding: every client can read that.
     """
     answer, headers = exchange.answer, exchange.headers
     body = None if exchange.client.startswith(_AS_THEY_CAME) else decoded(exchange)

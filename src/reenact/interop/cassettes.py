@@ -32,7 +32,7 @@ def read(data: bytes, only: str = "") -> ExchangesOfRun:
         only: Leave out exchanges whose address does not begin like this, unread.
 
     Raises:
-        InteropError: It is none, or one of its exchanges cannot be read (which is named).
+        InteropError: The file is no cassette, or an exchange cannot be read (it is named).
     """
     document = read_document(data)
     source, items = _items(document)
@@ -46,7 +46,7 @@ def read(data: bytes, only: str = "") -> ExchangesOfRun:
 
 
 def _items(document: Any) -> tuple[str, list[Any]]:
-    """What sort of cassette it is, and its exchanges."""
+    """The sort of the cassette, and its exchanges."""
     if isinstance(document, list):
         if document and not all(isinstance(item, Mapping) and "request" in item for item in document):
             raise refused("the list holds something else than requests and responses", "no cassette")
@@ -113,7 +113,7 @@ def _mapping(where: str, item: Mapping[str, Any], name: str) -> Mapping[str, Any
 
 
 def _address(where: str, asked: Mapping[str, Any]) -> Any:
-    """The URL, also where its parts stand apart."""
+    """The URL, also where its parts are given separately."""
     if "uri" in asked or "url" in asked:
         return asked.get("uri", asked.get("url"))
     parts = [asked.get(name) for name in ("protocol", "host", "path")]
@@ -207,7 +207,7 @@ _CHARSETS: Final = frozenset(
 
 
 def _in_charset(where: str, text: str, charset: str) -> bytes:
-    """A text in the charset that it is said to have had; what does not fit it has been transcoded, and is UTF-8."""
+    """A text in its declared charset; a text that does not fit into it has been transcoded, and is UTF-8."""
     name = charset.lower()
     if name not in _CHARSETS:
         raise refused(f"its body is in {charset[:40]!r}", "a charset that is not read", where=where)

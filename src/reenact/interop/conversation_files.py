@@ -1,9 +1,9 @@
-"""Conversations in JSON Lines, read as the exchanges that must have led to them.
+"""Conversations in JSON Lines, read as the exchanges that must have produced them.
 
-Two sorts of lines are read. A line of *pairs* holds what was asked of a model and what it answered (``request`` and
-``response``, as loggers and proxies write them). A line of *messages* (``{"messages": [...]}``, as for fine-tuning)
-holds a conversation alone: each message of the assistant is then the answer to all before it. Such a line names no
-model and no parameters; ignore rules, which every report names, leave them out of the comparison.
+Two sorts of lines are read. A line of *pairs* holds a request to a model and its answer (``request`` and ``response``,
+as loggers and proxies write them). A line of *messages* (``{"messages": [...]}``, as for fine-tuning) holds only a
+conversation: each message of the assistant is then the answer to all messages before it. Such a line names no model and
+no parameters; ignore rules, which every report names, leave them out of the comparison.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _JSON: Final = (("Content-Type", "application/json"),)
 
 @dataclass(frozen=True, slots=True)
 class ConversationOptions:
-    """What a person says of a file of messages.
+    """The user's facts about a file of messages.
 
     Attributes:
-        url: Where it was asked; empty for the provider's own address, by the shape of the line.
-        params: Fields that every request has had.
+        url: The address of the requests; empty for the provider's own, by the shape of the line.
+        params: The fields of every request.
     """
 
     url: str
@@ -55,13 +55,13 @@ def read(data: bytes, url: str = "", params: Mapping[str, Any] | None = None, on
 
     Args:
         data: The file.
-        url: Where it was asked, for lines that do not say so.
-        params: Fields that every request has had, for lines of messages.
+        url: The address of the requests, for lines without one.
+        params: The fields of every request, for lines of messages.
         only: Leave out exchanges whose address does not begin like this.
 
     Raises:
-        InteropError: A line is neither, or cannot be read (which is named).
-        UsageError: ``url`` is of no provider whose answers can be made.
+        InteropError: A line is neither, or cannot be read (it is named).
+        UsageError: ``url`` belongs to no provider whose answers can be made.
     """
     known = ConversationOptions(url, dict(params or {}))
     pairs: list[ImportedExchange] = []
@@ -104,7 +104,7 @@ def _only(found: ExchangesOfRun, prefix: str) -> ExchangesOfRun:
 
 
 def _pair(where: str, line: Mapping[str, Any], known: ConversationOptions) -> ImportedExchange:
-    """A logged request and its response, with or without what HTTP puts around them."""
+    """A logged request and its response, with or without their HTTP envelope."""
     asked, answered = line["request"], line["response"]
     if not isinstance(asked, Mapping) or not isinstance(answered, Mapping):
         raise refused("its request or response is no object", "a log of another sort", where=where)
@@ -137,7 +137,7 @@ def _pair(where: str, line: Mapping[str, Any], known: ConversationOptions) -> Im
 
 
 def _absolute(url: str, body: Any, reply: Any) -> str:
-    """An address of which a log keeps the path alone."""
+    """The whole address, where a log keeps only the path."""
     if not url.startswith("/"):
         return url
     known = _address(body, reply)
@@ -145,7 +145,7 @@ def _absolute(url: str, body: Any, reply: Any) -> str:
 
 
 def _address(body: Any, reply: Any) -> str:
-    """Where a provider is asked, by the shape of what was asked and answered; empty where it cannot be told."""
+    """The provider's address, by the shape of the request and the answer; empty where it is not known."""
     if isinstance(reply, Mapping):
         if reply.get("object") in ("chat.completion", "chat.completion.chunk"):
             return OPENAI

@@ -1,4 +1,4 @@
-"""The model calls of a run as rows of OpenAI Evals: what was asked as the item, what came as the sample."""
+"""The model calls of a run as rows of OpenAI Evals: the request is the item, the answer is the sample."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rows(recording: Recording, lost: Counter[str]) -> Iterator[bytes]:
 
     Args:
         recording: The run.
-        lost: Counts what the run has and the rows have not, in words.
+        lost: Counts the facts of the run that the rows lack, in words.
     """
     run = recording.run
     began_us = clock_of(run)[0] if times_known(run) else None
@@ -60,7 +60,7 @@ def rows(recording: Recording, lost: Counter[str]) -> Iterator[bytes]:
 
 
 def _unfit(event: Event, reading: Reading | None) -> str:
-    """Why an event is no row; empty for one that is, or that stands in the rows of others."""
+    """Why an event is no row; empty for a row, and for an event that other rows contain."""
     if reading is None:
         if event.call.kind is Kind.TOOL:
             return TOOLS
@@ -71,7 +71,7 @@ def _unfit(event: Event, reading: Reading | None) -> str:
 
 
 def _sample(reading: Reading, lost: Counter[str]) -> dict[str, Json]:
-    """What was sampled, and how."""
+    """The answer of the model, and its parameters."""
     lost[PARTS] += bool(reading.thinking)
     said: dict[str, Json] = {"role": "assistant", "content": reading.text or None}
     calls = [_call(each) for each in reading.tool_calls if isinstance(each, Mapping)]

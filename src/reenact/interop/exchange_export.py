@@ -1,4 +1,4 @@
-"""A run's HTTP exchanges on their way out, and what of the run no format of exchanges can hold."""
+"""The HTTP exchanges of a run for export, and the facts that no format of exchanges can hold."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _UPGRADED: Final = 101
 
 @dataclass(frozen=True, slots=True)
 class ExchangeExport:
-    """What leaves.
+    """The exported exchanges.
 
     Attributes:
-        exchanges: In the order in which they were asked.
-        lost: What the run has and the exchanges have not: in words, and how often.
+        exchanges: In the order of their requests.
+        lost: The facts of the run that the exchanges lack: in words, with their number.
     """
 
     exchanges: tuple[ImportedExchange, ...]
@@ -33,7 +33,7 @@ class ExchangeExport:
 
 
 def export_exchanges(recording: Recording) -> ExchangeExport:
-    """The exchanges of a run that other tools can hold, and what is lost without the others.
+    """The exchanges of a run that other tools can hold, and the number of lost events.
 
     Args:
         recording: The run.

@@ -24,14 +24,14 @@ class ImportedExchange:
         url: Absolute.
         asked: Headers of the request.
         body: Its body, as it went over the wire.
-        status, reason: Of the answer; an empty reason where it is not known.
-        headers: Of the answer.
+        status, reason: Those of the answer; the reason is empty where it is not known.
+        headers: The headers of the answer.
         answer: Its body before content decoding, without chunks.
         version: ``HTTP/1.1`` …; empty where it is not known.
-        at_us: When it was asked, microseconds since the epoch; None where that is not known.
+        at_us: The time of the request, microseconds since the epoch; None where it is not known.
         first_us, ended_us: Microseconds from then to the head and to the end of the answer.
-        remarks: What the format could not say, or said otherwise than the wire.
-        client: Family of the client that asked (``httpx``, ``urllib3`` …); empty where it is not known.
+        remarks: The facts that the format lacks, or has in another form than the wire.
+        client: The family of the client (``httpx``, ``urllib3`` …); empty where it is not known.
     """
 
     method: str
@@ -52,14 +52,14 @@ class ImportedExchange:
 
 @dataclass(frozen=True, slots=True)
 class ExchangesOfRun:
-    """What a file holds that becomes one run.
+    """The content of a file, or of a part of it, that becomes one run.
 
     Attributes:
         source: Format and version (``vcr 1``, ``har 1.2``, ``messages``).
         exchanges: In the order of the file.
-        clock_us: What the wall clock showed at the first of them; None where that is not known.
-        ignore: Named ignore rules: what the format does not know, so that it cannot be compared.
-        label: Which part of the file it is; empty for the whole of it.
+        clock_us: The wall clock at the first exchange; None where it is not known.
+        ignore: Named ignore rules for facts that the format lacks, so that they cannot be compared.
+        label: The part of the file; empty for the whole file.
     """
 
     source: str
@@ -69,7 +69,7 @@ class ExchangesOfRun:
     label: str = ""
 
     def remarks(self) -> dict[str, int]:
-        """What there is to say of the exchanges, and of how many."""
+        """The remarks on the exchanges, each with its number of exchanges."""
         counts: dict[str, int] = {}
         for exchange in self.exchanges:
             for remark in exchange.remarks:
@@ -89,7 +89,7 @@ class ExchangesOfRun:
 
 
 def header(headers: Headers, name: str) -> str:
-    """The first header of a (lower-case) name; empty when there is none."""
+    """The first header of a (lower-case) name; empty without one."""
     for found, value in headers:
         if found.lower() == name:
             return value

@@ -27,16 +27,17 @@ from reenact.interop.traces import Trace
 
 
 def read(name: str, path: Path, asked: ReaderOptions) -> tuple[list[ExchangesOfRun | Trace], Origin]:
-    """Everything that a file holds, read to its end; nothing is written. What traces say is read again when they are.
+    """Everything in a file, read to its end; nothing is written. The content of traces is read again when they are
+    written.
 
     Args:
-        name: Of the format.
-        path: Of the file.
-        asked: What is known beside it.
+        name: The name of the format.
+        path: The path of the file.
+        asked: The user's options for reading it.
 
     Raises:
         UsageError: There is no such format.
-        InteropError: The file cannot be read; says why, and where in it.
+        InteropError: The file cannot be read; the message says why, and where.
     """
     chosen = reader(name)
     data = b""
@@ -61,9 +62,9 @@ class WrittenRun:
     Attributes:
         data: The file.
         runs: Whether a script can run a program against it (``plain.script``).
-        exchanges: How many it holds of them.
-        what: What they are: exchanges, or rows.
-        lost: What the run has and the file has not: in words, and how often.
+        exchanges: The number of items in it.
+        what: The word for the items: exchanges, or rows.
+        lost: The facts of the run that the file lacks: in words, with their number.
     """
 
     data: bytes
@@ -85,7 +86,7 @@ def spans(recording: Recording, policy: Policy) -> ExportedSpans:
 
     Args:
         recording: The run.
-        policy: What spans say of content, and in whose names.
+        policy: The rules for content in spans, and for the names of attributes.
     """
     inline = policy.otel_content == "inline"
     return exported(recording, dialect=policy.otel_dialect, inline=inline, version=version("reenact"))
@@ -95,13 +96,13 @@ def write(name: str, recording: Recording, *, as_json: bool = False) -> WrittenR
     """A run in a format of another tool.
 
     Args:
-        name: Of the format.
+        name: The name of the format.
         recording: The run.
         as_json: Write a cassette in JSON.
 
     Raises:
         UsageError: There is no such format, or the run holds no exchange that it could keep.
-        InteropError: It cannot be written.
+        InteropError: The run cannot be written.
     """
     run = recording.run
     if name == "evals":

@@ -11,8 +11,8 @@ def refused(what: str, cause: str, *, where: str = "", next_command: str = HELP)
     """The error that says why a file is not read.
 
     Args:
-        what: What was found.
-        cause: What it likely means.
+        what: The finding.
+        cause: The likely cause.
         where: Place in the file, for people (``exchange 3``, ``line 7``); empty for the file as a whole.
         next_command: One command that helps.
     """

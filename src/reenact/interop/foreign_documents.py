@@ -29,7 +29,7 @@ def contents(path: Path) -> bytes:
     """The bytes of a file, unpacked where it is gzip; ``-`` is standard input.
 
     Raises:
-        InteropError: It cannot be read, or is too large.
+        InteropError: The file cannot be read, or is too large.
     """
     try:
         if str(path) == "-":
@@ -55,7 +55,7 @@ def read_json(data: bytes, where: str = "") -> Any:
     """A JSON text as data.
 
     Raises:
-        InteropError: It is none, or too much.
+        InteropError: The text is no JSON, or too large.
     """
     if (
         data.count(b'"') // 2 + sum(map(data.count, _SIGNS)) >= MOST_TOKENS
@@ -71,10 +71,10 @@ def read_json(data: bytes, where: str = "") -> Any:
 
 
 def read_document(data: bytes) -> Any:
-    """A text that is JSON or YAML as data; which one is told by its first character.
+    """A JSON or YAML text as data; its first character decides which it is.
 
     Raises:
-        InteropError: It is neither, or too much.
+        InteropError: The text is neither, or too large.
     """
     if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
         try:

@@ -1,4 +1,4 @@
-"""What another tool has written down becomes runs: through the same gate as a recording, all of it or nothing."""
+"""Recordings of other tools become runs: through the same gate as a recording, all of a file or nothing."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ TRANSPORT: Final = "import"
 """Transport of an imported request: no client family."""
 
 _UP_US: Final = 3_600_000_000
-"""What the monotonic clock shows at first: no system has just been started."""
+"""The monotonic clock at the beginning: a system that was not just started."""
 _SEGMENT = 64 << 10
 _BATCH = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where an import comes from.
+    """The origin of an import.
 
     Attributes:
         file: Name of the file, without its folder.
@@ -92,11 +92,11 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A run that an import has led to.
+    """A run from an import.
 
     Attributes:
-        run: It.
-        new: Whether it was written now; what is in the store already is not written again.
+        run: The run.
+        new: Whether it was written now; a run that the store already has is not written again.
     """
 
     run: Run
@@ -114,22 +114,22 @@ def import_runs(
     entropy: Entropy,
     progress: Callable[[int, int], object] = untold,
 ) -> list[Arrival]:
-    """Write each of what a file holds as a run of its own.
+    """Write each run of a file.
 
     Args:
-        store: Where to.
-        found: What the file holds, read to its end already.
+        store: The store for the runs.
+        found: The content of the file, read to its end.
         origin: The file.
-        who: Whose runs they are to be, and their tags.
-        policy: What may be kept and how (ignore rules, redaction).
+        who: The agent, user and session of the runs, and their tags.
+        policy: The rules for what may be kept, and how (ignore rules, redaction).
         clock, entropy: For the runs' own identity.
-        progress: Told how many of how many spans and exchanges are written, again and again.
+        progress: Called with the number of written spans and exchanges, and the number of all, again and again.
 
     Returns:
         The runs, in the order of the file.
 
     Raises:
-        StoreError: One of them could not be written; none is left.
+        StoreError: A run could not be written; none is kept.
     """
     waiting = list(found)
     total = sum(_size(each) for each in waiting)
@@ -172,7 +172,7 @@ def import_runs(
 
 
 def _size(found: ExchangesOfRun | Trace) -> int:
-    """How many events there are to write."""
+    """The number of events to write."""
     return found.spans if isinstance(found, Trace) else len(found.exchanges)
 
 
@@ -259,14 +259,14 @@ def _write(store: Store, run: Run, found: ExchangesOfRun, policy: Policy, writte
 
 
 def _read(readings: Readings, redactor: Redactor) -> Iterator[Record]:
-    """What the model calls among them say."""
+    """The readings of the model calls."""
     while noted := readings.work():
         for record in noted:
             yield from redactor.clean(record)
 
 
 def records(number: int, exchange: ImportedExchange, found: ExchangesOfRun) -> Iterator[Record]:
-    """One exchange as a recording would have noted it, as the only strand's."""
+    """The records of one exchange, as a recording of a single strand would have noted it."""
     headers = [list(pair) for pair in exchange.asked]
     call = describe(exchange.method, exchange.url, headers, exchange.body, TRANSPORT)
     if call.effect is Effect.WRITE and stateless_model_request(exchange.method, exchange.url, exchange.body):

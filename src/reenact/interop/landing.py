@@ -1,7 +1,7 @@
 """A trace becomes a run in the store: through the same gate as a recording, all of it or nothing, and once.
 
-The events are those that the trace tells, in its order, with what came in beside them as the last one. A trace that is
-in the store already, with the same content, is that run.
+The events are those of the trace, in its order; the last one holds the original documents. A trace that the store
+already has with the same content is not written again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ EARLIER: Final = "another part of this trace, or another state of it, was import
 _UP_US: Final = 3_600_000_000
 _BATCH: Final = 512
 _PART: Final = 1 << 20
-"""Bytes of what came in that one event holds, about."""
+"""The most bytes of original documents in one event, about."""
 _STEP_US: Final = 1000
 """Between the ids of two runs of a file: so they keep the order in which their traces began."""
 _MEDIA: Final = "application/x-ndjson"
@@ -58,20 +58,20 @@ _KINDS: Final[Mapping[SpanSort, tuple[Kind, Effect, str]]] = {
 
 
 def untold(*_: int) -> None:
-    """How far an import is, where no command shows it."""
+    """Progress that no command shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceImport:
-    """How traces become runs.
+    """Options for making runs of traces.
 
     Attributes:
-        store: Where to.
-        file, sha256: Name of the file that they come from, and its digest.
-        who: Whose runs they are to be, as far as the traces do not say, and their tags.
-        policy: What may be kept and how.
+        store: The store for the runs.
+        file, sha256: The name of their file, and its digest.
+        who: The agent, user and session for traces that do not name them, and the tags.
+        policy: The rules for what may be kept, and how.
         clock, entropy: For the runs' own identity.
-        written: Told how many more events are in the store.
+        written: Called with the number of newly written events.
     """
 
     store: Store
@@ -99,12 +99,12 @@ class TraceImport:
         """Write a trace as a run.
 
         Args:
-            trace: It.
-            left: How many of this file come after it: they get later ids, and none of them is of the future.
-            earlier: Whether a run was made of a trace with its id.
+            trace: The trace.
+            left: The number of traces after it in this file: they get later ids, and no id lies in the future.
+            earlier: Whether a run exists of a trace with the same id.
 
         Raises:
-            StoreError: It could not be written; nothing of it is left.
+            StoreError: The trace could not be written; nothing of it is kept.
         """
         run = self._begun(trace, left, earlier)
         redactor = make_redactor(
@@ -191,7 +191,7 @@ class TraceImport:
 
 
 _LATEST_US: Final = 1 << 62
-"""No clock shows more: what a file says beyond it is no time, and finds no place in a store."""
+"""The latest possible time: a file's later time is no time, and would not fit into a store."""
 _HEAVY: Final = 4 << 20
 """Bytes of a batch, about."""
 
@@ -217,7 +217,7 @@ def _weight(record: Record) -> int:
 
 
 class _Tally:
-    """What a run adds up to, seen while its records pass."""
+    """The sums of a run, counted while its records pass."""
 
     def __init__(self) -> None:
         self.events = self.models = self.tools = self.tokens_in = self.tokens_out = self.last_us = 0
@@ -288,7 +288,7 @@ def _body(value: Json) -> bytes:
 
 
 def _outcome(item: TraceItem, answered: bytes) -> Outcome | None:
-    """What came of it: an error, an answer; None where the trace tells none."""
+    """The outcome of an item: an error or an answer; None where the trace has none."""
     if item.error is not None:
         return Failure(ErrorFact(item.error.type, item.error.text))
     absent = item.grades.get({SpanSort.MODEL: "answer", SpanSort.TOOL: "result"}.get(item.sort, "")) is Grade.ABSENT
@@ -299,7 +299,7 @@ def _outcome(item: TraceItem, answered: bytes) -> Outcome | None:
 
 
 def _said(item: TraceItem) -> dict[str, Json]:
-    """What an event says of its span."""
+    """The facts of a span for its event."""
     found: dict[str, Json] = {"fidelity": {name: grade.value for name, grade in item.grades.items()}}
     for name, value in (("id", item.span), ("dialect", item.dialect), ("merged", list(item.merged))):
         if value:
@@ -310,7 +310,7 @@ def _said(item: TraceItem) -> dict[str, Json]:
 
 
 def _original(number: int, trace: Trace, at_us: int) -> Iterator[Record]:
-    """What came in, as the last events: whole documents, so many to an event that none is large."""
+    """The original documents as the last events: whole documents, as many in each event as keep it small."""
     for event, part in enumerate(_parts(trace.original), number):
         call = Call(Kind.NOTE, ORIGINAL, Effect.NONE, ORIGINAL_RULE, observed=True)
         yield CallIssued(event, 0, event, None, at_us, call)

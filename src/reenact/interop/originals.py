@@ -14,7 +14,8 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.interop.file_refusal import refused
 
 LARGEST_HELD: Final = 64 << 20
-"""Most bytes of what can be read once only (a pipe, a compressed file), unpacked: it is held in memory."""
+"""The most bytes of a file that can be read only once (a pipe, a compressed file), unpacked, because they are held in
+memory."""
 
 _GZIP: Final = b"\x1f\x8b"
 _PIPE: Final = "-"
@@ -22,13 +23,13 @@ _PIPE: Final = "-"
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """A file as it came.
+    """A file in its original form.
 
     Attributes:
-        name: Without its folder.
-        path: Where it lies; None for what is held in memory.
-        data: What is held in memory.
-        stamp: Size and time of the last change when it was first looked at.
+        name: The name without its folder.
+        path: The path; None for data in memory.
+        data: The data in memory.
+        stamp: The size and the time of the last change at the first read.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Original:
         """The file from its beginning.
 
         Raises:
-            InteropError: It has been changed since, or is gone.
+            InteropError: The file has changed since, or is gone.
         """
         if self.path is None:
             return io.BytesIO(self.data)
@@ -71,7 +72,7 @@ def original(path: Path) -> Original:
     """A file that can be read again; ``-`` is standard input.
 
     Raises:
-        InteropError: It cannot be read, is empty, or is too large to be held where it has to be.
+        InteropError: The file cannot be read, is empty, or is too large to be held in memory where it must be.
     """
     if str(path) == _PIPE:
         data = sys.stdin.buffer.read(LARGEST_HELD + 1)

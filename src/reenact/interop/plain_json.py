@@ -50,9 +50,9 @@ sys.argv, sys.path[0] = sys.argv[1:], str(pathlib.Path(sys.argv[1]).parent)
 runpy.run_path(sys.argv[0], run_name="__main__")
 sys.exit(f"{len(missed)} not recorded: {missed[:3]}; {len(left)} not asked for" if missed or left else 0)
 '''
-"""Thirty lines of the standard library. A document of exchanges knows no reads of clock and chance, so the script says
-at its head, and when it runs, that these are today's. Blocking clients are answered whatever the scheme; those of an
-event loop over ``http:`` alone, because TLS of a loop does not pass through a socket."""
+"""Thirty lines of the standard library. A document of exchanges has no reads of clock and chance, so the script says at
+its head, and when it runs, that these are today's. Blocking clients are answered for every scheme; clients of an event
+loop only for ``http:``, because their TLS does not pass through a socket."""
 
 
 OURS: Final = _SCRIPT.partition("\n")[0]
@@ -63,7 +63,7 @@ def script(name: str) -> str:
     """The script that runs a program against a document.
 
     Args:
-        name: Of the document's file, which lies beside the script.
+        name: The name of the document's file, which lies beside the script.
     """
     return _SCRIPT.replace('"@FILE@"', json.dumps(name))
 
@@ -73,7 +73,7 @@ def write(exchanges: Iterable[ImportedExchange], about: Mapping[str, Any]) -> by
 
     Args:
         exchanges: In order.
-        about: What else it says of itself (the run, what is lost).
+        about: Further facts (the run, the losses).
     """
     document = {"format": FORMAT, **about, "exchanges": [_written(each) for each in exchanges]}
     return json.dumps(document, ensure_ascii=False, indent=1).encode() + b"\n"
@@ -102,7 +102,7 @@ def _written(exchange: ImportedExchange) -> dict[str, Any]:
 
 
 def _parts(url: str) -> dict[str, str]:
-    """What a client sends of an address: in its header ``Host``, and in its first line."""
+    """The parts of an address that a client sends: for its header ``Host``, and for its first line."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     if parts.port == _PORTS.get(parts.scheme):
@@ -125,7 +125,7 @@ def read(data: bytes, only: str = "") -> ExchangesOfRun:
         only: Leave out exchanges whose address does not begin like this.
 
     Raises:
-        InteropError: It is none, or one of its exchanges cannot be read (which is named).
+        InteropError: The file is no such document, or an exchange cannot be read (it is named).
     """
     document = read_json(data)
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:

@@ -1,4 +1,4 @@
-"""The page that Prometheus scrapes: what a store holds as text in its exposition format, version 0.0.4."""
+"""The page that Prometheus scrapes: counts over a store in its text format, version 0.0.4."""
 
 from __future__ import annotations
 
@@ -89,6 +89,7 @@ def _labels(**labels: str) -> str:
 
 
 def _value(text: str) -> str:
-    """A label's value: what has a meaning in the format is escaped, and what is no text replaced."""
+    """A label's value: characters with a meaning in the format are escaped, and characters that are no text are
+    replaced."""
     whole = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
     return whole.encode("utf-8", "replace").decode().translate(_ESCAPED)

@@ -1,4 +1,4 @@
-"""What a model was asked, in whatever shape a trace tells it: system prompt, conversation, tools, parameters."""
+"""The question to a model, in any shape of a trace: system prompt, conversation, tools, parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SYSTEM: Final = ("system", "developer")
 
 @dataclass(slots=True)
 class ModelQuestion:
-    """What a model was asked: the system prompt, the conversation, tools, and parameters beside them."""
+    """The question to a model: the system prompt, the conversation, tools, and parameters."""
 
     system: str = ""
     messages: list[Json] = field(default_factory=list)

@@ -1,9 +1,9 @@
-"""The contract of what reads a file of another tool, the readers that are built in, and those of other packages.
+"""The contract of readers of other tools' files, the built-in readers, and those of other packages.
 
-A reader is a module or object with four members (see ``Reader``); one of large files has a fifth, ``stream``, which is
-given the file itself and never has to hold it. What they give is neutral: HTTP exchanges (``ExchangesOfRun``), or a
-trace (``Trace``). Another package adds its own by an entry point of the group
-``reenact.readers``, whose name is the format's. It is loaded when that format is named or listed, never before.
+A reader is a module or object with four members (see ``Reader``). A reader of large files has a fifth, ``stream``,
+which gets the file itself and need not hold all of it. Readers give HTTP exchanges (``ExchangesOfRun``) or traces
+(``Trace``). Another package adds its own by an entry point of the group ``reenact.readers``, whose name is the
+format's. It is loaded when that format is named or listed, never before.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ HEAD: Final = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class ReaderOptions:
-    """What a person says beside the file.
+    """The user's options for reading a file.
 
     Attributes:
         only: Only exchanges whose address begins like this are imported; empty for all.
-        url: Address that a file which names none was recorded at.
-        params: Fields that a file does not say of its requests.
+        url: The address of the requests, for a file that names none.
+        params: Fields of requests that the file lacks.
     """
 
     only: str = ""
@@ -51,7 +51,7 @@ class ReaderOptions:
 
 
 class Reader(Protocol):
-    """What reads one format. It parses, and does nothing else: no network, no other file, no clock."""
+    """A reader of one format. It only parses: no network, no other file, no clock."""
 
     @property
     def name(self) -> str:
@@ -59,18 +59,19 @@ class Reader(Protocol):
 
     @property
     def about(self) -> str:
-        """One line on what it reads."""
+        """One line about the format."""
 
     def fits(self, head: bytes) -> bool:
         """Whether a file that begins like this (at most ``HEAD`` bytes, unpacked) looks like this format."""
 
     def read(self, data: bytes, asked: ReaderOptions) -> Iterable[ExchangesOfRun | Trace]:
-        """What the file holds, each of which becomes a run; raises ``InteropError`` where it cannot be read."""
+        """The content of the file, of which each item becomes a run; raises ``InteropError`` where it cannot be
+        read."""
 
 
 @runtime_checkable
 class StreamReader(Protocol):
-    """A reader that is given the file, and reads of it what it needs, as often as it needs it."""
+    """A reader that gets the file itself, and reads parts of it as often as it needs them."""
 
     def stream(self, file: Original, asked: ReaderOptions) -> Iterable[ExchangesOfRun | Trace]:
         """As ``read``."""
@@ -140,10 +141,10 @@ class _Messages:
 
 
 def _say_nothing(name: str, asked: ReaderOptions) -> None:
-    """Refuse what is said beside a file of traces.
+    """Refuse options that do not apply to a file of traces.
 
     Raises:
-        UsageError: Something is.
+        UsageError: Such an option was given.
     """
     if asked != ReaderOptions():
         raise UsageError(
@@ -155,7 +156,7 @@ def _say_nothing(name: str, asked: ReaderOptions) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Added:
-    """A reader of another package: whatever it raises is a refusal that names it."""
+    """A reader of another package: any error that it raises becomes a refusal that names it."""
 
     entry: EntryPoint
 
@@ -309,7 +310,7 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
         lambda file: rows(file, mlflow.Traces),
     ),
 )
-"""The readers of this package, in the order in which they are listed; those that know a file better stand first."""
+"""The readers of this package, in the order of the list; a reader that knows a file better comes first."""
 
 
 def readers() -> dict[str, Reader]:
@@ -324,7 +325,7 @@ def reader(name: str) -> Reader:
     """The reader of a format.
 
     Raises:
-        UsageError: There is none of that name; says which there are, and which is spelled most like it.
+        UsageError: There is no such format; the message lists the formats, and names the most similar one.
     """
     known = readers()
     if name in known:
@@ -342,8 +343,8 @@ def guessed(error: InteropError, name: str, file: str, data: bytes) -> InteropEr
     """A refusal that also says which other format the file looks like, if it looks like one.
 
     Args:
-        error: Why the reader refused it.
-        name: Of the format that was asked for.
+        error: The refusal of the reader.
+        name: The name of the format that was given.
         file: Name of the file, for the message.
         data: The file.
     """

@@ -1,4 +1,4 @@
-"""What a model answered, in whatever shape a trace tells it: text, calls of tools, the reason to stop, tokens."""
+"""The answer of a model, in any shape of a trace: text, tool calls, the reason to stop, tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reenact.interop.trace_values import object_in, opened
 
 @dataclass(slots=True)
 class ImportedAnswer:
-    """What a model answered."""
+    """The answer of a model."""
 
     text: str = ""
     thinking: str = ""
@@ -30,7 +30,7 @@ class ImportedAnswer:
 
 
 def answer(value: Json) -> ImportedAnswer:
-    """What a model said: messages in any shape, a whole response of a provider, or a text alone."""
+    """The answer of a model: messages in any shape, a whole response of a provider, or only a text."""
     data = opened(value)
     if isinstance(data, Mapping):
         return _response(data)

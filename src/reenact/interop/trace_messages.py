@@ -1,7 +1,7 @@
-"""A message of a model in whatever shape a trace tells it, as the neutral one of a reading.
+"""A message of a model in any shape of a trace, as the neutral message of a reading.
 
-Every dialect has a shape of its own: parts, blocks, contents, items, keys with dots. A text may hold JSON, and that a
-text with JSON again. What is not recognised is counted by its kind, and never taken for something else.
+Every dialect has a shape of its own: parts, blocks, contents, items, keys with dots. A text may hold JSON, which may
+hold a text with JSON again. An unknown part is counted by its kind, and never taken for another one.
 """
 
 from __future__ import annotations

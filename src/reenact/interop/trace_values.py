@@ -9,12 +9,12 @@ from typing import Any, Final
 from reenact.facts.call import Json
 
 _LEVELS: Final = 2
-"""How often JSON may stand in a text in JSON."""
+"""How deep texts of JSON may be nested in JSON."""
 _DEEPEST: Final = 12
 
 
 def opened(value: Json) -> Json:
-    """A value whose text is JSON as the data in it; any other value as it is."""
+    """A value: JSON in a text as its data, any other value unchanged."""
     for _ in range(_LEVELS):
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
             return value
@@ -75,7 +75,7 @@ def _listed(node: Any) -> Json:
 
 
 def object_in(data: Mapping[str, Json], name: str) -> Mapping[str, Json] | None:
-    """An object in an object; None where it is none, or empty."""
+    """An object inside an object; None where it is missing, empty, or no object."""
     found = data.get(name)
     return found if isinstance(found, Mapping) and found else None
 

@@ -1,7 +1,7 @@
-"""A trace between formats: the value that every reader of traces makes, whatever tool has written it.
+"""A trace between formats: the value that every reader of traces makes, for every tool.
 
-A trace is one run: model calls, calls of tools, retrievals and whatever else its spans say, in order, each with its
-parent, its times, its error, and for each of its parts how much of the wire was kept.
+A trace is one run: model calls, tool calls, retrievals and other spans, in order. Each has its parent, its times, its
+error, and for each part a grade of how much of the wire was kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from reenact.facts.trace_runs import Grade
 
 
 class SpanSort(StrEnum):
-    """What a span is of."""
+    """The sort of a span."""
 
     MODEL = "model"
     TOOL = "tool"
@@ -27,7 +27,7 @@ class SpanSort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """What a span failed with: the name of an error, and its words."""
+    """The failure of a span: the name of an error, and its text."""
 
     type: str
     text: str
@@ -35,24 +35,24 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True)
 class TraceItem:
-    """One span of a trace, or what another span tells of a call that has none of its own.
+    """One span of a trace, or a call without a span that another span tells of.
 
     Attributes:
-        sort: What it is of.
-        name: What was called: the model, the tool, the retriever, the step.
-        parent: Number of the item it happened inside, in the order of the trace; None for none.
+        sort: The sort.
+        name: The name of the model, tool, retriever or step.
+        parent: The number of the item around it, in the order of the trace; None without one.
         span: Its id; empty where the trace has no span of it.
-        start_us, end_us: Microseconds since the trace began; None where that is not known.
-        reading: Of a model call.
+        start_us, end_us: Microseconds since the trace began; None where they are not known.
+        reading: The reading of a model call.
         asked, answered: Arguments and result of a tool, query and documents of a retrieval, input and output of a step.
-        call_id: What the model called this call of a tool.
-        embedding_model: Of a retrieval: what made its vectors.
-        error: What it failed with.
-        grades: How much was kept of each part.
-        dialect: Whose names its attributes had.
+        call_id: The model's id of this tool call.
+        embedding_model: For a retrieval: the model of its vectors.
+        error: The failure.
+        grades: The grade of each part.
+        dialect: The dialect of its attributes' names.
         rest: Attributes that no table of names knows.
         merged: Ids of further spans of the same call.
-        chunks: Of a retrieval: id, score and content of what was found; None where that cannot be told.
+        chunks: For a retrieval: id, score and content of the results; None where they are not known.
     """
 
     sort: SpanSort
@@ -76,13 +76,13 @@ class TraceItem:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a trace says of the run as a whole; empty where it does not.
+    """The facts of a trace about the run as a whole; empty where it has none.
 
     Attributes:
-        agent, version: Of the agent.
-        user, tenant, session: For whom it ran.
-        commit: Of its code.
-        service: Who has sent the trace.
+        agent, version: Those of the agent.
+        user, tenant, session: Those of the run.
+        commit: The commit of its code.
+        service: The sender of the trace.
     """
 
     agent: str = ""
@@ -100,20 +100,20 @@ NO_FACTS: Final = Facts()
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What a file holds of one trace, which becomes one run.
+    """One trace of a file, which becomes one run.
 
     Attributes:
         source: Format (``otlp``).
-        id: Of the trace.
-        digest: Of its content, whatever container and order it came in: the same content has the same one.
-        items: In order, parents before children. May be made each time it is asked for; never all at once in memory.
-        spans: How many spans it has.
-        began_us: When it began, microseconds since the epoch; None where that is not known.
-        facts: What it says of the run.
-        error: What it failed with as a whole.
-        remarks: What was found amiss or was changed, and how often.
-        left: What of the file could not be read, by its place; the same for every trace of a file.
-        original: The documents that it came in, as text, in order; made each time it is asked for.
+        id: The id of the trace.
+        digest: The digest of its content, independent of container and order.
+        items: In order, parents before children; may be made at each iteration, to keep memory small.
+        spans: The number of its spans.
+        began_us: Its beginning, microseconds since the epoch; None where it is not known.
+        facts: Its facts about the run.
+        error: The failure of the whole.
+        remarks: The faults and changes, with their number.
+        left: The parts of the file that could not be read, by place; the same for every trace of a file.
+        original: Its original documents, as text, in order; made at each iteration.
     """
 
     source: str

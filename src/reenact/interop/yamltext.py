@@ -1,8 +1,8 @@
-"""YAML as plain data: read within bounds and without building anything but text, numbers, lists and mappings.
+"""YAML as plain data: read within limits, and only into text, numbers, lists and mappings.
 
-PyYAML's parser gives events, one at a time; this module makes values of them itself. So no tag ever chooses a class,
-nesting needs no stack of ours, an alias is the same value again and counts for all it stands for, and what is too much
-is refused before it is built.
+PyYAML's parser gives events, one at a time, and this module makes values of them. So no tag chooses a class, nesting
+needs no stack of ours, an alias is the same value again and counts at its full size, and a file that is too large is
+refused before it is built.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from reenact.errors import InteropError
 from reenact.interop.file_refusal import refused
 
 MOST_NODES: Final = 500_000
-"""So many values a file may hold, each alias counted for all that it stands for."""
+"""The most values in a file, with each alias at its full size."""
 DEEPEST: Final = 100
 
 _LONG: Final = 64
@@ -28,14 +28,14 @@ _SCALARS: Final = frozenset({"null", "bool", "int", "float", "binary"})
 _FROZENSETS: Final = {f"python/object/apply:{module}.frozenset" for module in ("__builtin__", "builtins")}
 _LISTS: Final = frozenset({"seq", "python/tuple", *_FROZENSETS})
 _MAPPINGS: Final = frozenset({"map", "python/object:vcr.request.Request"})
-"""Tags that VCR.py wrote before its version 1 are read as the data they stand on: no class is looked for."""
+"""Tags that VCR.py wrote before its version 1: they are read as the data under them, and no class is looked up."""
 
 
 def library() -> Any:
     """PyYAML.
 
     Raises:
-        InteropError: It is not installed; says how to install it.
+        InteropError: PyYAML is not installed; the message says how to install it.
     """
     try:
         return import_module("yaml")
@@ -50,10 +50,10 @@ def library() -> Any:
 def read(data: bytes) -> Any:
     """The one document of a YAML text: ``None``, ``bool``, ``int``, ``float``, ``str``, ``bytes``, ``list``, ``dict``.
 
-    Keys of mappings are text, whatever they look like; so are dates.
+    Keys of mappings are always text, and so are dates.
 
     Raises:
-        InteropError: It is no YAML, holds a tag or a key that is no data, or is too much of it.
+        InteropError: The text is no YAML, has a tag or key that is no data, or is too large.
     """
     yaml = library()
     parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -226,7 +226,7 @@ class _Builder:
         return getattr(self._constructor, f"construct_yaml_{sort}")(node)
 
     def _resolved(self, text: str) -> str:
-        """What a plain scalar looks like."""
+        """The type that a plain scalar looks like."""
         for tag, pattern in self._resolvers.get(text[:1], ()):
             if pattern.match(text):
                 return str(tag).removeprefix(_PREFIX)

@@ -1,1 +1,1 @@
-"""Recording: perform every crossing, and note what came back."""
+"""Recording: performs every crossing, and notes its result."""

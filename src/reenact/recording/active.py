@@ -25,12 +25,12 @@ class ActiveRun(Run):
         note(key, value)
 
     def flush(self) -> None:
-        """Wait until all that was recorded so far is on the disk: a killed process and a power cut leave it there.
+        """Wait until everything recorded so far is on the disk, where it survives a killed process and a power cut.
 
-        In a replay, and in a run that is not recorded, there is nothing to wait for.
+        In a replay, and without a recording, it returns at once.
 
         Raises:
-            StoreError: It could not be written, or not within ten seconds.
+            StoreError: The records could not be written, or not within ten seconds.
         """
         lane = lanes.current()
         persist = None if lane is None else getattr(lane.session, "persist", None)
@@ -48,12 +48,12 @@ class ActiveRun(Run):
     def effect_key(self) -> str:
         """The idempotency key of the write under way: 32 hexadecimal digits.
 
-        The same in the recording and in whatever resumes or forks it, so that a server that is asked again can tell:
-        ``headers={"Idempotency-Key": current_run().effect_key}``. Named by what is asked and how often it has been,
-        not by when or where.
+        It is the same in the recording and in every resumption or fork of it, so that a server can recognise a repeated
+        request: ``headers={"Idempotency-Key": current_run().effect_key}``. It depends on the request and on how often
+        it was made, not on time or place.
 
         Raises:
-            UsageError: No tool that writes is under way here.
+            UsageError: No writing tool is under way here.
         """
         lane = lanes.current()
         effect = None if lane is None else getattr(lane.session, "effect", None)
@@ -76,7 +76,7 @@ class ActiveRun(Run):
 
 
 def active(run: Run) -> ActiveRun:
-    """A run with what can be done to it while it is under way."""
+    """A run, with the methods that need it to be under way."""
     return kept_in(ActiveRun(**{field.name: getattr(run, field.name) for field in fields(Run)}), run.home)
 
 
@@ -94,9 +94,9 @@ def _current_id() -> str:
 def current_run() -> Run | None:
     """The run being recorded here, or None outside a recording.
 
-    Beside the fields of a `Run` it has `.note(key, value)`, `.effect_key`, `.timeline()` and `.flush()`, which returns
-    when all that was recorded so far is on the disk, and raises `StoreError` where it cannot be, or not within ten
-    seconds. `with record() as run` gives the same.
+    Besides the fields of a `Run` it has `.note(key, value)`, `.effect_key`, `.timeline()` and `.flush()`. `flush`
+    returns when everything recorded so far is on the disk, and raises `StoreError` if that fails or takes more than ten
+    seconds. `with record() as run` gives the same object.
     """
     run = current.get()
     if run is not None:

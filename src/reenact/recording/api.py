@@ -197,10 +197,10 @@ def record(
     Args:
         fn: The entry point, when used as a bare decorator.
         agent: Name of the agent, or ``name@version``; a decorated function's own name by default.
-        user, tenant, session: Whom the run is about.
+        user, tenant, session: The people and the session that the run belongs to.
         tags: Free labels.
         store: A store or its URL; by default the ``.reenact/`` found upwards from here, made here if there is none.
-        policy: What may be kept and how.
+        policy: Rules for what may be kept, and how.
 
     Returns:
         A context manager that is also a decorator; the decorated function when ``fn`` was given.

@@ -1,6 +1,6 @@
 """The order of a recording: first come, first served, and a bound on every wait.
 
-A delivery is held until nothing else can run, so that its place can be had again. A hold that has lasted too long ends
+A delivery is held until nothing else can run, so that a replay can reproduce its place. A hold that lasts too long ends
 (``recording.holding``), and the delivery is noted as unproven.
 """
 
@@ -16,7 +16,7 @@ from reenact.seams.lanes import Lane
 from reenact.seams.waits import Waiter
 
 _REMEMBERED = 16_384
-"""Timers under way of which it is known when they were set."""
+"""The most timers under way whose start is remembered."""
 
 
 class ArrivalSchedule:
@@ -27,8 +27,8 @@ class ArrivalSchedule:
         origin_us: Its reading when the run began.
         order: ``exact`` holds deliveries, ``arrival`` numbers them at once.
         hold_us: Longest hold of one delivery.
-        lane_seen: Told the path of each lane that a tag names.
-        fault: Told of every failure of ours; by default nobody is.
+        lane_seen: Called with the path of each lane that a tag names.
+        fault: Called with every failure of ours; nothing by default.
     """
 
     virtual = False
@@ -80,7 +80,7 @@ class ArrivalSchedule:
         self._alarm_every_us = every_us
 
     def _rang(self, now_us: int) -> Timed | None:
-        """When the alarm was set that has sent a signal; None: it is not due yet, so something else has sent it."""
+        """When the alarm that sent a signal was set; None if it is not due yet: the signal came from elsewhere."""
         alarm = self._alarm
         if alarm is None or now_us < alarm.due_us:
             return None
@@ -149,11 +149,11 @@ class ArrivalSchedule:
     silent = stalled
 
     def takes(self, tag: Tag, rested: bool) -> bool:
-        """Where the world was waited for."""
+        """Whether the strand has waited for the world."""
         return rested
 
     def awaits_signal(self) -> bool:
-        """They come from the world."""
+        """False: in a recording, signals come from the world."""
         return False
 
     def signalled(self, turn: Tag, uncounted: bool, runs: bool) -> bool:

@@ -1,4 +1,4 @@
-"""One use of ``record``: what happens when it begins, while it is left and entered again, and when it ends."""
+"""One use of ``record``: its begin, its suspensions, and its end."""
 
 from __future__ import annotations
 
@@ -35,19 +35,20 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 Rest = Callable[[], Exception | None] | None
-"""What is left to do at the end of a block, which gives what went wrong; None where nothing is."""
+"""The rest of the work at the end of a block, a function that returns an error; None without such work."""
 
 
 PATIENCE_S = 1.0
-"""How long a coroutine waits for the end of its run to be written."""
+"""How long a coroutine waits until its run is written."""
 LAST_WAIT_S = 30.0
-"""How long a process that ends waits for each run that is still being written."""
+"""How long a process waits at its end for each run that is still being written."""
 
 _unwritten: set[Receipt] = set()
 
 
 def _warn(fault: Exception | None) -> None:
-    """Say what the recording lacks. Where warnings are made errors it is printed: it is no fault of the agent."""
+    """Warn of what the recording lacks. Where warnings are turned into errors it is printed, because the agent is not
+    at fault."""
     if fault is None:
         return
     text = f"the recording is incomplete: {fault}"
@@ -58,7 +59,7 @@ def _warn(fault: Exception | None) -> None:
 
 
 class Block:
-    """What ``record`` does between its begin and its end."""
+    """The work of ``record`` between its begin and its end."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -95,7 +96,7 @@ class Block:
         raise NotImplementedError
 
     def finish(self, error: BaseException | None, result: Any) -> Rest:
-        """Say how it ended; gives what is left to do, which waits for the disk and gives what went wrong."""
+        """Note how the block ended; returns the rest of the work, which waits for the disk and returns an error."""
         raise NotImplementedError
 
     def leave(self, error: BaseException | None, result: Any) -> None:
@@ -157,13 +158,13 @@ class Block:
 
 
 def _write_out() -> None:
-    """The process ends: wait for what is still being written."""
+    """At the end of the process, wait for runs that are still being written."""
     for written in list(_unwritten):
         written.wait(LAST_WAIT_S)
 
 
 def _forked() -> None:
-    """In a forked child: what is being written is its parent's."""
+    """In a forked child: forget the runs that its parent is writing."""
     _unwritten.clear()
 
 
@@ -184,7 +185,7 @@ class RootBlock(Block):
         self._listening = False
         self._pid = os.getpid()
         self.failure = ""
-        """What makes the run a failed one although nothing was raised."""
+        """The reason why the run has failed although no error was raised."""
         if call is not None:
             session = opened.session
             try:
@@ -211,7 +212,7 @@ class RootBlock(Block):
         return self._opened.session.fault(error)
 
     def finish(self, error: BaseException | None, result: Any) -> Rest:
-        """Stop listening; what is left to do closes the log."""
+        """Stop listening; the rest of the work closes the log."""
         if os.getpid() != self._pid:
             return None  # a forked child leaves the block too: the run is its parent's
         try:
@@ -239,7 +240,7 @@ class RootBlock(Block):
         return close
 
     def _settle(self, error: BaseException | None, result: Any) -> None:
-        """Keep what the entry point returned or raised: a replay must end likewise."""
+        """Keep the result or error of the entry point: a replay must end in the same way."""
         if self.run.entry.kind != "callable" or (error is not None and not isinstance(error, Exception)):
             return
         session = self._opened.session
@@ -371,7 +372,7 @@ def _root_block(
 
 
 def _address(function: Callable[..., Any]) -> tuple[str, str]:
-    """How a replay finds a function again: ``module:qualname``, and the file that defines it."""
+    """The address by which a replay finds a function: ``module:qualname``, and the file that defines it."""
     module = function.__module__
     file = inspect.getsourcefile(function) or getattr(sys.modules.get(module), "__file__", "") or ""
     return f"{module}:{function.__qualname__}", os.path.abspath(file)

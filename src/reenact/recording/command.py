@@ -1,4 +1,4 @@
-"""The parent's side of ``reenact record -- CMD``: run the program as if we were not there; say what is kept."""
+"""The parent's side of ``reenact record -- CMD``: runs the program as if we were not there, and reports the run."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ __all__ = ["Ended", "run_command"]
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A program that was run recorded, and has ended.
+    """A recorded program that has ended.
 
     Attributes:
         status: Its exit status; negative: the signal that ended it.
         run: Its run; None when nothing was recorded.
-        became: What became of a run that is not in the sample; empty for one that is kept as it is.
+        became: What happened to a run that is not in the sample; empty for one that is kept as it is.
     """
 
     status: int
@@ -70,15 +70,15 @@ def run_command(
 ) -> Ended:
     """Run a program recorded, with our environment, standard streams, process group and signals.
 
-    Where nothing was recorded, standard error says why.
+    If nothing was recorded, standard error says why.
 
     Args:
         argv: The command as typed.
-        store_url: Where to; the store in force by default, made where there is none.
-        policy: What may be kept and how.
+        store_url: The URL of the store; by default the store in force, which is made if there is none.
+        policy: Rules for what may be kept, and how.
         tags: Free labels.
         meanwhile: Called in a thread of its own while the program runs.
-        forwarding: Passes our signals on to the program; it is begun and ended by our caller.
+        forwarding: Forwards our signals to the program; the caller begins and ends it.
         **who: ``agent``, ``user``, ``tenant``, ``session``.
 
     Raises:
@@ -117,7 +117,7 @@ def run_command(
 
 
 def _left_out(store: Store, run: Run, policy: Policy) -> str:
-    """What became of a run that is not in the sample (``sample.leave_out``)."""
+    """What happened to a run that is not in the sample (``sample.leave_out``)."""
     if policy.sample >= 1 and not policy.sampling:
         return ""
     try:
@@ -127,13 +127,13 @@ def _left_out(store: Store, run: Run, policy: Policy) -> str:
 
 
 def _clean(run_id: str, facts: dict[str, Json]) -> str:
-    """What git said, as it may lie in a file: the child passes it on to its own gate."""
+    """The answers of git in a form that may be stored in a file: the child passes it through its own gate."""
     (record,) = make_redactor(run_id).clean(Noted(None, REVISION, facts))
     return json.dumps(record.value if isinstance(record, Noted) else None)
 
 
 def _why_nothing(command: Sequence[str], failure: str) -> str:
-    """Why a program left no run, and what to do."""
+    """Why a program left no run, and the remedy."""
     typed = shlex.join(command[1:])
     if failure.startswith(UNIMPORTABLE):
         return (
@@ -156,7 +156,7 @@ def _why_nothing(command: Sequence[str], failure: str) -> str:
 
 
 def _not_there(argv: Sequence[str]) -> tuple[str, str]:
-    """Why a program could not start, and what to do: the script that was typed is not there."""
+    """Why a program could not start, and the remedy: the script that was typed does not exist."""
     script = next((word for word in argv[1:] if word.endswith(".py") and not os.path.exists(word)), "")
     if not script:
         return "", ""
@@ -174,7 +174,7 @@ def _not_there(argv: Sequence[str]) -> tuple[str, str]:
 def _concluded(
     store: Store, run_id: str, status: int, evidence: Mapping[str, Json], argv: Sequence[str], *, in_memory: bool
 ) -> Run | None:
-    """The run, with what only its parent could see: the exit status, and the state of the code."""
+    """The run with the facts that only its parent could see: the exit status, and the state of the code."""
     try:
         run = store.run(run_id)
     except RunNotFound:

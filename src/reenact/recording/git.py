@@ -1,6 +1,6 @@
-"""What git says of a folder: commit, branch, changed and untracked files, and the diff.
+"""The state of a folder in git: commit, branch, changed and untracked files, and the diff.
 
-Only the parent of a recorded command asks it, while the program runs.
+Only the parent of a recorded command runs git, while the program runs.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ MOST_NAMES: Final = 200
 
 _GIT_SECONDS: Final = 5.0
 _PLAIN: Final = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
-"""A diff in the form that git applies, whatever a person has set."""
+"""Options for a diff that git can apply, whatever the user has configured."""
 
 
 class Git:
-    """Asks git about a folder without being waited for: it is started at once and read in a thread of its own.
+    """Asks git about a folder, without blocking: git is started at once, and a thread reads its output.
 
-    Where there is no git, or no repository, there are no facts; it never raises and never asks for a password.
+    Without git, or without a repository, there are no facts. It never raises, and never asks for a password.
 
     Args:
         folder: Where the program runs.
-        then: Called with everything, diff and names included, as soon as it is known; not where there is nothing.
+        then: Called with all facts, diff and names included, as soon as they are known; not called if there are none.
     """
 
     def __init__(self, folder: str, then: Callable[[dict[str, Json]], object] = lambda facts: None) -> None:
@@ -42,8 +42,8 @@ class Git:
         self._thread.start()
 
     def facts(self) -> dict[str, Json]:
-        """``commit``, ``branch``, ``root``, ``dirty`` (whether a tracked file differs); empty where there is none.
-        Waits a few seconds at most."""
+        """``commit``, ``branch``, ``root``, ``dirty`` (whether a tracked file differs); empty where there is no
+        repository. Waits a few seconds at most."""
         self._thread.join(_GIT_SECONDS)
         facts = dict(self._facts)
         return {name: facts[name] for name in ("commit", "branch", "root", "dirty") if name in facts}
@@ -88,8 +88,8 @@ class Git:
 
 
 def _answer(process: subprocess.Popen[bytes] | None, *, failed: bool = False) -> bytes | None:
-    """What git said, a little more than may be kept at most; None where it took too long, or failed (``failed``: what
-    it said until then)."""
+    """The output of git, cut a little above what may be kept; None where git took too long or failed (``failed``: its
+    output until then)."""
     if process is None:
         return None
     timer = threading.Timer(_GIT_SECONDS, process.kill)

@@ -1,9 +1,9 @@
-"""How long a recording holds deliveries: each hold for a while, all together within a budget that grows with the run.
+"""How long a recording holds deliveries: each hold has a bound, and all of them have a budget that grows with the run.
 
-A busy wait must not hang and a busy server must not slow. A hold that ends without proof makes the next one shorter and
-is paid for; where holds do not help any more they are left out, but for one in so many, until a delivery goes with
-proof again. Time in which the program computes (it imports an SDK, it reads certificates) counts less: a strand that
-is held then would have had to share the processor anyhow.
+A busy wait must not hang, and a busy server must not get slow. A hold that ends without proof uses up the budget and
+makes the next one shorter. Where holds no longer help, most are left out, until one gives proof again. Time in which
+the program computes (it imports an SDK, it reads certificates) counts less, because a strand that is held then would
+have had to share the processor anyhow.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ from __future__ import annotations
 from typing import NamedTuple
 
 BUDGET_US = 500_000
-"""What all unproven holds of one run may cost together, at its beginning."""
+"""The budget for all unproven holds of a run, at its beginning."""
 GROWTH = 20
-"""One part in so many of the time since the run began comes to that."""
+"""The budget grows by one part in this many of the time since the run began."""
 CEILING_US = 1_000_000
-"""How long the clock of one hold stands still at most, while strands could run and do not get to."""
+"""The longest time that the clock of one hold may stand still, while strands are ready and do not get the processor."""
 WORK_RATE = 20
 """A hold may last so many times longer while the program computes: 400 ms for the usual 20."""
 RETRY_EVERY = 64
 """After holds have stopped helping, one delivery in so many is held again, to see whether they do now."""
 SHORTEST_US = 1_000
-"""A hold that would be shorter is none."""
+"""A shorter hold is left out."""
 
 
 def budget_us(now_us: int) -> int:
-    """What unproven holds may have cost so long after the run began."""
+    """The budget of unproven holds at this time after the beginning of the run."""
     return BUDGET_US + now_us // GROWTH
 
 
 class Holds(NamedTuple):
-    """How long the next delivery is held, and what the holds before it have cost.
+    """The length of the next hold, and the cost of the holds before it.
 
     Attributes:
-        longest_us: How long a hold may last.
-        hold_us: How long the next one may last; 0: it is left out.
-        spent_us: What holds that ended without proof have cost.
-        left_out: How many have been left out since the last one that was not.
+        longest_us: The longest time of a hold.
+        hold_us: The longest time of the next hold; 0: it is left out.
+        spent_us: The cost of the holds that ended without proof.
+        left_out: The number of holds left out since the last hold.
     """
 
     longest_us: int

@@ -1,4 +1,4 @@
-"""What a process says of itself when a run begins: the cheap facts of the kit, which ask nobody."""
+"""The cheap facts about a process at the beginning of a run: to get them, no other process is asked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FLAGS: Final = ("dev_mode", "isolated", "no_site", "optimize", "utf8_mode")
 
 
 def process_facts(environment: Mapping[str, str] | None = None) -> dict[str, Json]:
-    """What this process can say of itself without asking anybody: about 0.1 ms.
+    """Facts about this process that need no other one: about 0.1 ms.
 
     Args:
         environment: Its environment; ``os.environ`` by default.
@@ -54,8 +54,8 @@ def process_facts(environment: Mapping[str, str] | None = None) -> dict[str, Jso
 
 
 def traceparent(environment: Mapping[str, str]) -> str:
-    """The W3C ``traceparent`` that the run continues: of the current OpenTelemetry span where the program has one, else
-    of the environment; empty without either. Never raises, and imports nothing. About 1 µs."""
+    """The W3C ``traceparent`` that the run continues: that of the current OpenTelemetry span if the program has one,
+    else that of the environment; empty without either. Never raises, and imports nothing. About 1 µs."""
     current = _current_span()
     if is_traceparent(current):
         return current

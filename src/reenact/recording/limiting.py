@@ -15,11 +15,11 @@ ANY = sys.maxsize
 
 
 class Limits:
-    """What one run keeps of what comes back to it.
+    """The limits of one run for values that come back to it.
 
     Args:
-        value: Longest value that is kept, in bytes as data.
-        run: Bytes of values and streams from which on the run keeps no further value.
+        value: The longest value that is kept, in bytes as data.
+        run: The bytes of values and streams after which the run keeps no further value.
     """
 
     def __init__(self, value: int = ANY, run: int = ANY) -> None:

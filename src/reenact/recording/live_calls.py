@@ -1,4 +1,4 @@
-"""A call that is being performed and noted: whatever fails in the noting costs the recording, never the call."""
+"""A call that is performed and noted: a fault in the noting costs the recording, never the call."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 _PATIENT = frozenset({Kind.HUMAN, Kind.INPUT})
 """Kinds that wait for the world and are no transports."""
 _BODIES = frozenset({Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
-"""Kinds whose body is code of the agent's process."""
+"""The kinds of call whose body is code of the agent's process."""
 _ENDS = (StopIteration, StopAsyncIteration)
-"""How a stream ends well: raised by its source, and by no signal handler."""
+"""The normal ends of a stream, if its source raises them, and not a signal handler."""
 
 
 class Taper(Protocol):
-    """What a call needs of its session."""
+    """The part of a session that a call needs."""
 
     closed: bool
     ordered: bool
     propagation: Propagation | None
-    """Which requests carry the trace of the run on."""
+    """Decides which requests carry the trace of the run."""
 
     @property
     def gate(self) -> Gate:
-        """Where turns are taken."""
+        """The gate at which turns are taken."""
 
     def now_us(self) -> int:
         """Microseconds since the run began."""
@@ -55,13 +55,13 @@ class Taper(Protocol):
         """A turn that comes when all that is queued is on the disk; ``in_place``: no other task runs meanwhile."""
 
     def came(self, call: Call, event: int, outcome: Value | Failure) -> None:
-        """A tool that acts under a key of its own has come to something."""
+        """A tool that acts under its own key has a result."""
 
 
 def total(method: F) -> F:
-    """Make a method of a call total: a fault in it costs the recording, and the agent waits for nothing.
+    """Make a method of a call total: a fault in it costs the recording, and does not keep the agent waiting.
 
-    What a signal handler of the program raised meanwhile is the program's, and goes on to it."""
+    An error that a signal handler of the program raises meanwhile is passed on to the program."""
 
     @functools.wraps(method)
     def guarded(self: LiveCall, *args: Any) -> Any:
@@ -76,10 +76,10 @@ def total(method: F) -> F:
 
 
 class Entered:
-    """The scope of one call. Where it cannot be entered or left, the agent's code runs as it stands.
+    """The scope of one call. If it cannot be entered or left, the agent's code runs without it.
 
     Args:
-        session: Told of faults.
+        session: The session, which notes faults.
         lane: The lane inside the call.
         blocked: Whether the gate must be told that the calling thread waits for the world meanwhile.
         event: The call.
@@ -127,7 +127,7 @@ class Entered:
                 raise
 
     def _interrupted(self, error: BaseException) -> None:
-        """Keep which signal has ended a transport, if one did: what its handler raised is its outcome."""
+        """If a signal has ended a transport, keep its number: the error of the signal's handler is the outcome."""
         number = signal_behind(error)
         if number is not None:
             self._session.put(Noted(self._event, INTERRUPTED, number))
@@ -138,9 +138,9 @@ class RecordTurn(GateTurn):
 
     Args:
         call: The call it belongs to.
-        part: Which part of it (``facts.order.event_tag``).
-        make: The record's class.
-        what: What the record keeps.
+        part: The part of the call (``facts.order.event_tag``).
+        make: The class of the record.
+        what: The content of the record.
     """
 
     __slots__ = ("event", "make", "session", "what")
@@ -155,7 +155,7 @@ class RecordTurn(GateTurn):
         self.owned = call.owned
 
     def then(self, number: int | None) -> None:
-        """Note it, delivered under this number; what is delivered after the end of the run is not noted."""
+        """Note the delivery under this number; a delivery after the end of the run is not noted."""
         session = self.session
         if session.closed:
             return
@@ -243,11 +243,11 @@ class LiveCall:
             self.session.put(Noted(self.event, UNMADE, True))
 
     def moment(self) -> int:
-        """When what is at hand has come: microseconds since the run began."""
+        """When a value at hand has come, in microseconds since the run began."""
         return self.session.now_us()
 
     def _answers(self) -> None:
-        """What is raised in its lane from now on is not its outcome."""
+        """Further errors in the lane are not the outcome of this call."""
         if self._lane.call == self.event:
             self._lane.call = self._around
 
@@ -258,7 +258,7 @@ class LiveCall:
             self.session.came(self._call, self.event, outcome)
 
     def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
-        """What the agent asked with."""
+        """The agent's own request, unchanged."""
         return url, body
 
     def adds(self) -> Mapping[str, str]:

@@ -14,13 +14,13 @@ _EGG_PYTHON = "-py"
 
 
 def packages(path: Sequence[str] | None = None) -> list[list[str]]:
-    """Installed distributions, the first of each name on the import path.
+    """The installed distributions, the first of each name on the import path.
 
     Args:
         path: Folders to look in; ``sys.path`` by default.
 
     Returns:
-        Pairs of name (lower case, hyphens) and version (empty where the folder's name tells none), sorted. 0.5 to 3 ms.
+        Pairs of name (lower case, hyphens) and version (empty where the folder's name has none), sorted. 0.5 to 3 ms.
     """
     found: dict[str, str] = {}
     for folder in dict.fromkeys(sys.path if path is None else path):

@@ -1,4 +1,4 @@
-"""The policy of this process: that of the command which started it, else what the settings of its project say."""
+"""The policy of this process: that of the command that started it, else the one in the settings of its project."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _read: dict[tuple[str, ...], Policy] = {}
 
 
 def configure(policy: Policy) -> None:
-    """Set what recordings of this process use when they are not told otherwise."""
+    """Set the default policy of recordings in this process."""
     global _told
     _told = policy
 
 
 def configured_policy() -> Policy:
-    """What a recording uses that is given no policy. The settings are read once for each folder and environment.
+    """The default policy of a recording. The settings are read once for each folder and environment.
 
     Raises:
-        ReenactError: A settings file cannot be read, or a setting is wrong: nothing is recorded by rules that are not
-            those of the project.
+        ReenactError: A settings file cannot be read, or a setting is wrong: then nothing is recorded, because the
+            project's rules are not known.
     """
     if _told is not None:
         return _told

@@ -1,7 +1,7 @@
 """Neutral readings of model calls, made by the writer when it has nothing to write.
 
-The bytes are the truth and a reading is derived: where time or memory does not allow one, it is left out, and whoever
-reads the run derives it then.
+A reading is derived from the bytes. If time or memory does not allow it, it is left out, and is derived when the run is
+read.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ else:
     recognise = late("reenact.facts.dialects", "recognise")
 
 LARGEST = 4 << 20
-"""Answers above this many bytes are read when somebody looks at them."""
+"""Larger answers are parsed only when the run is read."""
 WAITED = 12
-"""Idle rounds of the writer (20 ms each) from which on a call that waits is noted by what it asks: a program that is
-killed then leaves a model call."""
+"""Idle rounds of the writer (20 ms each) after which the request of a waiting call is noted, so that a program that is
+killed leaves a model call."""
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class _Exchange:
 
 @dataclass(frozen=True, slots=True)
 class ModelSums:
-    """What model calls have added up to: how many, and the tokens that providers reported."""
+    """Sums over model calls: their number, and the tokens that providers reported."""
 
     models: int = 0
     tokens_in: int = 0
@@ -69,7 +69,7 @@ class ModelSums:
 class Readings:
     """Collects model exchanges as they are recorded, and reads them in idle time.
 
-    What a child run comes to is known when the exchanges that it made have been read: its end is then written again.
+    The sums of a child run are known when its exchanges have been parsed; then its end is written again.
     """
 
     def __init__(self) -> None:
@@ -79,10 +79,10 @@ class Readings:
         self._sums = ModelSums()
         self._paths: dict[int, str] = {}
         self._inside: dict[str, ModelSums] = {}
-        """What the runs inside have come to so far, by the lane of each."""
+        """The sums of the child runs so far, by the lane of each."""
 
     def saw(self, record: Record) -> None:
-        """Look at one record, in the writer's thread. About 0.2 µs for what is no model call."""
+        """Look at one record, in the writer's thread. About 0.2 µs for a record of no model call."""
         see = _SEEN_BY.get(type(record))
         if see is not None:
             see(self, record)
@@ -118,7 +118,7 @@ class Readings:
             self._done.append(record)
 
     def sums(self) -> ModelSums:
-        """What has been added up so far; calls whose answers are not read yet are counted, without their tokens."""
+        """The sums so far; calls whose answers are not parsed yet are counted, without their tokens."""
         with self._reading:
             unread = sum(_recognised(each[1].call) for each in self._done if isinstance(each, tuple))
             return replace(self._sums, models=self._sums.models + unread) if unread else self._sums
@@ -150,7 +150,7 @@ class Readings:
         return Noted(event, "reading", reading.to_json(brief=True))
 
     def _ended(self, run: Run) -> RunClosed | None:
-        """The end of a run inside with what its own model calls came to; None where it made none."""
+        """The end of a child run with the sums of its model calls; None where it made none."""
         sums = self._inside.pop(run.lane, ModelSums())
         if not sums.models:
             return None
@@ -169,11 +169,11 @@ _SEEN_BY: Final[Mapping[type, Callable[[Readings, Any], None]]] = {
     RunOpened: Readings._run,
     RunClosed: Readings._run,
 }
-"""What looks at each sort of record; in any other one there is nothing to see."""
+"""The function that looks at each sort of record; other records do not matter here."""
 
 
 def _waiting(event: int, exchange: _Exchange) -> Iterator[Noted]:
-    """What a call asks whose response has not come for long, told once."""
+    """The request of a call that waits long for its response, noted once."""
     if exchange.head is None:
         exchange.rounds += 1
         if exchange.rounds == WAITED and (reading := read(exchange.call.head, exchange.call.body, {}, b"")) is not None:

@@ -1,4 +1,5 @@
-"""What the bodies of calls write while they are recorded: a replay does not run them, and says it for them."""
+"""The output that bodies of calls write while they are recorded: a replay does not run the bodies, and writes it for
+them."""
 
 from __future__ import annotations
 
@@ -15,18 +16,18 @@ if TYPE_CHECKING:
     from reenact.seams.speech import Go
 
 LIMIT = 4 << 20
-"""Characters kept of one run; what is written inside calls beyond that is missing in a replay."""
+"""The most characters kept of one run; later output from inside calls is missing in a replay."""
 
 
 class StreamListener:
     """Listens to the standard streams of a recorded process.
 
-    Pieces are counted for each stream, whoever writes them, so that a replay knows between which pieces of the agent's
-    own those of a call belong. Costs about a microsecond a piece.
+    All pieces of a stream are counted, so that a replay knows between which pieces of the agent's own output those of a
+    call belong. About a microsecond a piece.
 
     Args:
-        session: Where it is noted.
-        lanes_of: Whose lanes tell who writes; the same session by default.
+        session: The session that notes the output.
+        lanes_of: The session whose lanes identify the writer; the same one by default.
     """
 
     def __init__(self, session: RecordingSession, lanes_of: Session | None = None) -> None:
@@ -53,11 +54,11 @@ class StreamListener:
             return go(text)
 
     def count(self, stream: int) -> int:
-        """How many pieces have been written to a stream, by anybody."""
+        """The number of pieces that were written to a stream, by all writers."""
         return self._counts[stream]
 
     def said(self, piece: SpokenPiece, event: int, go: Go) -> None:
-        """Write what the body of a call wrote that does not run now, as a piece of call ``event``."""
+        """Write the output of a body that does not run now, as a piece of call ``event``."""
         with self._lock:
             self._note(piece.stream, piece.text, event, piece.count)
             go(piece.text)
@@ -75,7 +76,7 @@ class StreamListener:
             self._pieces.append(SpokenPiece(event, stream, number, count, text))
 
     def _inside(self, lane: Lane | None) -> int | None:
-        """The innermost call around a lane whose body a replay does not run; None where there is none."""
+        """The innermost call around a lane whose body does not run in a replay; None where there is none."""
         if lane is None or lane.session is not self._lanes_of:
             return None
         if lane.below:
@@ -87,7 +88,7 @@ class StreamListener:
         return event
 
     def end(self) -> None:
-        """The program has ended: put what was noted into the recording."""
+        """At the end of the program, put the noted output into the recording."""
         with self._lock:
             if self._pieces:
                 self._session.put(Noted(None, NOTE, [piece.to_json() for piece in self._pieces]))

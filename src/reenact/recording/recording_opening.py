@@ -77,7 +77,7 @@ def new_run(who: Who, entry: Entry, policy: Policy, clock: Clock, entropy: Entro
 
 
 def interpreter(entry_kind: str = "block") -> Entry:
-    """How this process was started, as an entry."""
+    """The start of this process, as an entry."""
     main = sys.modules.get("__main__")
     return Entry(
         kind=entry_kind,
@@ -103,19 +103,19 @@ def _nothing() -> None:
 
 
 class Opened:
-    """A recording under way: its session and what must be released when it ends.
+    """An active recording: its session, and the resources that its end must release.
 
     Args:
         run: The run as it begins.
-        store: Where it is kept.
-        policy: What may be kept and how.
+        store: The store that keeps it.
+        policy: Rules for what may be kept, and how.
         clock: Our own clock.
-        release: Lets go of the store when the recording has ended; None where it is not ours to let go.
+        release: Releases the store after the recording; None where the store is not ours.
         place: Private directory of the boot that began this process; empty without one.
-        schedule: What orders it, where that is not one of its own.
-        sealed: Whether its entry is what this user has started, so that it may be started again.
-        gathers: Whether evidence of its surroundings is gathered, and records are written while it goes on: both in
-            vain for a run that nobody keeps.
+        schedule: The schedule, if it is not to have one of its own.
+        sealed: Whether this user has started its entry, so that it may be started again.
+        gathers: Whether to gather evidence of the surroundings, and to write records meanwhile; a run that is not kept
+            needs neither.
     """
 
     def __init__(  # noqa: PLR0913 - what it is made of, all by name
@@ -157,7 +157,7 @@ class Opened:
             },
             environment={**here.facts, "traceparent": traceparent(os.environ), **run.environment},
         )
-        # A store that is let go may be closed before somebody asks for the run's timeline: its URL stays good.
+        # The store may be closed before the run's timeline is used: its URL stays good.
         kept_in(run, store if release is None else store.url)
         self.run = run
         wiring.install()
@@ -181,11 +181,11 @@ class Opened:
         """End the run and release the store. Waits until it is written.
 
         Args:
-            status: How it has ended.
-            ended_us: When, microseconds since the epoch.
-            sampled: Whether it may be left out of the sample that the policy asks for.
-            idle: Whether its program did not begin: it is not kept then, unless anything happened in it.
-            **changes: What else is known now.
+            status: The status at the end.
+            ended_us: The time of the end, microseconds since the epoch.
+            sampled: Whether the policy's sampling may leave the run out.
+            idle: Whether its program did not begin: then the run is kept only if it has events.
+            **changes: Further fields that are known now.
         """
         run = self.session.close(replace(self.run, status=status, ended_us=ended_us, **changes))
         with suppress(ReenactError):  # then it is kept
@@ -210,7 +210,7 @@ _FIELDS = {"user_id": "user", "tenant_id": "tenant", "session_id": "session"}
 
 
 def missing(run: Run, required: Iterable[str]) -> list[str]:
-    """Which of the required fields of a run are not known: a field of the run, or one of its tags."""
+    """The required fields of a run that are missing: fields of the run, or its tags."""
     own = ("user", "tenant", "session", "agent", "version")
     found = []
     for name in required:
@@ -221,13 +221,13 @@ def missing(run: Run, required: Iterable[str]) -> list[str]:
 
 
 def evidence_of(error: BaseException | None, run: Run) -> dict[str, Json]:
-    """What a run's capture says of how it ended: which line of the agent's code raised."""
+    """Evidence on how a run ended: the line of the agent's code that raised the error."""
     place = "" if error is None or isinstance(error, (Halt, SystemExit)) else raised_at(error, root_of(run))
     return {RAISED_AT: place} if place else {}
 
 
 def status_of(error: BaseException | None) -> tuple[Status, str]:
-    """How a run that ended with ``error`` stands, and the error in one line."""
+    """The status of a run that ended with ``error``, and the error in one line."""
     if error is None or isinstance(error, GeneratorExit):  # a reader who stops reading is no failure
         return Status.OK, ""
     if isinstance(error, SystemExit) and error.code in (None, 0):

@@ -31,14 +31,14 @@ from reenact.seams.uncaught import watch_uncaught
 from reenact.store import open_store
 
 LAST_SPANS_S = 1.0
-"""How long the end of the program waits for spans that are on their way."""
+"""How long the end of the program waits for spans that are being sent."""
 
 
 class RecordedProcess:
     """This process, recorded from its boot to its exit.
 
     Args:
-        instructions: What the parent asked for: ``store`` (URL), ``run`` (id), ``who`` (agent, user, tenant, session,
+        instructions: The parent's instructions: ``store`` (URL), ``run`` (id), ``who`` (agent, user, tenant, session,
             tags), ``policy`` (fields of ``Policy``), ``argv`` (the command as typed).
     """
 
@@ -59,7 +59,7 @@ class RecordedProcess:
         self._stack = ExitStack()
 
     def start(self) -> None:
-        """Listen to the main thread and to every thread nobody else listens to."""
+        """Listen to the main thread, and to every thread that no other session listens to."""
         session = self._opened.session
         self._stack.enter_context(session.begin(fallback=True))
         wiring.begin(self._opened.run)
@@ -84,7 +84,7 @@ class RecordedProcess:
         return RequestRuns(self._opened.session, run, self._store, who, self._policy, self.finish)
 
     def _heir(self, argv: Sequence[str], environment: Mapping[str, str]) -> Mapping[str, str]:
-        """The environment with which a Python program started by this one is a child run in the same store."""
+        """The environment that makes a Python program, started by this one, a child run in the same store."""
         run_id = make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
         instructions = {
             **{name: self._instructions.get(name) for name in ("store", "who", "policy")},
@@ -130,8 +130,8 @@ class RecordedProcess:
 
 
 def _main_began() -> bool:
-    """Whether the interpreter has found the program that it was to run: a script, a module, or what ``-c`` says. It has
-    given the main module another loader then, which stays; ``__file__`` is gone when a script has ended."""
+    """Whether the interpreter has found the program to run: a script, a module, or the text of ``-c``. Then the main
+    module has another loader, which stays; ``__file__`` is gone when a script has ended."""
     main = sys.modules.get("__main__")
     if main is None or getattr(main, "__loader__", None) is not BuiltinImporter:
         return True
@@ -140,7 +140,7 @@ def _main_began() -> bool:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """A further Ctrl-C, after the program has ended, is for nobody: it must not cost the end of the recording."""
+    """Ignore a further Ctrl-C after the program has ended: it must not cost the end of the recording."""
     try:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     except ValueError:  # not in the main thread: signals go elsewhere

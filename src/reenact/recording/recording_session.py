@@ -1,7 +1,7 @@
-"""The recording session: every crossing is performed, and what came back is noted.
+"""The recording session: every crossing is performed, and its result is noted.
 
-It numbers events and lanes and hands records to the writer; it knows neither which library was intercepted nor
-where the records go. Whatever fails in here degrades the recording and lets the agent go on.
+It numbers events and lanes and hands records to the writer; it knows neither the intercepted library nor the place of
+the records. A failure in here degrades the recording, and the agent goes on.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ ROOT = "root"
 
 
 class Numbering(Protocol):
-    """The schedule of a gate, which numbers what that hands out, so that it can be written down."""
+    """The schedule of a gate that numbers its deliveries, so that they can be recorded."""
 
     gate: Gate
     count: int
@@ -99,7 +99,7 @@ class Reads:
         self.taking = False
 
     def count(self) -> int:
-        """How many there were, those that are written included; -1 while the writer takes some."""
+        """The number of all items, written ones included; -1 while the writer takes some."""
         count = self.taken + len(self.items)
         return -1 if self.taking else count
 
@@ -113,12 +113,12 @@ class RecordingSession:
 
     Args:
         run: The run as it begins.
-        log: Where its records go.
-        redactor: What cleans them.
+        log: The log for its records.
+        redactor: The redactor that cleans them.
         clock: Our own clock.
-        policy: What may be kept and how.
-        readings: What makes readings of model calls when the writer is idle.
-        schedule: What orders it; by default one of its own, first come, first served.
+        policy: Rules for what may be kept, and how.
+        readings: Makes readings of model calls when the writer is idle.
+        schedule: The schedule; by default one of its own, first come, first served.
         writes: Makes its writer.
     """
 
@@ -169,7 +169,7 @@ class RecordingSession:
         self.unkept: StoreError | None = None
         """Why not all could be written, as the store has said it first."""
         self.observed: dict[int, int | None] = {}
-        """Calls whose body always runs, in a replay too, and the call around each."""
+        """The calls whose body always runs, in a replay too, with the call around each."""
         self.readings = readings
         self.evidence: RunEvidence | None = None
         hold_us = int(policy.hold_ms * 1000)
@@ -217,7 +217,7 @@ class RecordingSession:
     # --- abc.session.Session -----------------------------------------------------------------------------------
 
     def decide(self, lane: Lane, call: Call) -> Live | Frozen | None:
-        """Every call is live, but for a tool's that repeats another under the same key."""
+        """Every call is live, except a tool's call that repeats another one under the same key."""
         if self.closed:
             return None
         export = None if lane.in_tool else self._plumbing.endpoint(call)
@@ -234,8 +234,8 @@ class RecordingSession:
     def issued(self, lane: Lane, call: Call, event: int, *, at_us: int | None = None, **known: Any) -> None:
         """Count a call and note that it has been issued, under this number. Plumbing is none of its lane's calls.
 
-        Of a call that is taken from another recording ``known`` is what is known already (``fidelity``, ``note``), and
-        ``at_us`` when it was issued, in microseconds since the run began; None: now."""
+        For a call from another recording, ``known`` has its known facts (``fidelity``, ``note``), and ``at_us`` is the
+        time of issue in microseconds since the run began; None: now."""
         number = lane.number
         if number < 0:
             number = lane.number = self.lane_number(lane.path)
@@ -292,7 +292,7 @@ class RecordingSession:
         self.on_proof(proof)
 
     def keep_file(self, before: Before, content: bytes | None) -> None:
-        """What a path was before the run changed it first, and what it held where that is kept."""
+        """Keep the state of a path before the run's first change of it, and its content where that is kept."""
         if self.closed:
             return
         number = next(self._files)
@@ -309,7 +309,7 @@ class RecordingSession:
         """Every state is the agent's own."""
 
     def printed(self, stream: int, data: bytes) -> None:
-        """What the agent wrote."""
+        """Keep the agent's output."""
         if not self.closed:
             self.put(Printed(stream, self.now_us(), data))
 
@@ -318,8 +318,8 @@ class RecordingSession:
         self.put(GapNoted(what, place))
 
     def fault(self, error: Exception) -> bool:
-        """The recorder failed: the run is degraded, the agent goes on. What a signal handler of the program raised
-        meanwhile is no fault, and must go on to the program (True)."""
+        """The recorder failed: the run is degraded, and the agent goes on. An error that a signal handler of the
+        program raised meanwhile is no fault, and must reach the program (True)."""
         if by_signal_handler(error):
             return True
         if isinstance(error, StoreError) and self.unkept is None:
@@ -354,13 +354,13 @@ class RecordingSession:
     # --- effects -----------------------------------------------------------------------------------------------
 
     def identity(self, lane: Lane, call: Call) -> str:
-        """The identity of a write that is about to be issued (see ``facts.effects``); empty for what a tool that only
-        reads asks of the world."""
+        """The identity of a write that will be issued now (see ``facts.effects``); empty for the requests of a tool
+        that only reads."""
         around = self._inside(lane.parent)
         return "" if around is None else self._identities.of(call, around)
 
     def _inside(self, event: int | None) -> str | None:
-        """Identity of the write around an event, or of the event itself; empty where there is none, None in a read."""
+        """Identity of the write around an event, or of the event itself; empty without one, None in a read."""
         while event is not None:
             found = self.effects.get(event)
             if found is not None:
@@ -376,11 +376,11 @@ class RecordingSession:
         return own
 
     def repeated(self, call: Call, event: int) -> First | None:
-        """The first call under the same key, if this is not it."""
+        """The first call under the same key, if this is a later one."""
         return self._repeats.first(call, event) if acts(call) and "key" in call.head else None
 
     def came(self, call: Call, event: int, outcome: Value | Failure) -> None:
-        """A tool that acts under a key of its own has come to something."""
+        """A tool that acts under its own key has a result."""
         if acts(call) and not self._repeats.came(call, event, outcome):
             self.gap("what a tool gave cannot be given again: a second call under its key acts again", call.name)
 
@@ -420,7 +420,7 @@ class RecordingSession:
         return self.writer.flush(durable=True)
 
     def begin(self, *, fallback: bool = False) -> AbstractContextManager[None]:
-        """Listen: the block runs in the root lane. ``fallback``: also to threads that nobody saw start."""
+        """Listen: the block runs in the root lane. ``fallback``: also to threads whose start was not seen."""
         lanes.session_began(lanes.unowned(self, self.gate) if fallback else None)
         return lanes.inside(self.root)
 
@@ -430,7 +430,7 @@ class RecordingSession:
             self._tally.begin(lane)
 
     def child_ended(self, lane: str) -> Totals:
-        """What a run inside this one has added up to, but for what only a reading of its model calls gives."""
+        """The sums of a child run, without those that only readings of its model calls give."""
         with self._lock:
             return _summed(self._tally.end(lane))
 
@@ -447,15 +447,15 @@ class RecordingSession:
         )
 
     def end(self) -> None:
-        """The entry has returned: what a strand that outlives it still asks, is answered or says is after the end.
+        """The entry has returned: a strand that outlives it may still ask and write, but that comes after the end.
 
-        Nothing of it is numbered or noted, so where the run ends does not depend on how long its end is written."""
+        Nothing after the end is numbered or noted, so the end does not depend on how long writing takes."""
         self.closed = True
         self.gate.close()
         release(self.gate)
 
     def close(self, run: Run) -> Run:
-        """End the run, if it has not ended, and write what is queued.
+        """End the run, if it has not ended, and write the queue.
 
         Args:
             run: The run with its final status; totals and faults are added here.
@@ -477,7 +477,7 @@ class RecordingSession:
         return run
 
     def _gathered(self, gather: Callable[[], list[Record]]) -> list[Record]:
-        """What a run says of its surroundings; a fault in that costs the evidence alone."""
+        """The evidence of a run's surroundings; a fault in gathering costs only the evidence."""
         try:
             return gather()
         except Exception as error:
@@ -486,7 +486,7 @@ class RecordingSession:
             return []
 
     def finish_idle_work(self) -> None:
-        """Do what was left for idle time, as far as that goes quickly: its sums are part of the totals."""
+        """Do the idle work, as far as it goes quickly: its sums are part of the totals."""
         end = self.clock.mono_us() + LAST_WORK_US
         while self.clock.mono_us() < end and self._idle_work():
             pass

@@ -1,4 +1,4 @@
-"""Repeats: a second call of a tool under the same key gets what the first one came to, and does not act again."""
+"""Repeats: a second call of a tool under the same key gets the result of the first one, and does not act again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GONE = Failure(ErrorFact("builtins.RuntimeError", "the first call under this ke
 
 
 class First:
-    """The first call under a key: under way, or come to something."""
+    """The first call under a key, which is under way or has a result."""
 
     __slots__ = ("came", "event", "outcome")
 
@@ -42,9 +42,9 @@ class Repeats:
             return first
 
     def came(self, call: Call, event: int, outcome: Value | Failure) -> bool:
-        """The first call has come to something. False where that cannot be given to another.
+        """The first call has a result. False where that cannot be given to another call.
 
-        An error is shared by whoever waits for it, and then forgotten: the next call may act."""
+        An error goes to all waiters, and is then forgotten: the next call may act."""
         address = (call.name, str(call.head["key"]))
         first = self._firsts.get(address)
         if first is None or first.event != event:
@@ -59,10 +59,11 @@ class Repeats:
 
 
 class RepeatedCall(Unperformed):
-    """A call answered with what the first one under its key came to (``abc.session.Frozen``), and noted like any.
+    """A call that is answered with the result of the first one under its key (``abc.session.Frozen``), and noted like
+    any other.
 
     Args:
-        noted: The same call as one that is performed: what it comes to is noted through it.
+        noted: The same call as a live one, which notes the result.
         first: The first call under its key.
     """
 
@@ -76,13 +77,13 @@ class RepeatedCall(Unperformed):
         self.event = noted.event
 
     def outcome(self) -> Repeating:
-        """What the first call came to, once it has."""
+        """The result of the first call, once there is one."""
         return Repeating(self._noted, self._first)
 
     answer = outcome
 
     def head(self) -> Any:
-        """There is none: what is repeated is a value."""
+        """None: a repeated result is a value, and has no head."""
         raise TypeError("a repeated call has a value")
 
     part = head
@@ -92,7 +93,7 @@ class RepeatedCall(Unperformed):
 
 
 class Repeating:
-    """A turn that comes when the first call has come to something."""
+    """A turn that comes when the first call has its result."""
 
     __slots__ = ("_call", "_first")
 

@@ -1,4 +1,4 @@
-"""Requests that a recorded process serves: each is a run of its own, whose preamble is the run of the process."""
+"""The requests to a recorded server process: each is a run, whose preamble is the run of the process."""
 
 from __future__ import annotations
 
@@ -64,20 +64,20 @@ class RequestRuns:
     """Opens the runs of requests (``seams.servers.hosting.Host``).
 
     Args:
-        session: Recording of the process: its run is the preamble of each request.
+        session: The recording of the process, whose run is the preamble of each request.
         run: The run of the process as it began.
-        store: Where they are kept; stays open.
-        who: Whom the process's run is about.
-        policy: What may be kept and how.
+        store: The store for the runs; it stays open.
+        who: The user, tenant and session of the process's run.
+        policy: Rules for what may be kept, and how.
         end: Ends the recording of the process.
 
     Attributes:
-        served: How many requests came.
-        ignored: How many more came that the project wants no run of.
-        rounds: How often a server has taken over: a program may handle one request after the other.
-        broken_off: The round that an interrupt of the program has ended; 0 for none.
-        ran: Whether there is a server at all.
-        signal: What stopped it; 0 for anything but a signal.
+        served: The number of requests.
+        ignored: The number of further requests of which the project wants no run.
+        rounds: The number of times that a server has begun to serve: a program may do so again.
+        broken_off: The round that an interrupt has ended; 0 for none.
+        ran: Whether a server ran at all.
+        signal: The signal that stopped it; 0 without one.
     """
 
     alone = False
@@ -107,7 +107,7 @@ class RequestRuns:
         self.signal = 0
 
     def serving(self) -> None:
-        """Threads and tasks that nobody saw start are the server's from now on."""
+        """Threads and tasks whose start was not seen belong to the server from now on."""
         self.ran = True
         self.rounds += 1
         lanes.forget_fallback()
@@ -123,7 +123,7 @@ class RequestRuns:
         return ignored
 
     def request(self, scope: Mapping[str, Any]) -> RecordedRequest | None:
-        """Open a run; what fails here costs that run."""
+        """Open a run for a request; a failure here costs only that run."""
         session = self._session
         if session.closed:
             return None
@@ -184,7 +184,7 @@ class RequestRuns:
         self._end()
 
     def summary(self) -> dict[str, Json]:
-        """What the process's own run says of them at its end; empty where no server ran."""
+        """The summary of requests for the end of the process's run; empty where no server ran."""
         if not self.ran:
             return {}
         ignored = {"ignored": self.ignored} if self.ignored else {}

@@ -1,7 +1,7 @@
-"""Which revision of the program ran, read from git's own files.
+"""The revision of the program, read from git's own files.
 
-A recorded process starts no git: the program might wait for any child, and would get ours. ``recording.git`` asks git
-itself, in the parent of a recorded command.
+A recorded process does not start git: if the program waits for any child, it would get ours. ``recording.git`` runs git
+in the parent of a recorded command.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ REVISION = "kit.revision"
 """Name of the note with ``commit``, ``branch``, ``root``, and where git itself was asked ``dirty``, ``changed``,
 ``untracked``, ``diff`` and ``whole`` (whether all of it is there)."""
 ANSWERED = "revision.json"
-"""File of a boot's private directory in which the parent leaves what git said."""
+"""The file in the boot's private directory to which the parent writes git's answers."""
 _UPWARDS: Final = 64
 _HEAD_BYTES: Final = 4096
 _PACKED_BYTES: Final = 8 << 20

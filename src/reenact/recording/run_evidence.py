@@ -1,8 +1,8 @@
-"""Evidence that a run gathers of its surroundings when nobody waits: packages, revision, sources.
+"""Evidence of a run's surroundings, gathered in idle time: packages, revision, sources.
 
-It is made in the writer's idle time and once more at the run's end, kept as notes on the run, and passes the write
-gate like every other record. What is the same in each run of a process is written in full by the first of them, and by
-those that fail; the others name the run that holds it.
+It is made in the writer's idle time and once more at the run's end, kept as notes on the run, and passes the write gate
+like every other record. Facts that all runs of a process share are written in full by the first run, and by runs that
+fail; the others name the run that has them.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _holders: dict[tuple[str, str], str] = {}
 
 
 class RunEvidence:
-    """What one run gathers.
+    """The evidence of one run.
 
     Args:
         run: The run.
         store: URL of its store.
-        place: Private directory of the boot, in which the parent leaves what git said; empty without one.
+        place: The boot's private directory, to which the parent writes git's answers; empty without one.
     """
 
     def __init__(self, run: Run, store: str, place: str = "") -> None:
@@ -48,15 +48,15 @@ class RunEvidence:
         self._told: dict[str, Json] = {}
 
     def idle(self) -> list[Record]:
-        """What may be had while the run goes on, and is all there is of one that is killed; once. 2 ms in the first run
-        of a process, 20 µs later."""
+        """The evidence that is there while the run goes on, and all that a killed run has; given once. 2 ms in the
+        first run of a process, 20 µs later."""
         if self._early:
             return []
         self._early = True
         return [*self._revision(), *self._process(full=False)]
 
     def last(self, status: Status) -> list[Record]:
-        """What is only known at the end; once. A few milliseconds in the first run of a process."""
+        """The evidence that is known only at the end; given once. A few milliseconds in the first run of a process."""
         if self._late:
             return []
         self._late = self._early = True
@@ -89,7 +89,7 @@ class RunEvidence:
         return tuple(dict.fromkeys(filter(None, (root, cwd, os.path.dirname(script)))))
 
     def _script(self) -> str:
-        """The file that was run; empty where there is none. At its end a program has forgotten it."""
+        """The script that was run; empty where there is none. At its end a program has forgotten it."""
         entry = self._run.entry
         if os.path.isfile(entry.file):
             return entry.file
@@ -97,7 +97,7 @@ class RunEvidence:
         return next((path for path in named if os.path.isfile(path)), "")
 
     def _revision(self) -> Iterator[Record]:
-        """The revision, unless that was told before: git may not have answered by then."""
+        """The revision, if it was not given before: git may not have answered by then."""
         found = self._read_revision()
         if found != self._told:
             self._told = found
@@ -123,8 +123,8 @@ def _installed() -> list[list[str]]:
 
 
 def _sources(folders: tuple[str, ...], script: str) -> Sources:
-    """The program's sources, looked at again only when a module has been loaded since: their number alone may be the
-    same, because what has helped to begin is taken out again."""
+    """The program's sources, read again only if a module has been loaded since. The number of modules alone may be the
+    same, because modules of the boot are removed again."""
     key = (frozenset(sys.modules.copy()), folders, script)
     if key not in _looked:
         _looked.clear()

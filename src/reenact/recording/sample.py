@@ -1,4 +1,4 @@
-"""What becomes of a run that is not in the sample: nothing is left of it, or its events alone."""
+"""What happens to a run that is not in the sample: it is removed, or only its events are kept."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from reenact.facts.sampling import leaves_out, share_of
 
 
 def leave_out(store: Store, run: Run, policy: Policy) -> str:
-    """Forget a run that is not in the sample, or keep its events alone, as the policy has it.
+    """Remove a run that is not in the sample, or keep only its events, as the policy says.
 
     Returns:
-        What became of it, for its user; empty where it is kept as it is.
+        A text for the user; empty where the run is kept as it is.
     """
     if not leaves_out(run, policy.sample, policy.sampling):
         return ""

@@ -1,7 +1,7 @@
-"""The program's own source files that a run has loaded, byte for byte: what git has not, and what no git is there for.
+"""The program's own source files that a run has loaded, byte for byte, if git does not have them.
 
-Only files below the program's own folders count: neither the interpreter's, nor installed packages, nor ours. They are
-read once a process for each version of a file; a later run of the process only names the run that holds them.
+Only files below the program's own folders count: neither the interpreter's, nor installed packages, nor ours. Each
+version of a file is read once in a process; a later run of the process only names the run that has it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Sources:
 
     Attributes:
         digests: Path (relative to the program's folder where it lies below) to digest of the content.
-        texts: Path to content, of those that are kept.
+        texts: Path to content, for the files that are kept.
     """
 
     digests: Mapping[str, str]
@@ -39,7 +39,7 @@ class Sources:
 
     @property
     def digest(self) -> str:
-        """One digest over all files."""
+        """One digest of all files."""
         whole = hashlib.blake2b(digest_size=16)
         for path, digest in sorted(self.digests.items()):
             whole.update(f"{path}\0{digest}\n".encode("utf-8", "surrogatepass"))
@@ -52,8 +52,8 @@ def loaded_sources(
     """Read the source files of the modules that are loaded from below some folders.
 
     Args:
-        folders: The program's own folders; the first one is what paths are relative to.
-        script: The file that was run, which is no module of that name.
+        folders: The program's own folders; paths are relative to the first one.
+        script: The script that was run, which is no module of that name.
         modules: The loaded modules; ``sys.modules`` by default.
 
     Returns:
@@ -95,7 +95,7 @@ def _files(modules: Mapping[str, ModuleType], script: str, roots: list[str]) -> 
 
 
 def _attributes(module: object) -> dict[str, object]:
-    """The attributes of what stands in ``sys.modules``, without asking it: a lazy module would load itself."""
+    """The attributes of an entry of ``sys.modules``, read without a look-up that would load a lazy module."""
     try:
         found = object.__getattribute__(module, "__dict__")
     except AttributeError:

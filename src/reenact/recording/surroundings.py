@@ -1,7 +1,7 @@
-"""What a run says of where it begins: its process, its variables, and which of them hold credentials.
+"""The surroundings of a run's beginning: its process, its variables, and which of them hold credentials.
 
-A process in which many runs are judged and thrown away begins each of them in the same place. So what was found out
-once is given again there, for as long as variables, folder and policy are the same.
+A process that judges many runs and throws them away begins each of them in the same surroundings. So they are gathered
+once, and reused as long as variables, folder and policy are the same.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _ASKED = VARIABLES | {"TZ", *LOCALE}
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where a run begins.
+    """The surroundings of a run's beginning.
 
     Attributes:
-        facts: What goes into ``Run.environment``.
-        known: Credentials that its variables hold.
-        same: Which of these variables hold the same.
-        spotless: Facts in which the redaction of such runs has found nothing; None where that is not remembered.
+        facts: The content of ``Run.environment``.
+        known: The credentials in its variables.
+        same: The variables among them with equal values.
+        spotless: The facts in which redaction has found nothing; None where that is not remembered.
     """
 
     facts: Mapping[str, Json]
@@ -44,7 +44,7 @@ class Surroundings:
 
 
 def surroundings(policy: Policy) -> Surroundings:
-    """Where a run begins now. About 0.3 ms."""
+    """The surroundings now. About 0.3 ms."""
     return _found(policy, os.environ)
 
 
@@ -54,7 +54,7 @@ def _found(policy: Policy, variables: Mapping[str, str]) -> Surroundings:
 
 
 def _told_by(policy: Policy, variables: Mapping[str, str]) -> tuple[dict[str, Json], KnownCredentials, dict[str, str]]:
-    """What the variables say: those that are kept, the credentials, and which of these hold the same."""
+    """The variables to keep, the credentials in them, and the variables with equal credentials."""
     named = chosen(variables, policy.env)
     secrets = named["env_secret"]
     return named, KnownCredentials(variables, secrets, fields=policy.redact), same_values(variables, secrets)
@@ -76,11 +76,11 @@ _last_told: tuple[object, _Told] | None = None
 
 
 def same_surroundings(policy: Policy) -> Surroundings:
-    """The same for a run that is not kept: found out again only where something has changed. About 20 µs.
+    """The surroundings for a run that is not kept: gathered again only after a change. About 20 µs.
 
-    What the program can see of its standard streams is as it was when this was found out. In what redaction has found
-    nothing it need not look again for as long as the credentials are the same, whatever else has changed: a child of a
-    warm interpreter has a command line of its own."""
+    The standard streams are described as they were at first. Facts in which redaction has found nothing are not
+    searched again while the credentials are the same, even if others have changed: a child of the fork server has its
+    own command line."""
     global _last, _last_told
     variables = {name: value if _told(name, policy.env) else "" for name, value in variables_now().items()}
     saying = (variables, policy.env, dict(policy.redact))
@@ -96,8 +96,8 @@ def same_surroundings(policy: Policy) -> Surroundings:
 
 @lru_cache(maxsize=4096)
 def _told(name: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a run says anything of a variable but its name. pytest sets one again for each test, and a warm
-    interpreter's children have one of their own each, of which it says nothing."""
+    """Whether a run records more of a variable than its name. pytest sets one again for each test, and children of the
+    fork server have one of their own each, which is not recorded."""
     if is_ours(name):
         return name == _SEED
     return is_secret(name) or is_kept(name, patterns) or name in _ASKED

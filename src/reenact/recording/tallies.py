@@ -6,7 +6,7 @@ from reenact.facts.call import Kind
 
 
 def belongs(path: str, lane: str) -> bool:
-    """Whether a lane is, or lies below, another one: a run inside a run has those of its own lane."""
+    """Whether a lane is, or lies below, another one: a child run has the lanes below its own."""
     return path.startswith(lane) and path[len(lane) : len(lane) + 1] in ("", "/", ">")
 
 
@@ -25,9 +25,9 @@ class KindTally:
                 calls[kind] = calls.get(kind, 0) + 1
 
     def begin(self, lane: str) -> None:
-        """A run inside begins: what its lane does from now on is its own too."""
+        """A child run begins: from now on the work of its lane is counted for it too."""
         self._inside[lane] = {}
 
     def end(self, lane: str) -> dict[Kind, int]:
-        """It has ended: what it made; nothing for a lane in which none began."""
+        """A child run has ended: its counts; empty for a lane in which none began."""
         return self._inside.pop(lane, {})

@@ -1,6 +1,6 @@
-"""What sees the records of a run that the gate has let through, while it is recorded: what makes its spans.
+"""The tap, which sees the records of a run that the gate has let through, while it is recorded: it makes the spans.
 
-It lies above this floor, so it is bound late; nothing is loaded where no spans are asked for.
+The tap is in a higher floor, so it is bound late, and loaded only where spans are wanted.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ class Tap(Protocol):
 
     @property
     def propagation(self) -> Propagation | None:
-        """Which requests of the run carry its trace on; None: none does."""
+        """Decides which requests of the run carry its trace; None: none does."""
 
     def __call__(self, records: Sequence[Record]) -> None:
         """Records that the gate has let through, in the order in which they are written."""
 
     def leave(self, timeout_s: float) -> None:
-        """The program ends: wait for so long at most, and say what was lost."""
+        """At the end of the program: wait this long at most, and report losses."""
 
 
 def tap_for(run: Run, policy: Policy) -> Tap | None:
-    """What makes the spans of a run that begins; None where none are asked for. A fault costs the spans alone.
+    """The tap that makes the spans of a run; None where none are wanted. A fault costs only the spans.
 
     Args:
         run: The run, cleaned by the gate.
-        policy: Where spans go, and what they say.
+        policy: The target and the content of spans.
     """
     if not (policy.otel_endpoint or policy.otel_provider):
         return None

@@ -1,7 +1,7 @@
-"""A writer without a thread: it writes when somebody waits for it, for runs that nobody reads from a disk meanwhile.
+"""A writer without a thread, for runs that no reader reads from a disk meanwhile: it writes when something waits for
+it.
 
-A run that is judged and thrown away gains nothing from being written while the agent works: beginning a thread and
-waiting for it twice costs more than all that it writes.
+For a run that is judged and thrown away, a thread costs more than all its writing.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from reenact.seams import lanes
 
 
 class Unthreaded(Writer):
-    """Drains the queue in the thread of whoever waits for it: at a receipt, at a flush, when much has gathered, and at
-    the end."""
+    """Drains the queue in the calling thread: at a receipt, at a flush, when the queue is long, and at the end."""
 
     def _start(self) -> None:
         self._turn = _thread.RLock()  # a signal handler may ask for a receipt while its own thread writes
@@ -30,14 +29,14 @@ class Unthreaded(Writer):
         return receipt
 
     def flush(self, timeout_s: float = 10.0, *, durable: bool = False) -> bool:
-        """See ``Writer``. What can wait is done here too: this writer is never idle."""
+        """See ``Writer``. Idle work is done here too: this writer is never idle."""
         receipt = self.receipt(durable=durable)
         while self._some_idle_work():
             self._write_up()
         return receipt.kept
 
     def close(self, timeout_s: float = 30.0) -> None:
-        """Write what is left, and let go of the log."""
+        """Write the rest, and release the log."""
         self._closing = True
         with self._turn, lanes.inside(None):
             self._finish()

@@ -1,7 +1,7 @@
 """The writer: one thread between the agent and the store, and the one gate of privacy.
 
-The agent's thread only appends to a queue. The writer takes what has gathered every few milliseconds, cleans it,
-and appends it to the log in one transaction; compression, hashing of large payloads and SQLite itself release the
+The agent's thread only appends to a queue. Every few milliseconds the writer takes the queue, cleans the records, and
+appends them to the log in one transaction; compression, hashing of large payloads and SQLite itself release the
 interpreter lock. A fault here costs the recording, never the run.
 """
 
@@ -28,40 +28,41 @@ from reenact.seams.posting import post
 from reenact.seams.turns import rejoin_cancelled
 
 GATHER_S = 0.02
-"""How long records gather before they are written; well under the 50 ms within which they must reach the file."""
+"""How long records gather before they are written; well below the 50 ms within which they must reach the file."""
 IDLE_TICKS = 20
 IDLE_AT_ONCE = 64
-"""How many pieces of work that can wait are done between two batches."""
+"""The most pieces of idle work between two batches."""
 LAST_WORK_US = 100_000
-"""What may be spent at the end of a run on work that could be left out."""
+"""The time at the end of a run for work that may be left out."""
 ATTEMPTS = 3
 """Failures of the writer itself, of all kinds together, after which a run that ends is left without its end."""
 BUSY_ATTEMPTS = 3
-"""How often a batch is offered to a store in which another process writes, before it is given up. Each attempt waits as
-long as the store does (ten seconds)."""
+"""How often a batch is offered to a store in which another process writes, before it is given up. Each attempt waits
+for the store's own limit (ten seconds)."""
 IN_PLACE_S = 1.0
-"""How long a coroutine holds its whole thread for an intent: about a millisecond, unless the writer is reading the
-program's sources, as it does once in a process. A disk that stalls for longer lets others run."""
+"""The longest time for which a coroutine holds its whole thread for an intent. It takes about a millisecond, unless
+the writer is reading the program's sources, as it does once in a process. If a disk stalls for longer, other tasks
+may run."""
 QUEUE_BYTES = 16 << 20
-"""What may wait to be written, beside one value that is longer: that is there already, and takes long to be cleaned."""
+"""The most bytes that may wait to be written; one longer value may wait besides, because it is in memory anyway."""
 SLOWEST = 1 << 20
-"""Bytes of long values that are cleaned and written in a second, at least, on a machine that is busy with other things:
-the end of a run waits for them."""
+"""The least rate, in bytes a second, at which a busy machine cleans and writes long values: the end of a run waits for
+them."""
 BACKPRESSURE_S = 5.0
 
 _LARGE = frozenset({SegmentArrived, Printed})
-"""Records that carry as many bytes as the agent receives or prints: what waits of them is counted."""
+"""Records with as many bytes as the agent receives or prints: their waiting bytes are counted."""
 _VALUES = frozenset({CallIssued, CallSettled})
 """Records that carry values: of these the large ones are counted."""
 _COUNTED = 64 << 10
 
 
 class Receipt:
-    """A point in the queue that somebody waits for; a turn in the sense of ``abc.session``.
+    """A point in the queue with a waiter; a turn in the sense of ``abc.session``.
 
     Args:
-        durable: Whether what stands before it must be on the disk by then.
-        in_place: Whether a coroutine waits for it with its whole thread (bounded), so that no other task runs.
+        durable: Whether the records before it must be on the disk by then.
+        in_place: Whether a waiting coroutine blocks its whole thread (bounded), so that no other task runs.
     """
 
     __slots__ = ("_doors", "_in_place", "_lock", "done", "durable", "kept")
@@ -141,12 +142,12 @@ class Writer:
     """Drains a queue of records into a log.
 
     Args:
-        log: Where they go.
-        redactor: What cleans them first.
-        gather: Gives further records at each drain (turns at the gate, ambient reads): whatever was granted before
-            a record was queued is among them.
-        fault: Told about every failure; must not raise.
-        saw: Shown every record of the queue before it is cleaned.
+        log: The log for the records.
+        redactor: Cleans them first.
+        gather: Gives further records at each drain (turns at the gate, ambient reads), at least all that were granted
+            before a queued record.
+        fault: Called with every failure; must not raise.
+        saw: Called with every record of the queue before it is cleaned.
         idle: Called when there is nothing to write; returns whether it has more to do.
     """
 
@@ -183,9 +184,9 @@ class Writer:
         self._bytes_lock = _thread.RLock()  # a signal handler may print while its own thread holds it
         self._room: list[Any] = []
         self.limits = Limits()
-        """What is kept of what comes back to the run."""
+        """The limits for values that come back to the run."""
         self.tap: Callable[[Sequence[Record]], object] | None = None
-        """Shown what has been cleaned, once it was offered to the log; a fault in it costs no record."""
+        """Called with cleaned records after they were offered to the log; a fault in it costs no record."""
         self._start()
 
     # --- the agent's side --------------------------------------------------------------------------------------
@@ -193,7 +194,7 @@ class Writer:
     def put(self, record: Record) -> None:
         """Queue a record. About a microsecond; blocks (bounded) only when ``QUEUE_BYTES`` wait to be written.
 
-        Once the writer has ended, what strands that outlive their run still say is dropped."""
+        After the writer has ended, records of strands that outlive their run are dropped."""
         if self._over:
             return
         self._queue.append(record)
@@ -225,7 +226,7 @@ class Writer:
         return receipt.kept
 
     def close(self, timeout_s: float = 30.0) -> None:
-        """Write what is left and end the thread. What waits to be written is given time by how long it is."""
+        """Write the queue and end the thread. The time limit grows with the length of the queue."""
         self._closing = True
         self._ring()
         self._ended.acquire(timeout=timeout_s + self._bytes / SLOWEST)
@@ -309,7 +310,7 @@ class Writer:
                 self._bell.acquire(timeout=GATHER_S)
 
     def _let_go(self) -> None:
-        """Nothing more is written: nobody is left to wait for it, and nothing to be kept."""
+        """Nothing more is written: release all waiters."""
         self._let_on(False)
         while True:
             try:
@@ -320,7 +321,7 @@ class Writer:
                 item.settle(False)
 
     def _some_idle_work(self) -> bool:
-        """Do a little of what can wait, at each round: left for the end, it would have to be waited for there."""
+        """Do a little idle work in each round: at the end, it would be waited for."""
         try:
             done = 0
             while done < IDLE_AT_ONCE and self._idle():
@@ -358,11 +359,11 @@ class Writer:
         return worked
 
     def _keep(self, cleaned: list[Record], *, durable: bool) -> bool:
-        """Write a batch, behind what waits for a store that was busy. Of one that cannot be written the end of the run
-        is written alone: it takes little room, and tells that the rest is missing.
+        """Write a batch, after batches that wait for a busy store. If a batch cannot be written, only the end of the
+        run is: it is short, and shows that the rest is missing.
 
         Raises:
-            Exception: It is lost, or was not written yet.
+            Exception: The batch is lost, or not written yet.
         """
         records, self._held = self._held + cleaned, []
         if not records and not durable:
@@ -391,8 +392,8 @@ class Writer:
             )
 
     def _let_on(self, kept: bool) -> None:
-        """Tell everybody who waits for what has been taken from the queue. Each is forgotten once told, not before: a
-        fault here leaves nobody waiting for longer than a round."""
+        """Tell every waiter whose records have been taken from the queue. A waiter is forgotten after it was told, not
+        before: a fault here delays it by a round at most."""
         while self._due:
             self._due[0].settle(kept)
             del self._due[0]
@@ -414,7 +415,7 @@ class Writer:
             self._fault(error)
 
     def _take(self, batch: list[Record]) -> None:
-        """Take from the queue what is to be written together."""
+        """Take the records for one batch from the queue."""
         queue = self._queue
         while queue:
             if self._taken >= QUEUE_BYTES // 4:
@@ -437,7 +438,7 @@ class Writer:
             queue.popleft()
 
     def _release(self) -> None:
-        """Those who waited for room go on, if there is enough of it now."""
+        """Let waiters for room go on, if there is enough of it now."""
         with self._bytes_lock:
             self._bytes -= self._taken
             self._taken = 0

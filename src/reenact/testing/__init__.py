@@ -1,7 +1,6 @@
-"""For authors of tests: expectations over runs, and stubs: recorded tools, scripted models, frozen time, seeded chance.
+"""For tests: expectations over runs, and stubs: recorded tools, scripted models, frozen time, seeded chance.
 
-Each name is loaded when it is first used, so that a pytest plugin living here does not pay for an HTTP server that
-nobody started.
+Each name is loaded at its first use, so that the pytest plugin here does not load an HTTP server that no test starts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The usual expectations without the quoting: ``expecting.call("search_docs", at_most=3)``.
 
-Each gives what ``expect`` gives for its text, so that nothing can be said here that ``--expect`` cannot say.
+Each function returns what ``expect`` makes of the same text, so ``--expect`` can express all of them.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = [
 def call(
     name: str, *, times: int | None = None, at_least: int | None = None, at_most: int | None = None
 ) -> Expectation:
-    """How often a tool (or a step, or anything with a name) is called: once or more where nothing else is said.
+    """How often a tool (or a step, or anything with a name) is called; at least once by default.
 
     Args:
         name: Its name.
-        times: Exactly so often; 0: never.
+        times: The exact number of calls; 0: never.
         at_least, at_most: Bounds.
     """
     word = called("calls", name)
@@ -48,11 +48,11 @@ def call(
 
 
 def each_call(name: str, **arguments: Json) -> Expectation:
-    """Every call of a tool has these arguments, and there is one.
+    """There is at least one call of a tool, and each has these arguments.
 
     Args:
         name: Its name.
-        **arguments: What each call must be given, JSON-able data.
+        **arguments: The arguments of each call, JSON-able data.
     """
     parts = [f"a[{key!r}] == {spelled(value)}" for key, value in arguments.items()]
     if not parts:
@@ -61,7 +61,7 @@ def each_call(name: str, **arguments: Json) -> Expectation:
 
 
 def in_order(*names: str) -> Expectation:
-    """These are called one after the other; other calls may lie between."""
+    """These names are called in this order; other calls may lie between."""
     return Expectation(called("order", *names))
 
 
@@ -88,12 +88,12 @@ def answer(
     conforms: Json = None,
     lacks: str | None = None,
 ) -> Expectation:
-    """What the run says in the end. Several together must all hold.
+    """The run's final answer. Several conditions must all hold.
 
     Args:
-        contains, lacks: A text that stands in it, or does not.
+        contains, lacks: A text that must be in it, or must not.
         matches: A regular expression that is found in it (``(?i)`` in front of it: in any case).
-        equals: What it is.
+        equals: The whole answer.
         conforms: A JSON schema; an answer of text is read as JSON.
     """
     parts, files = [], {}
@@ -114,7 +114,8 @@ def answer(
 
 
 def state(step: str, **values: Json) -> Expectation:
-    """What a step leaves, the last time it runs: these of its values; that it leaves any, where none are given."""
+    """The values that a step leaves when it runs for the last time; without values: the step leaves any state at
+    all."""
     word = called("state", step)
     return Expectation(
         " and ".join(f"{word}[{key!r}] == {spelled(value)}" for key, value in values.items()) or f"{word} != None"
@@ -122,7 +123,7 @@ def state(step: str, **values: Json) -> Expectation:
 
 
 def limits(*, tokens: int | None = None, cost: float | None = None, seconds: float | None = None) -> Expectation:
-    """What the run may use: tokens in and out, US dollars, seconds from start to end.
+    """The most that the run may use: tokens in and out, US dollars, seconds from start to end.
 
     Raises:
         UsageError: No limit is given.
@@ -138,15 +139,15 @@ def limits(*, tokens: int | None = None, cost: float | None = None, seconds: flo
 
 
 def graded(grader: FunctionType | str, at_least: float | None = None) -> Expectation:
-    """What a function of this project says of the run (see ``reenact.testing.RunView``).
+    """The verdict of a function of this project on the run (see ``reenact.testing.RunView``).
 
     Args:
-        grader: A function of a module, or ``module:function``. It returns True or False, a complaint (an empty one is
-            none), or a score; or asserts.
-        at_least: The least score that is good.
+        grader: A function of a module, or ``module:function``. It returns True or False, a complaint (empty for a good
+            run), or a score; or it asserts.
+        at_least: The lowest good score.
 
     Raises:
-        UsageError: It is no function that can be found again by its name.
+        UsageError: The grader is no function that can be found by its name.
     """
     if not isinstance(grader, str):
         grader = _name_of(grader)

@@ -1,4 +1,4 @@
-"""Fakes of the two sources that everything here takes as arguments: a clock that stands still, entropy from a seed."""
+"""Fakes of the two sources that code here takes as arguments: a clock that stands still, and entropy from a seed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class FrozenClock:
     """A clock that moves only when it is told to (implements ``abc.sources.Clock``).
 
     Args:
-        wall_us: Where the wall clock stands, in microseconds since the epoch.
-        mono_us: Where the monotonic clock stands, in microseconds.
+        wall_us: The time of the wall clock, in microseconds since the epoch.
+        mono_us: The time of the monotonic clock, in microseconds.
     """
 
     __slots__ = ("_lock", "_mono", "_wall")
@@ -36,7 +36,7 @@ class FrozenClock:
             us: How far, in microseconds.
 
         Raises:
-            ValueError: When told to go back; a monotonic clock never does.
+            ValueError: ``us`` is negative; a monotonic clock never goes back.
         """
         if us < 0:
             raise ValueError(f"a clock cannot advance by {us} microseconds")
@@ -48,7 +48,7 @@ class FrozenClock:
 class SeededEntropy:
     """Bytes that look unpredictable and are the same for the same seed (implements ``abc.sources.Entropy``).
 
-    Not for secrets. The stream does not depend on how it is cut: ``bytes(3) + bytes(5)`` is ``bytes(8)``.
+    Not for secrets. The bytes do not depend on the sizes of the reads: ``bytes(3) + bytes(5)`` is ``bytes(8)``.
 
     Args:
         seed: Any number or text.

@@ -1,11 +1,11 @@
-"""Frozen time: for a block of a test, time stands where it is told to, and chance comes from a seed.
+"""Frozen time: in a block of a test, the clock stands at a given time, and chance comes from a seed.
 
 It uses the seams that recordings use, so it reaches what they reach: the clocks of ``time`` and ``datetime`` (the wall,
 monotonic and performance counters, however they were imported), the functions of ``random`` and unseeded ``Random()``,
 ``os.urandom``, ``secrets``, ``uuid4`` and ``uuid1``, and numpy's ``default_rng()``; in the block's own thread, in
-threads that it starts, and in tasks of asyncio. Sleeping takes real time and moves no clock, as does what waits inside
-asyncio, queues and locks. numpy's global generator, the ids of ``uuid_utils`` and other processes are not reached,
-and a run that is recorded inside the block has the real clock and its own chance.
+threads that it starts, and in tasks of asyncio. A sleep takes real time and moves no clock; so do waits inside asyncio,
+queues and locks. numpy's global generator, the ids of ``uuid_utils`` and other processes are not reached, and a run
+that is recorded inside the block has the real clock and its own chance.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from reenact.testing.fake_sources import FrozenClock, SeededEntropy
 __all__ = ["frozen_clock", "seeded_entropy"]
 
 _WAITING = frozenset(("asyncio", "concurrent", "multiprocessing", "queue", "sched", "selectors", "threading", "trio"))
-"""Packages that look at a clock to know how long to wait on: one that stands would let them wait for ever."""
+"""Packages that read a clock to compute how long to wait: with a clock that stands still they would wait for ever."""
 
 _BETWEEN = ("reenact", "time_machine")
 _lock = threading.Lock()
@@ -40,10 +40,10 @@ _ONE_S = 1_000_000
 
 @contextmanager
 def frozen_clock(at: datetime | str | float, *, step: float = 0.0) -> Iterator[FrozenClock]:
-    """Time stands still in this block (of a ``with`` statement, or a decorated function).
+    """Time stands still in this block (a ``with`` statement, or a decorated function).
 
     Args:
-        at: Where the wall clock stands: a moment, ISO 8601 text (in UTC where it names no zone), or seconds since the
+        at: The time of the wall clock: a datetime, ISO 8601 text (in UTC where it names no zone), or seconds since the
             epoch.
         step: How far each read moves the clocks on, in seconds: for code that waits for a deadline.
 
@@ -51,7 +51,7 @@ def frozen_clock(at: datetime | str | float, *, step: float = 0.0) -> Iterator[F
         The clock: ``.advance(us)`` moves it on.
 
     Raises:
-        UsageError: ``at`` is no moment; or a recording, a replay, or a frozen clock of another thread listens here.
+        UsageError: ``at`` is no time; or a recording, a replay or the frozen clock of another thread is active here.
     """
     still = FrozenClock(_microseconds(at))
     with _listening() as session:
@@ -65,7 +65,7 @@ def frozen_clock(at: datetime | str | float, *, step: float = 0.0) -> Iterator[F
 
 @contextmanager
 def seeded_entropy(seed: int | str = 0) -> Iterator[SeededEntropy]:
-    """Chance comes from a seed in this block (of a ``with`` statement, or a decorated function).
+    """Chance comes from a seed in this block (a ``with`` statement, or a decorated function).
 
     The shared generator of ``random`` is seeded at the beginning and put back at the end; code that seeds it itself
     gets what it always gets.
@@ -74,10 +74,10 @@ def seeded_entropy(seed: int | str = 0) -> Iterator[SeededEntropy]:
         seed: Any number or text.
 
     Yields:
-        The source of what the operating system would have drawn.
+        The source that replaces the operating system's randomness.
 
     Raises:
-        UsageError: A recording, a replay, or the frozen time of another thread listens here.
+        UsageError: A recording, a replay or the frozen time of another thread is active here.
     """
     drawn = SeededEntropy(seed)
     with _listening() as session:
@@ -107,7 +107,7 @@ class _FrozenTime:
         """Calls go through untouched."""
 
     def ambient(self, lane: Any, source: str, fresh: Any) -> Any:
-        """The frozen clock, or seeded chance; everything else is as it is."""
+        """The frozen clock or the seeded chance; every other source gives its real value."""
         name, _, parameter = source.partition("/")
         if name in CLOCKS and self.clock is not None:
             return fresh if _waits(sys._getframe(1)) else self._now(self.clock, name)
@@ -157,7 +157,7 @@ class _FrozenTime:
 
 
 class OpenSchedule(ArrivalSchedule):
-    """That of a gate at which nobody waits: strands in this block are not counted."""
+    """The schedule of a gate that lets everything through at once: strands in this block are not counted."""
 
     def __init__(self) -> None:
         super().__init__(CLOCK, 0, "arrival", 0, repr)

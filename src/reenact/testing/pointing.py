@@ -22,7 +22,7 @@ from reenact.timetravel.gist import answer_of, error_of_run, question_of
 from reenact.timetravel.vocabulary import RunScope
 
 TAG: Final = "pointed"
-"""Label of the runs that hold such answers: the digest of the question."""
+"""The label of runs that hold such answers; its value is the digest of the question."""
 MOST: Final = 3
 _STEP: Final = 1500
 _ALL: Final = 120_000
@@ -37,11 +37,11 @@ _SYSTEM: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Pointed:
-    """What a model said.
+    """A model's opinion.
 
     Attributes:
         steps: Numbers of events, the likeliest first; empty where the reply names none of the run.
-        reason: Why, in its words; the beginning of the reply where that could not be read.
+        reason: The model's reason; the beginning of its reply where that could not be parsed.
         run: Id of the run that holds the exchange; empty where it was not kept.
     """
 
@@ -55,9 +55,9 @@ class Inquiry:
     """A question about a run.
 
     Attributes:
-        told: What the model is told, as JSON.
-        model: The model that is asked.
-        numbers: Numbers of the steps that it may name.
+        told: The text for the model, as JSON.
+        model: The model.
+        numbers: The numbers of the steps that the model may name.
     """
 
     told: str
@@ -72,7 +72,7 @@ class Inquiry:
 
     @property
     def address(self) -> str:
-        """Where it is asked.
+        """The address of the model.
 
         Raises:
             UsageError: The address is no web address.
@@ -86,7 +86,7 @@ class Inquiry:
 
 
 def inquiry(recording: Recording, model: str) -> Inquiry:
-    """The question about a run: what it was asked, how it ended, and its steps as far as there is room."""
+    """The question about a run: its question, its end, and as many of its steps as fit."""
     steps: list[Json] = []
     size = 0
     for act in course_of(recording).acts:
@@ -106,7 +106,7 @@ def ask_where(told: str, model: str, address: str) -> dict[str, Json]:
     """Ask a model which step decided a failure. One HTTP request.
 
     Raises:
-        UsageError: It could not be asked.
+        UsageError: The model could not be asked.
     """
     return {"text": sent(body_of(_SYSTEM, told, model), model, address)}
 
@@ -123,7 +123,7 @@ def asked(store: Store, about: Inquiry) -> Pointed:
     """Ask a model, once, and keep the exchange.
 
     Raises:
-        UsageError: It could not be asked.
+        UsageError: The model could not be asked.
     """
     output = record(agent="judge", tags={TAG: about.digest}, store=store)(ask_where)(
         about.told, about.model, about.address
@@ -145,7 +145,7 @@ def _cut(value: Json) -> str:
 
 
 def _read(output: Json, about: Inquiry, run: str) -> Pointed:
-    """The steps and the reason in a reply: one JSON object, whatever stands around it."""
+    """The steps and the reason in a reply: one JSON object, with any text around it."""
     text = str(output.get("text", "")) if isinstance(output, dict) else ""
     start, end = text.find("{"), text.rfind("}")
     try:

@@ -1,8 +1,8 @@
-"""A scripted model in one line: what it is to say, in order, over a real socket; and what it must be asked.
+"""A scripted model in one line, over a real socket: its answers in order, and the requests that it expects.
 
-The short way to a ``ScriptedProvider``: real SDKs talk to it as to their provider. A request too many, an answer that
-nobody asked for, and a request other than expected fail the test at the end of the ``with`` block, whatever the code
-under test made of the error that it got.
+The short way to a ``ScriptedProvider``: real SDKs talk to it as to their provider. The test fails at the end of the
+``with`` block if there was a request too many, an answer too many or an unexpected request, even if the code under test
+has caught the error.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from reenact.testing.provider.server import KEY, ScriptedProvider
 __all__ = ["Said", "ScriptedModel", "scripted_model"]
 
 Expected = str | When | Callable[[Ask], object]
-"""What a request must be: a text that stands in what the user or a tool said last, conditions, or a function that gives
-False or raises an ``AssertionError`` where it is not."""
+"""The expected request: a text that the last message of the user or a tool contains, conditions, or a function that
+returns False or raises an ``AssertionError`` for another request."""
 
 _REFUSED = Fault("status", status=400)
 """SDKs do not try again after it."""
@@ -33,10 +33,10 @@ class Said:
     """One answer.
 
     Attributes:
-        text: What the model says.
-        uses: Tool calls it asks for.
-        asked: What it must be asked; anything, unless told.
-        fault: What goes wrong on the way, instead of or in the middle of the answer.
+        text: The text of the answer.
+        uses: Its tool calls.
+        asked: The expected request; any request by default.
+        fault: A fault of the connection, in place of the answer or in the middle of it.
     """
 
     text: str = ""
@@ -46,10 +46,11 @@ class Said:
 
 
 def scripted_model(*answers: str | ToolUse | Sequence[ToolUse] | Said) -> ScriptedModel:
-    """A model that gives these answers, one after the other: a server on loopback in a ``with`` statement; a function.
+    """A model that gives these answers in order: a server on loopback in a ``with`` statement, and a function.
 
     Args:
-        *answers: Texts, tool calls (several in one list), or ``Said`` for both, for what must be asked, and for faults.
+        *answers: Texts, tool calls (several in one list), or ``Said`` for both, for the expected request and for
+            faults.
     """
     return ScriptedModel([_said(answer) for answer in answers])
 
@@ -57,10 +58,10 @@ def scripted_model(*answers: str | ToolUse | Sequence[ToolUse] | Said) -> Script
 class ScriptedModel:
     """A model with a script, made by ``scripted_model``: a server on loopback while its ``with`` block lasts.
 
-    It is a function too, for agents that take a model as one: ``model("prompt")`` gives the next answer.
+    It can be called too, for agents that take a function as their model: ``model("prompt")`` gives the next answer.
 
     Attributes:
-        asked: What it was asked so far, in order, in neutral form.
+        asked: The requests so far, in order, in neutral form.
         key: An API key; any will do.
     """
 
@@ -89,13 +90,13 @@ class ScriptedModel:
             self.check(everything=error is None, because=error)
 
     def __call__(self, prompt: str | Sequence[Mapping[str, object]]) -> str | tuple[ToolUse, ...]:
-        """The next answer, as an agent that takes a model as a function gets it: a text, or tool calls.
+        """The next answer for an agent that takes a function as its model: a text, or tool calls.
 
         Args:
             prompt: A text, or messages with ``role`` and ``content``.
 
         Raises:
-            GoldenMismatch: It must be asked something else, or has nothing more to say.
+            GoldenMismatch: Another request was expected, or there are no more answers.
         """
         said = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
         system = "\n".join(str(each.get("content", "")) for each in said if each.get("role") == "system")
@@ -109,7 +110,7 @@ class ScriptedModel:
 
     @property
     def url(self) -> str:
-        """Base URL, without a path: what Anthropic's SDK takes."""
+        """The base URL without a path, as Anthropic's SDK takes it."""
         return self._provider.url
 
     @property
@@ -122,11 +123,11 @@ class ScriptedModel:
         return self._provider.environment()
 
     def check(self, *, everything: bool = True, because: BaseException | None = None) -> None:
-        """Fail where it was asked something else than the script says.
+        """Fail if a request was not the one in the script.
 
         Args:
-            everything: Whether answers that nobody asked for are a failure too.
-            because: What the code under test raised; it becomes the cause.
+            everything: Whether unused answers are a failure too.
+            because: The error that the code under test raised; it becomes the cause.
 
         Raises:
             GoldenMismatch: With every complaint.
@@ -178,7 +179,7 @@ def _said(answer: str | ToolUse | Sequence[ToolUse] | Said) -> Said:
 
 
 def _objection(expected: Expected | None, ask: Ask) -> str:
-    """What is wrong with a request; empty where nothing is."""
+    """The objection to a request; empty for an expected one."""
     match expected:
         case None:
             return ""
@@ -194,7 +195,7 @@ def _objection(expected: Expected | None, ask: Ask) -> str:
 
 
 def _last(ask: Ask) -> str:
-    """What was said last: by the user, or by a tool."""
+    """The last message of the user or of a tool."""
     return ask.results[-1].text if ask.results else ask.last_user
 
 

@@ -1,9 +1,9 @@
-"""Stubs: a recorded tool as a function that answers as recorded, each answer to the very question it belongs to.
+"""Stubs: a recorded tool as a function that gives each recorded answer to exactly the question it belongs to.
 
 For tests that do not re-execute a whole agent. Name and arguments are compared as a replay compares them; a question
-that was not recorded is a divergence, it sticks, and it is raised again at the end of the ``with`` block, whatever the
-code under test caught. Results come back as the types the function declares, errors as the classes they were, and what
-a call changed in its arguments is changed again.
+that was not recorded is a divergence, which is raised again at the end of the ``with`` block, even if the code under
+test has caught it. Results have the types that the function declares, errors have their recorded classes, and changes
+that a call made to its arguments are made again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["RecordedTool", "recorded_tool"]
 T = TypeVar("T")
 _KINDS = (Kind.TOOL, Kind.RETRIEVAL, Kind.MODEL)
 _OWN = ("opaque", "key")
-"""What a call's head says of its arguments."""
+"""Notes on arguments in the head of a call."""
 
 
 def recorded_tool(
@@ -50,22 +50,22 @@ def recorded_tool(
     all_used: bool = True,
     asynchronous: bool = False,
 ) -> RecordedTool:
-    """A function that answers as a recorded tool (or retriever, or in-process model) did.
+    """A function that gives the recorded answers of a tool (or retriever, or in-process model).
 
-    Best in a ``with`` statement, whose end raises again what diverged and names what was not asked.
+    Best used in a ``with`` statement: its end raises a divergence again, and names recorded calls that were not made.
 
     Args:
-        source: The run: a reference, a run, or its open recording. It is read now, and not needed afterwards.
-        name: What is called, as it was recorded.
+        source: The run: a reference, a run, or its open recording. It is read at once, and not needed afterwards.
+        name: The recorded name of the tool.
         function: The real function. It gives the signature (defaults, names of arguments), the type of the result, and
             whether it is asynchronous or gives its results one by one. Without it arguments go by the recorded names.
         store: Where a reference is looked up; the default store if None.
-        in_order: Whether calls must come in the recorded order; otherwise any recorded question may come next.
+        in_order: Whether calls must come in the recorded order; if not, any recorded question may come next.
         all_used: Whether recorded calls that were not made are a divergence at the end of the ``with`` block.
-        asynchronous: Whether it is called with ``await``, where there is no ``function`` to tell.
+        asynchronous: Whether it is called with ``await``, where no ``function`` shows that.
 
     Raises:
-        UsageError: The run has no such call, or it is of a kind that only a whole replay can answer.
+        UsageError: The run has no such call, or only a whole replay can answer its kind.
         RunNotFound: There is no such run.
     """
     if isinstance(source, str | Run):
@@ -93,7 +93,8 @@ class RecordedTool:
     made. It may be called by several threads or tasks.
 
     Attributes:
-        stub: It as a plain function of the same sort (coroutine function, generator …), for frameworks that ask.
+        stub: The tool as a plain function of the same sort (coroutine function, generator …), for frameworks that need
+            one.
     """
 
     def __init__(self, seam: Seam, ledger: _Ledger, all_used: bool, asynchronous: bool) -> None:
@@ -133,7 +134,7 @@ class RecordedTool:
 
     @property
     def unused(self) -> tuple[int, ...]:
-        """Numbers of the recorded events that nobody has asked for yet."""
+        """The numbers of the recorded events that were not used yet."""
         return tuple(fixture.event.number for fixture in self._ledger.left)
 
     def _leave(self, error: BaseException | None) -> None:
@@ -183,7 +184,7 @@ class RecordedTool:
 
 @dataclass(frozen=True, slots=True)
 class _Fixture:
-    """One recorded call, whole: what it asked, and what came back."""
+    """One recorded call: its request and its result."""
 
     event: Event
     body: bytes
@@ -192,7 +193,7 @@ class _Fixture:
 
 
 class _Ledger:
-    """The recorded calls of one name, and which of them have answered. What a lane and its session are to a seam."""
+    """The recorded calls of one name, and which of them are used: the stub's counterpart of a lane and a session."""
 
     checks_changes = True
 
@@ -209,7 +210,7 @@ class _Ledger:
 
     @property
     def session(self) -> _Ledger:
-        """Whom a call tells of what it cannot restore."""
+        """The object that a call informs of values that it cannot restore."""
         return self
 
     def fault(self, problem: Exception) -> bool:
@@ -222,7 +223,7 @@ class _Ledger:
         """The recording of a call.
 
         Raises:
-            Divergence: There is none, or the stub has diverged before.
+            Divergence: The call was not recorded, or the stub has diverged before.
         """
         with self._lock:
             if self.diverged is not None:
@@ -280,7 +281,7 @@ class _Answer(Unperformed):
 
     @property
     def form(self) -> Literal["value", "failure", "stream", "open"]:
-        """What the recording holds."""
+        """The form of the recorded result."""
         match self._fixture.event.outcome:
             case Value():
                 return "value"
@@ -320,7 +321,7 @@ class _Answer(Unperformed):
 
 
 class _Given(Generic[T]):
-    """A turn that has come, with what it hands over."""
+    """A turn that has come, with the value it delivers."""
 
     __slots__ = ("_gives",)
 
@@ -337,14 +338,14 @@ class _Given(Generic[T]):
 
 
 class _ByName(Seam):
-    """A tool of which only the recorded names of its arguments are known."""
+    """A tool whose signature is not known, only the recorded names of its arguments."""
 
     def __init__(self, names: Sequence[str], like: Seam) -> None:
         super().__init__(like.function, kind=like.kind, effect=like.effect, rule=like.rule, name=like.name)
         self._names = names
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments by recorded name; what is too much has a name of its own, so that it shows as a difference."""
+        """Arguments by recorded name; a surplus argument gets a new name, so that it shows as a difference."""
         names = [*self._names, *(f"argument {n + 1}" for n in range(len(self._names), len(args)))]
         given = dict(zip(names, args, strict=False)) | dict(kwargs)
         return {name: given[name] for name in (*(each for each in self._names if each in given), *given)}
@@ -384,7 +385,8 @@ def _fixtures(recording: Recording, name: str) -> list[_Fixture]:
 
 
 def _answerable(fixtures: Sequence[_Fixture], function: Callable[..., Any] | None) -> None:
-    """Refuse what was not kept whole: of a generator that always runs, only a digest of its items is there."""
+    """Refuse calls that were not kept whole: of a generator that always runs, the recording has only a digest of its
+    items."""
     one_by_one = inspect.isgeneratorfunction(inspect.unwrap(function)) if function is not None else False
     one_by_one = one_by_one or (function is not None and inspect.isasyncgenfunction(inspect.unwrap(function)))
     for fixture in fixtures:

@@ -23,12 +23,12 @@ _SPAN = lazy_regex(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|min|m|h|d|w)")
 
 
 class Since(click.ParamType[int | str]):
-    """A span of time such as ``2h``, in microseconds; what is none names a mark, and stays text."""
+    """A span of time such as ``2h``, in microseconds; any other text is kept, as the name of a mark."""
 
     name = "span"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """What the help shows for the value."""
+        """The name of the value in the help."""
         return "SPAN|MARK"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
@@ -92,7 +92,7 @@ def reference(text: str) -> Reference:
     """A reference, taken apart.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is no reference.
     """
     return parse_reference(text)
 
@@ -126,4 +126,4 @@ def _sources_refused(ctx: click.Context, _: click.Parameter, asked: bool) -> Non
 no_sources = click.option(
     "--sources", is_flag=True, hidden=True, expose_value=False, callback=_sources_refused, help="For replay alone."
 )
-"""What a command that goes live answers to ``--sources``."""
+"""The option of commands that go live: it exists to refuse ``--sources`` with a reason."""

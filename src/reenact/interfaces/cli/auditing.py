@@ -15,16 +15,16 @@ from reenact.triage.audit import Audit, Lack, audit, audited
 from reenact.triage.kit import kit_of
 
 _OTHERS = 8
-"""What else is lacking, at most so many items of it."""
+"""The number of further items that are listed."""
 
 
 def tell_audit(shell: Shell, store: Store, runs: Iterable[Run]) -> None:
-    """Audit some runs, and say what came of it.
+    """Audit some runs, and print the result.
 
     Args:
-        shell: The running command's.
-        store: Where they are.
-        runs: They, newest first. Those that are still being recorded are left out.
+        shell: The shell of the running command.
+        store: The store that holds them.
+        runs: The runs, newest first. Those that are still being recorded are left out.
     """
     every = [run for run in runs if run.status is not Status.RECORDING and run.relation != RESEND]
     if not every:

@@ -1,4 +1,4 @@
-"""Cells of an experiment as a command has them run: candidates as written, where cells are kept, how far it is."""
+"""The cells of an experiment for the command line: reads candidates, finds the folder of the cells, shows progress."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from reenact.testing.experiments.code import commit_of
 
 
 def candidates_of(texts: Sequence[str], project: Path) -> list[Candidate]:
-    """Candidates as they are written on a command line.
+    """Candidates, read from the command line.
 
     Args:
-        texts: They.
+        texts: One candidate each, as written.
         project: Root of the project, whose revisions they name.
 
     Raises:
-        UsageError: One is none, or two have one name.
+        UsageError: A text is no candidate, or two candidates have the same name.
     """
     found = [parse_candidate(text, _text, partial(commit_of, folder=project)) for text in texts]
     names = [candidate.name for candidate in found]
@@ -52,18 +52,18 @@ def _text(path: str) -> str:
 
 
 def cells_folder(shell: Shell, project: str) -> Path:
-    """Where cells are kept: beside the store, where that has a folder."""
+    """The folder of the cells: beside the store, or in the project where the store has no folder."""
     url = store_url(shell)
     return Path((folder_of(url) if url else "") or os.path.join(project, ".reenact")) / FOLDER
 
 
 def run_cells(shell: Shell, experiment: Experiment, run: Runner) -> list[CellResult]:
-    """Have every cell of an experiment: says what there is to do, and how far it is.
+    """Run every cell of an experiment; print the number of cells first, then the progress.
 
     Args:
-        shell: The running command's.
-        experiment: It.
-        run: Runs the cells that are not done yet.
+        shell: The shell of the running command.
+        experiment: The experiment.
+        run: The runner, which runs the cells that are not done yet.
     """
     kept = experiment.kept()
     known = sum(cell is not None for cell in kept)

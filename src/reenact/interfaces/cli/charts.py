@@ -15,19 +15,19 @@ _DAYS: Final = 40
 
 
 def bars_for(encoding: str | None) -> str:
-    """Bars that an encoding has, the lowest first: blocks, or signs where it has none."""
+    """The characters for bars, the lowest first: blocks, or ASCII signs where the encoding has no blocks."""
     return _BARS if encodes(_BARS, encoding) else _PLAIN
 
 
 def days_between(first: str, last: str, most: int) -> list[str]:
-    """Each day from one to another, those at the end if they are more than ``most``."""
+    """Each day from ``first`` to ``last``; only the last ``most`` days where there are more."""
     end = date.fromisoformat(last)
     count = min((end - date.fromisoformat(first)).days, max(most, 1) - 1)
     return [(end - timedelta(days=n)).isoformat() for n in range(count, -1, -1)]
 
 
 def sparkline(values: Sequence[int], bars: str) -> str:
-    """Figures as one bar each, the largest as the highest; nothing as a blank."""
+    """Figures as one bar each: the largest is the highest, and a zero is a blank."""
     top = max(values, default=0)
     return "".join(bars[-(-value * len(bars) // top) - 1] if value else " " for value in values)
 
@@ -42,7 +42,7 @@ def encodes(text: str, encoding: str | None) -> bool:
 
 
 def moment_in(zone: tzinfo, at_us: int) -> datetime:
-    """A time in a zone; the epoch for one that no calendar has."""
+    """A time in a zone; the epoch for a time that no calendar has."""
     try:
         return (_EPOCH + timedelta(microseconds=at_us)).astimezone(zone)
     except OverflowError:
@@ -50,8 +50,8 @@ def moment_in(zone: tzinfo, at_us: int) -> datetime:
 
 
 def by_day(moments: Iterable[int], zone: tzinfo) -> list[tuple[str, int]]:
-    """How many of some times (at least one, microseconds since the epoch) lie on each day, from the first to the last;
-    the latest days of a long time."""
+    """The number of times on each day, from the first day to the last; of a long period, the latest days. The times (at
+    least one) are in microseconds since the epoch."""
     counts = Counter(moment_in(zone, at_us).date().isoformat() for at_us in moments)
     return [(day, counts[day]) for day in days_between(min(counts), max(counts), _DAYS)]
 
@@ -64,6 +64,6 @@ def curve(days: Sequence[tuple[str, int]]) -> str:
 
 
 def stretch(first_us: int, last_us: int, zone: tzinfo) -> str:
-    """From when to when, to the minute."""
+    """The first and the last time, to the minute."""
     first, last = (f"{moment_in(zone, at):%Y-%m-%d %H:%M}" for at in (first_us, last_us))
     return f"{first} to {last}" if first != last else first

@@ -1,4 +1,4 @@
-"""Choosing runs: the options by which ``ls`` and ``stats`` say which runs are meant."""
+"""The options of ``ls``, ``stats`` and other commands that choose runs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _OPTIONS = (
 
 
 def choosing(function: F) -> F:
-    """Give a command the options that say which runs are meant."""
+    """Give a command the options that choose runs."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
@@ -62,10 +62,10 @@ def filters_of(wanted: Mapping[str, Any], store: Store) -> dict[str, Any]:
 
     Args:
         wanted: The options by name.
-        store: Where the marks are that ``--since`` and ``--before`` may name.
+        store: The store with the marks that ``--since`` and ``--before`` may name.
 
     Raises:
-        UsageError: A label is none, or a mark is not there.
+        UsageError: A label is not written key=value, or there is no such mark.
     """
     filters = {name: value for name, value in wanted.items() if value}
     if "tag" in filters:
@@ -77,7 +77,7 @@ def filters_of(wanted: Mapping[str, Any], store: Store) -> dict[str, Any]:
 
 
 def _moment(store: Store, said: int | str) -> int:
-    """When a span before now began, or what a mark marks happened."""
+    """The time of a span before now, or of a mark."""
     if isinstance(said, int):
         return CLOCK.wall_us() - said
     marks = store.marks()
@@ -92,7 +92,7 @@ def _moment(store: Store, said: int | str) -> int:
 
 
 def nothing_called(store: Store, where: str | None, filters: Mapping[str, Any]) -> Iterator[str]:
-    """Where an expression holds for no run: the names in it that the newest run does not know, in words for each."""
+    """Explains an expression that holds for no run: one text for each name in it that the newest run does not have."""
     if where is None:
         return
     from reenact.testing.expectations.judging import misspelt  # late: for the rare miss
@@ -103,21 +103,22 @@ def nothing_called(store: Store, where: str | None, filters: Mapping[str, Any]) 
 
 
 def scope_of(store: Store, run: Run) -> vocabulary.RunScope:
-    """A run of a store as expressions see it. Its kit is made where one asks for it, which reads its events."""
+    """A run as expressions see it. Its kit is made when an expression asks for it, because that reads the run's
+    events."""
     return vocabulary.RunScope(run, partial(store.open, run), lambda: kit_of(store, run))
 
 
 def chosen(
     store: Store, where: str | None, limit: int | None, filters: Mapping[str, Any], told: Callable[[str], object]
 ) -> Iterator[Run]:
-    """The runs that are meant, newest first.
+    """The runs that match, newest first.
 
     Args:
-        store: Where they are.
-        where: An expression that holds for them.
-        limit: How many, at most.
+        store: The store that holds them.
+        where: An expression that must be true of each run.
+        limit: The most runs to give.
         filters: As ``Store.runs`` takes them.
-        told: Told of each run of which nobody knows whether the expression holds: a state is not proven.
+        told: Called for each run that is left out because the expression needs a state that is not proven.
 
     Raises:
         UsageError: The expression cannot be read.
@@ -139,11 +140,12 @@ def chosen(
 
 
 def ways(store: Store, where: str | None, filters: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """How runs are looked for: each option and each part of the expression, and what decides it.
+    """For ``--explain``: each option and each part of the expression, with the index that finds its runs or the data
+    that is read for it.
 
     Args:
-        store: Where they are.
-        where: An expression that is to hold for them.
+        store: The store.
+        where: An expression that must be true of each run.
         filters: As ``Store.runs`` takes them.
     """
     found = indices(store)

@@ -1,4 +1,4 @@
-"""Cold cases on the command line: why each is one, and how often its like came."""
+"""Cold cases on the command line: the reasons of each, and how often similar ones came."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST: Final = 10
 
 
 def tell_reasons(case: ColdCase) -> Iterator[str]:
-    """Each reason, and under those that are mended alike the cheapest way to mend them."""
+    """Each reason. The cheapest fix stands once, below all the reasons that it removes."""
     width = columns()
     for each, fix in with_fixes(case.why):
         yield clip(f"          {safe(each.item)}: {safe(each.about)}", width)
@@ -27,7 +27,7 @@ def tell_reasons(case: ColdCase) -> Iterator[str]:
 
 
 def tell_alike(cases: Sequence[ColdCase]) -> Iterator[str]:
-    """A line for each fingerprint: how many, when, and how many a day.
+    """A line for each fingerprint: the number of runs, the days, and the number on each day.
 
     Args:
         cases: At least one.

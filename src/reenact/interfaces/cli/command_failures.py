@@ -1,4 +1,4 @@
-"""How a command ends: what is said about each kind of failure, and the exit code it means."""
+"""How a command ends: the text for each kind of failure, and its exit code."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from reenact.errors import ReenactError, UsageError
 from reenact.interfaces.cli.shell import folded_error, in_store
 
 INTERNAL = 70
-"""Exit code of a fault of our own (``EX_SOFTWARE``): none of the contract's codes claims to know better."""
+"""The exit code of a fault in reenact itself (``EX_SOFTWARE``), which none of the contract's codes describes."""
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-"""What a shell reports for a program that a closed pipe ended."""
+"""The status that a shell reports for a program that a closed pipe ended."""
 
 
 class ReaderLeft(Exception):
@@ -26,14 +26,14 @@ class ReaderLeft(Exception):
 
 
 def report(error: BaseException, *, as_json: bool = False, store_url: str | None = None) -> int:
-    """Say what went wrong on standard error, and give the exit code.
+    """Print an error on standard error, and return the exit code.
 
     ``REENACT_DEBUG=1`` adds the traceback to everything but a wrong command line.
 
     Args:
-        error: What came up.
-        as_json: A program reads: one JSON line.
-        store_url: What ``--store`` has named; the next command names it too.
+        error: The error.
+        as_json: Print one JSON line, for a program.
+        store_url: The value of ``--store``, which the next command repeats.
     """
     debug = os.environ.get("REENACT_DEBUG", "") not in ("", "0")
     if isinstance(error, click.exceptions.Exit):
@@ -62,7 +62,7 @@ def report(error: BaseException, *, as_json: bool = False, store_url: str | None
 
 
 def _unexpected(error: BaseException, debug: bool) -> ReenactError:
-    """A fault of our own in the words of every other error."""
+    """An unexpected exception as an error with cause and next command."""
     return ReenactError(
         f"unexpected {type(error).__name__}: {error}",
         cause="" if debug else "a fault in reenact itself; report what the same command prints with its traceback",
@@ -71,7 +71,7 @@ def _unexpected(error: BaseException, debug: bool) -> ReenactError:
 
 
 def _line(error: BaseException, told: ReenactError, code: int) -> str:
-    """An error as one JSON line: its class, what happened, the likely cause, what to run next, the data behind it."""
+    """An error as one JSON line: its class, the message, the likely cause, the next command, and its data."""
     return json.dumps(
         {
             "type": "error",
@@ -88,7 +88,7 @@ def _line(error: BaseException, told: ReenactError, code: int) -> str:
 
 
 def _usage(error: click.ClickException) -> UsageError:
-    """A wrong command line in the words of every other error: what is wrong, what was perhaps meant, where help is."""
+    """A wrong command line as an error with a cause and a next command; it proposes the nearest name."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     said, meant = error.format_message().rstrip("."), ""
     if context is not None and isinstance(context.command, click.Group) and "No such command" in said:
@@ -116,7 +116,7 @@ def _usage(error: click.ClickException) -> UsageError:
 
 
 def _hush() -> None:
-    """Point standard output at nothing, so that the interpreter's last flush does not complain either."""
+    """Redirect standard output to nothing, so that the interpreter's last flush raises no error."""
     try:
         sink = os.open(os.devnull, os.O_WRONLY)
         os.dup2(sink, sys.stdout.fileno())

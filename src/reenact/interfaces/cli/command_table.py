@@ -1,4 +1,4 @@
-"""The table of commands: what the group's help shows without importing any of them."""
+"""The table of commands: with it, ``reenact --help`` lists the commands without importing them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class CommandEntry(NamedTuple):
     """One command.
 
     Attributes:
-        name: What is typed.
+        name: The name that is typed.
         section: Heading it stands under in ``reenact --help``.
         summary: One line for the group's help.
         about: For a command that is not available yet, what it will do and how; empty otherwise (the module of a

@@ -23,7 +23,7 @@ _LIMIT = 1 << 20
 
 
 def event_lines(recording: Recording, event: Event, mark: str = "") -> Iterator[str]:
-    """Request, answer, reading, timing, source line and lane of one event."""
+    """One event: its request, answer, reading, timing, source line and lane."""
     title = f"#{event.number}  {event.kind}  {preview.safe(event.name)}  ({event.call.effect.value})"
     yield paint(f"{title}   <- {mark}" if mark else title, bold=True)
     yield from _facts(event)
@@ -75,12 +75,13 @@ def _facts(event: Event) -> Iterator[str]:
 
 
 def comes_in(event: Event) -> bool:
-    """Whether an event is what its run was given to begin with, which nothing answers."""
+    """Whether an event is an input that the run began with. Nothing answers such an event."""
     return event.kind == Kind.INPUT and event.outcome is None
 
 
 def onward(event: Event) -> str:
-    """The command that prints most of an event: its answer, its error, else what it asked; for none, its run's."""
+    """The command that prints most of an event: its answer, its error or its request; for an event without any, the
+    command that shows its run."""
     if isinstance(event.outcome, Failure):
         return f"reenact cat {tail(event.run)}:{event.number}.result"
     if event.answer is not None and event.answer.size:
@@ -104,7 +105,7 @@ def _head_lines(head: object) -> list[str]:
 
 
 def _content(value: Json | Unread) -> Json:
-    """Content to show; a frame of arguments is taken off."""
+    """Content to show, without the frame that holds arguments."""
     if isinstance(value, Unread):
         return f"<{preview.size(value.size)}, {'withheld' if value.why == WITHHELD else 'not shown'}>"
     return f"<{preview.size(len(value))}, no text>" if isinstance(value, bytes) else arguments_of(value)

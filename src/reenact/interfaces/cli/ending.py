@@ -1,4 +1,4 @@
-"""A command of many processes that is told to end: at once, with nothing left of them or of their folders."""
+"""How a command with many child processes ends on a signal: at once, and no process or folder is left."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _TOLD = ("SIGTERM", "SIGHUP")
 
 @contextmanager
 def told_to_end() -> Iterator[None]:
-    """For the length of a block a signal that tells us to end is not passed on to one program, as where we run but
-    one: it ends all of them and us. A signal that is ignored stays ignored."""
+    """For the length of a block, a signal that ends us ends all child processes too; it is not forwarded to one
+    program. An ignored signal stays ignored."""
     before = []
     for name in _TOLD:
         number = getattr(signal, name, None)

@@ -1,4 +1,4 @@
-"""When runs expire, as lists and stories say it: a quiet word, and nothing where runs do not expire."""
+"""When runs expire, as lists and stories print it; nothing where runs do not expire."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ else:
     load_settings = late("reenact.abc.settings", "load_settings")
 
 _NEAR = 4
-"""What part of its time is left to a run of which a list says so, and a day at most."""
+"""A list shows when a run expires once less than a fourth of its term is left, and less than a day."""
 
 
 class ExpiryDates:
     """When the runs of a store expire.
 
     Args:
-        store: The store. In a bundle, and in memory, they do not.
+        store: The store. Runs in a bundle or in memory do not expire.
     """
 
     def __init__(self, store: Store) -> None:
@@ -39,7 +39,7 @@ class ExpiryDates:
         self._terms: Mapping[str, str] = {}
 
     def of(self, run: Run, *, own: bool = False) -> Expiry | None:
-        """When a run expires (``own``: by itself); None where that is not known."""
+        """The expiry of a run; None where it is not known. ``own``: without regard to the runs that need it."""
         if self._store is None or run.status is Status.RECORDING:
             return None
         try:
@@ -48,23 +48,23 @@ class ExpiryDates:
                 self._terms = value if isinstance(value, Mapping) else {}
                 self._keeper = self._store.housekeeping()
             return self._keeper.own(run, self._terms) if own else self._keeper.expiry(run, self._terms)
-        except ReenactError:  # damaged, or the settings are wrong: that is said where it matters
+        except ReenactError:  # the store is damaged, or the settings are wrong: other commands report it
             return None
 
     def data(self, run: Run) -> dict[str, int | str | None]:
-        """The same for a program."""
+        """The expiry as JSON data."""
         found = self.of(run)
         return {"expires_us": found.at_us, "kept_for": found.why} if found is not None else {}
 
     def near(self, run: Run) -> str:
-        """What a list says of a run that expires soon: ``5 h left``; else nothing."""
-        if not _near(run, self.of(run, own=True)):  # what needs it may keep it longer: looked at where it matters
+        """The note in a list for a run that expires soon: ``5 h left``; else empty."""
+        if not _near(run, self.of(run, own=True)):  # the cheap check: it reads no other run
             return ""
         found = self.of(run)
         return _left(found) if found is not None and _near(run, found) else ""
 
     def line(self, run: Run) -> str:
-        """What a story says of its run: ``in 6 d: ok runs are kept 7 days``."""
+        """The line in a story: ``in 6 d: ok runs are kept 7 days``."""
         found = self.of(run)
         if found is None:
             return ""

@@ -1,4 +1,4 @@
-"""What a fork has come to, in lines of text: for the commands that end in one."""
+"""The result of a fork as lines of text, for the commands that make one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reenact.timetravel.forks.fork_report import ForkReport
 
 
 def tell_fork(shell: Shell, report: ForkReport) -> None:
-    """How each live call came about, which writes the runs of the lineage have made, and how the fork ended."""
+    """Print how each live call came about, the writes that runs of the lineage have made, and how the fork ended."""
     if shell.json:
         shell.line(report.to_json())
         return

@@ -1,4 +1,4 @@
-"""A replay in which something goes live: a fork without writes, for the command that replays."""
+"""``replay --live``: a fork without writes in which some calls go live."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reenact.timetravel.forks.plan import Plan
 
 
 def plan_of(recording: Recording, options: Options) -> Plan:
-    """What is to go live.
+    """The plan: which calls go live.
 
     Raises:
         UsageError: A name is neither a kind nor one that the run has called.
@@ -22,7 +22,7 @@ def plan_of(recording: Recording, options: Options) -> Plan:
 
 
 def run(shell: Shell, url: str, run_id: str, plan: Plan, options: Options) -> int:
-    """Run the fork, and tell of it. Gives the exit code."""
+    """Run the fork, and print its result. Returns the exit code."""
     options = replace(options, live=(), rev="")
     fork = fork_run(url, run_id, plan, options, announce=lambda line: shell.talk(f"reenact: {line}"))
     tell_fork(shell, fork)

@@ -25,7 +25,8 @@ Exit codes: 0 same or fine, 1 different, 2 usage, 3 not replayable, 4 store dama
 refused."""
 
 _GARBAGE = 50_000
-"""Objects after which a command looks for garbage: a start makes them by loading, and to look takes a tenth of it."""
+"""Allocations between two garbage collections in a command: loading makes many objects, and collecting them early costs
+a tenth of a start."""
 
 _FIRST_STEPS = (
     "reenact record -- python agent.py",
@@ -35,14 +36,14 @@ _FIRST_STEPS = (
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands from a table and loads one when it is asked for."""
+    """A command group that knows its commands from a table, and imports the module of a command when it is invoked."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names of the table, in its order."""
+        """The names in the table, in order."""
         return [entry.name for entry in COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name: its module's, or one that says that it is not there yet."""
+        """The command of this name; for a planned command, one that says that it is not available yet."""
         entry = BY_NAME.get(cmd_name)
         if entry is None:
             return None
@@ -53,7 +54,7 @@ class LazyGroup(click.Group):
         return loaded
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands that exist from the table, section by section."""
+        """Write the available commands from the table, by section."""
         shown = [entry for entry in COMMANDS if entry.available]
         width = max(len(entry.name) for entry in shown)
         for section in dict.fromkeys(entry.section for entry in shown):
@@ -68,7 +69,7 @@ class LazyGroup(click.Group):
                 formatter.write(f"  {text}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a reader who leaves early is told apart from what click calls a failure (its code is 1)."""
+        """Run the command. A reader that closes our output early is not reported as click's failure (exit code 1)."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -77,11 +78,11 @@ class LazyGroup(click.Group):
         return result
 
     def main(self, args: Sequence[str] | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
-        """Run one command line and leave with its exit code; no traceback reaches a person unasked."""
+        """Run one command line and exit with its code. A traceback is printed only with REENACT_DEBUG=1."""
         extra.pop("standalone_mode", None)
         extra.setdefault("prog_name", "reenact")
         for name in ("stdout", "stderr"):
-            if getattr(sys, name) is None:  # closed by whoever started us: what is said there is for nobody
+            if getattr(sys, name) is None:  # our parent closed it: nothing reads it
                 setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for the life of the process
         shell = Shell()
         try:
@@ -96,7 +97,7 @@ class LazyGroup(click.Group):
 
 
 def planned(entry: CommandEntry) -> click.Command:
-    """A command of the contract that this version does not have: it says so, and how to see it."""
+    """The placeholder for a planned command: it says that this version does not have it."""
 
     def refuse(words: tuple[str, ...]) -> None:
         raise UsageError(
@@ -150,4 +151,4 @@ def main() -> NoReturn:
     try:
         cli.main()
     finally:
-        gc.freeze()  # an interpreter that ends looks through all there is for garbage: that took as long as `--help`
+        gc.freeze()  # at its end the interpreter collects garbage in all objects: that took as long as `--help`

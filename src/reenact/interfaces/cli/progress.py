@@ -1,4 +1,4 @@
-"""Progress of what takes more than a moment, on one line of a terminal; nothing where standard error is none."""
+"""Progress of slow work, on one line of a terminal; nothing where standard error is no terminal."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import time
 from types import TracebackType
 
 _QUIET_S = 2.0
-"""What ends within this time needs no progress."""
+"""Work that ends within this time shows no progress."""
 
 
 def remaining(done: int, total: int, spent: float) -> str:
-    """How long the rest will take, from what is done so far; empty where that says too little.
+    """The estimated time that is left; empty while it is too early to tell.
 
     Args:
-        done: How many were done in this time.
-        total: How many there were to do.
+        done: The number of items done in this time.
+        total: The number of items in all.
         spent: The time, in seconds.
     """
     if not done or spent < _QUIET_S or done >= total:
@@ -25,12 +25,12 @@ def remaining(done: int, total: int, spent: float) -> str:
 
 
 class Progress:
-    """What has been done so far; nothing is shown where standard error is no terminal.
+    """A progress bar; nothing is shown where standard error is no terminal.
 
     Args:
-        total: How many there are.
-        bad: What those are called that are counted apart.
-        known: How many of them were done before.
+        total: The number of items.
+        bad: The word for items that went wrong, which are counted apart.
+        known: The number of items that were done before.
     """
 
     def __init__(self, total: int, bad: str, *, known: int = 0) -> None:
@@ -42,7 +42,7 @@ class Progress:
         self._since = time.monotonic()
 
     def one(self, *, bad: bool) -> None:
-        """One more is known."""
+        """Count one more item."""
         self._done += 1
         self._bad += bad
         if self._shown:
@@ -55,14 +55,14 @@ class Progress:
             sys.stderr.flush()
 
     def end(self) -> None:
-        """Leave the line. Again: nothing."""
+        """Leave the line; a second call does nothing."""
         if self._shown:
             self._shown = False
             sys.stderr.write("\n")
 
 
 class ReadingProgress:
-    """How far the reading of a store is, on one line of a terminal, once it takes longer than a moment."""
+    """The progress of reading a store, on one line of a terminal, when it takes longer than a moment."""
 
     _MOMENT = 0.5
 
@@ -73,7 +73,7 @@ class ReadingProgress:
         self._wrote = False
 
     def at(self, what: str, done: int, total: int) -> None:
-        """So many of these are read."""
+        """Show that ``done`` of ``total`` items are read."""
         if self._shown and time.monotonic() - self._since > self._MOMENT:
             self._wrote = True
             if self._what[0] != what:
@@ -83,7 +83,7 @@ class ReadingProgress:
             sys.stderr.flush()
 
     def end(self) -> None:
-        """Leave the line empty. Again: nothing."""
+        """Clear the line; a second call does nothing."""
         if self._wrote:
             self._wrote = False
             sys.stderr.write("\r\x1b[K")
@@ -91,11 +91,11 @@ class ReadingProgress:
 
 
 class WorkProgress:
-    """Says what is being done, and for how long, once it has taken longer than a moment. Use as a context manager.
+    """Shows the current work and its duration, once it has taken longer than a moment. A context manager.
 
     Args:
-        what: What is being done: ``packing 1,200 events``.
-        quiet_s: How long nothing is said.
+        what: The work: ``packing 1,200 events``.
+        quiet_s: Seconds before the first line is shown.
     """
 
     def __init__(self, what: str, *, quiet_s: float = _QUIET_S) -> None:
@@ -118,11 +118,11 @@ class WorkProgress:
 
     @property
     def idle(self) -> bool:
-        """Whether nobody is there to be told anything."""
+        """Whether there is no terminal to show progress on."""
         return self._thread is None
 
     def end(self) -> None:
-        """Leave the line empty. Again: nothing."""
+        """Clear the line; a second call does nothing."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()

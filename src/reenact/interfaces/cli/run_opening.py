@@ -1,5 +1,5 @@
-"""Opening what a command reads or writes: a bundle where the reference names one, else the store in force: ``--store``,
-the settings, or ``.reenact/`` found upwards."""
+"""Opens the store for a command: the bundle that the reference names, else the store in force (``--store``, the
+settings, or the nearest ``.reenact/`` upwards)."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ GOLDEN = "@golden/"
 
 
 def opened(shell: Shell, ref: str = "") -> Store:
-    """What a reference is looked up in, to be used in a ``with`` block.
+    """The store in which a reference is looked up; use it in a ``with`` block.
 
     Args:
-        shell: The running command's.
-        ref: The reference; one that names a ``.reenact`` file opens that, for reading.
+        shell: The shell of the running command.
+        ref: The reference. A ``.reenact`` file is opened for reading.
 
     Raises:
-        StoreError, UsageError: It cannot be opened, or the settings are wrong.
+        StoreError, UsageError: The store cannot be opened, or the settings are wrong.
     """
     file = bundle_of(ref)
     if file is None:
@@ -62,13 +62,13 @@ def bundle_of(ref: str) -> Path | None:
 
 
 def said_around(shell: Shell, store: Store, run: Run, entry: str = "") -> None:
-    """Say so where a run is nested: it is the run around it whose code runs.
+    """Tell the user when a run is part of another one, whose code is then run.
 
     Args:
-        shell: The running command's.
-        store: Where the run is.
-        run: What was named.
-        entry: A function that is called in its place; then the run is taken by itself.
+        shell: The shell of the running command.
+        store: The store of the run.
+        run: The run that was named.
+        entry: A function to call for this run alone; then nothing is printed.
     """
     holder = run if entry else holder_of(store, run)
     if holder.id != run.id:
@@ -76,10 +76,11 @@ def said_around(shell: Shell, store: Store, run: Run, entry: str = "") -> None:
 
 
 def stored(shell: Shell, ref: str) -> str:
-    """A reference to a run of the store in force, for what writes: a bundle is unpacked first, and that is said.
+    """A reference to a run of the store in force, for a command that writes. A bundle is unpacked first, and the user
+    is told.
 
     Args:
-        shell: The running command's.
+        shell: The shell of the running command.
         ref: A reference; to a run, an event or anything else.
     """
     file = bundle_of(ref)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def outcome(run: Run, *, told: bool = False) -> str:
-    """How a run ended, in a few words. ``told``: with what it failed is told beside it."""
+    """How a run ended, in a few words. ``told``: the error is shown elsewhere, so it is left out here."""
     words = run.status.value
     if run.interrupted_at is not None:
         words += f" at {run.interrupted_at}"

@@ -1,7 +1,7 @@
-"""The shell: the options in force for one command, and the two voices it speaks with.
+"""The shell: the options of the running command, and its two outputs.
 
-Data goes to standard output, talk to standard error. Whatever is printed for a person passes ``safe`` first when it
-comes from a recording: recorded text must not be able to steer the terminal that shows it.
+Data goes to standard output, messages go to standard error. Recorded text passes ``safe`` before it is printed for a
+person, because it must not control the terminal.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _EXAMPLE = "python agent.py"
 
 @dataclass(slots=True)
 class Shell:
-    """Options every command takes, and how a command speaks.
+    """The options that every command takes, and its ways to print.
 
     Attributes:
         store_url: ``--store``; None where the settings decide.
         json: Print JSON Lines.
         pager: Long answers may go through a pager, on a terminal.
-        named: What the person called a run that is in no store, by the tail of its id: the path of a bundle.
+        named: For a run that is in no store, the path of its bundle, by the tail of the run's id.
     """
 
     store_url: str | None = None
@@ -50,7 +50,7 @@ class Shell:
         click.echo(text, color=_colour())
 
     def line(self, value: Json) -> None:
-        """Print one JSON line. A recorded text may hold half of a surrogate pair: then all of it is escaped."""
+        """Print one JSON line. Text with half of a surrogate pair is escaped as a whole."""
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
         try:
             text.encode()
@@ -79,27 +79,27 @@ class Shell:
         click.echo_via_pager((text + "\n" for text in chain(head, more, rest)), color=_colour())
 
     def talk(self, text: str = "") -> None:
-        """Say something to the person; never data. On a terminal a long line of ours goes on below its beginning."""
+        """Print a message for the user, never data. A long line is folded and indented on a terminal."""
         click.echo(folded(text) if sys.stderr.isatty() else text, err=True, color=_colour())
 
     def next(self, command: str) -> None:
-        """End an answer with the next useful command, if there is one; silent where a program reads."""
+        """Print the next useful command, if there is one; nothing where a program reads."""
         if command and not self.json:
             self.talk(f"next: {self.called(_with_a_script(command))}")
 
     def called(self, command: str) -> str:
-        """A command in which each run is called as the person called it, in the store that was named."""
+        """A command with each run named as the user named it, and with ``--store`` where it was given."""
         for name, path in self.named.items():
             command = path.join(re.split(rf"(?<![0-9a-z]){name}(?![0-9a-z])", command))
         return in_store(command, self.store_url)
 
 
 def in_store(command: str, url: str | None) -> str:
-    """A command for the store that ``--store`` has named; as it is where it names one itself, or asks for help.
+    """A command with ``--store``; unchanged if it names a store itself, or asks for help.
 
     Args:
         command: ``reenact …``, perhaps behind ``next:``.
-        url: What was named; None for nothing.
+        url: The value of ``--store``; None without one.
     """
     head, name, rest = command.partition("reenact ")
     if not url or not name or head.strip() not in ("", "next:") or {"--store", "--help"} & set(rest.split()):
@@ -108,7 +108,7 @@ def in_store(command: str, url: str | None) -> str:
 
 
 def columns() -> int:
-    """How wide a line may be: the terminal's width, or what ``COLUMNS`` says; 160 where there is neither."""
+    """The width of a line: the terminal's, or that of ``COLUMNS``; 160 where neither is known."""
     return max(shutil.get_terminal_size((_WIDE, 24)).columns, _NARROW)
 
 
@@ -119,8 +119,8 @@ def shortened(text: str) -> str:
 
 
 def _with_a_script(command: str) -> str:
-    """A command with a program of this folder in place of the one of our examples; where there are several, or none,
-    with a name that is plainly to be filled in."""
+    """A command whose example program is replaced by the program of this folder; where there is none, or several, by a
+    name that the user must fill in."""
     if _EXAMPLE not in command or os.path.exists("agent.py"):
         return command
     there = [
@@ -132,7 +132,7 @@ def _with_a_script(command: str) -> str:
 
 
 def folded(text: str, width: int = 80) -> str:
-    """A line of ours on as many lines as it needs. A command to run next stays on one, so that it can be copied."""
+    """A message, wrapped to a width. The next command stays on one line, so that it can be copied."""
     head = "reenact: "
     if len(text) <= width or not text.startswith(head) or "next: " in text or "-> reenact" in text[:width]:
         return text
@@ -143,8 +143,7 @@ def folded(text: str, width: int = 80) -> str:
 
 
 def folded_error(text: str, width: int = 80) -> str:
-    """An error of ours on as many lines as it needs: what happened, and below it the likely cause. A command stays on
-    one line."""
+    """An error, wrapped to a width: the message, and the likely cause below it. A command stays on one line."""
     out = []
     for line in text.splitlines():
         more = " " * (len(line) - len(line.lstrip()) + 2)
@@ -158,7 +157,7 @@ def folded_error(text: str, width: int = 80) -> str:
 
 
 def wrapped(head: str, text: str, width: int) -> Iterator[str]:
-    """A text behind a head on as many lines as it needs, the next ones below its beginning."""
+    """A text behind a head, wrapped; further lines are indented to where the text begins."""
     lines = textwrap.wrap(text, max(width - len(head), _NARROW // 2), break_on_hyphens=False) or [""]
     for n, line in enumerate(lines):
         yield f"{head if n == 0 else ' ' * len(head)}{line}"
@@ -175,7 +174,7 @@ def _colour() -> bool | None:
 
 
 def paint(text: str, **style: Any) -> str:
-    """Text with a style; click drops it again where the stream is no terminal."""
+    """Text with a style; click removes the style where the stream is no terminal."""
     return click.style(text, **style)
 
 
@@ -220,10 +219,10 @@ def common_options() -> list[click.Parameter]:
 
 
 def again(ctx: click.Context, *more: str, **instead: str | bool | None) -> str:
-    """The running command with every option that was given, as click has parsed it, to be typed once more.
+    """The running command line with all its options, to be typed again.
 
     Args:
-        ctx: Of the command.
+        ctx: The context of the command.
         *more: Further words, at the end.
         **instead: Other values of parameters, by their names; None leaves one out.
     """
@@ -241,7 +240,7 @@ def again(ctx: click.Context, *more: str, **instead: str | bool | None) -> str:
 
 
 class Command(click.Command):
-    """A command that also takes the common options, and ends its help with an example.
+    """A command that also takes the common options, and shows an example at the end of its help.
 
     Args:
         example: Command lines shown at the end of the help, without the prompt.

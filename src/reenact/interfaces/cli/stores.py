@@ -1,4 +1,4 @@
-"""Which store is in force: ``--store``, the settings, or ``.reenact/`` found upwards."""
+"""Which store is used: ``--store``, the settings, or the nearest ``.reenact/`` upwards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from reenact.interfaces.cli.shell import Shell
 
 
 def store_url(shell: Shell) -> str | None:
-    """URL of the store in force; None where the default decides."""
+    """The URL of the store; None where the default decides."""
     if shell.store_url is not None:
         return shell.store_url
     url = load_settings()["store"].value

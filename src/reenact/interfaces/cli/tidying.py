@@ -1,4 +1,4 @@
-"""Expired runs go in the background: a process of its own, after a command has done its work, at most once an hour.
+"""Expired runs are removed by a background process, which a command starts after its work, at most once an hour.
 
 The command itself only asks the store whether anything is old enough. Nothing of this runs in an agent's process.
 """
@@ -25,11 +25,12 @@ else:
     shortest_us = late("reenact.facts.retention", "shortest_us")
 
 EVERY_US = 3_600_000_000
-"""How often a store is looked through at most."""
+"""The least time between two clean-ups of a store."""
 
 
 def tidy(shell: Shell) -> None:
-    """Have expired runs removed in the background, if it is time; never fails, and says so the first time."""
+    """Start the removal of expired runs in the background, if it is due. It never fails; the first time, it tells the
+    user."""
     try:
         settings = load_settings()
         terms = settings["keep"].value
@@ -44,7 +45,7 @@ def tidy(shell: Shell) -> None:
                 return
             first = keeper.turn(store.writing(), now, EVERY_US)
             url = store.url
-    except ReenactError:  # what is wrong with the store, its next reader says
+    except ReenactError:  # the next command that reads the store reports the fault
         return
     if first is not None and start(url) and first:
         shell.talk(
@@ -54,17 +55,17 @@ def tidy(shell: Shell) -> None:
 
 
 def start(url: str) -> bool:
-    """Start the process that removes them; whether it could be."""
+    """Start the process that removes expired runs; false if that is not possible."""
     command = [sys.executable, "-m", "reenact", "--store", url, "gc", "--background"]
     import subprocess  # late: once an hour
 
     null = subprocess.DEVNULL
-    environment = {**os.environ, "REENACT_DISABLE": "1"}  # it is no part of a recording that we may be in
+    environment = {**os.environ, "REENACT_DISABLE": "1"}  # it is no part of a recording around us
     try:
         process = subprocess.Popen(
             command, stdin=null, stdout=null, stderr=null, env=environment, start_new_session=True
         )
     except OSError:
         return False
-    process.returncode = 0  # nobody waits for it, and Python need not warn of that
+    process.returncode = 0  # the process outlives us, and Python would warn of that
     return True

@@ -1,4 +1,4 @@
-"""Groups of a triage on the command line: as lines for a person, as JSON Lines, and as Markdown."""
+"""The groups of a triage: as text, as JSON Lines, and as Markdown."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
 
 _SHOWN = 3
 _LONGEST = 400
-"""Characters of a recorded text on the page for a ticket."""
+"""The most characters of recorded text in the Markdown."""
 _HUGE = 100
 
 
 @dataclass(frozen=True, slots=True)
 class TriageReport:
-    """What a triage came to.
+    """The result of a triage.
 
     Attributes:
         groups: The groups, in order.
-        names: What each is called, by fingerprint.
-        shares: What the members of each share.
-        healthy: How many healthy runs there are to compare with.
-        representatives: Id of the run that stands for each group; empty where none is there any more.
-        reasons: Why a representative that is cold is so, by fingerprint.
+        names: The name of each group, by fingerprint.
+        shares: The traits that the members of each group share.
+        healthy: The number of healthy runs to compare with.
+        representatives: The id of the run that stands for each group; empty where all its runs are gone.
+        reasons: The reasons why a representative is a cold case, by fingerprint.
         mark: The last mark; None without one.
-        zone: In which times are told.
-        halves: For each agent how many of the runs that were chosen began before the mark, and how many since.
+        zone: The time zone for hours and weekdays.
+        halves: For each agent, the number of chosen runs before the mark, and since.
     """
 
     groups: Sequence[RunGroup]
@@ -60,12 +60,12 @@ class TriageReport:
 
     @property
     def runs(self) -> int:
-        """How many runs are in the groups."""
+        """The number of runs in all groups."""
         return sum(len(group.members) for group in self.groups)
 
 
 def tell_groups(shell: Shell, told: TriageReport, most: int) -> None:
-    """Print groups as lines for a person."""
+    """Print the groups as text."""
     shell.data(paint(_headline(told), bold=True))
     for group in told.groups[:most]:
         shell.data("")
@@ -76,7 +76,7 @@ def tell_groups(shell: Shell, told: TriageReport, most: int) -> None:
 
 
 def _rest(told: TriageReport, most: int) -> str:
-    """What is said of the groups that are not shown; empty where all are."""
+    """The line about the groups that are not shown; empty where all are."""
     rest = told.groups[most:]
     runs = counted(sum(len(group.members) for group in rest), "run")
     return f"and {counted(len(rest), 'smaller group')} of {runs}: -n {len(told.groups)}" if rest else ""
@@ -116,7 +116,7 @@ def _lines(group: RunGroup, told: TriageReport) -> Iterator[str]:
 
 
 def _uncompared(group: RunGroup, told: TriageReport) -> str:
-    """Why nothing is said to be shared; empty where something is."""
+    """Why no shared trait is listed; empty where one is."""
     if len(group.members) < LEAST:
         return f"fewer than {LEAST} runs: what they share is not compared"
     nothing = told.healthy and not told.shares.get(group.fingerprint)
@@ -130,7 +130,7 @@ def _novelty(group: RunGroup, mark: Mark | None) -> str:
 
 
 def halves_of(runs: Iterable[EndedRun], mark: Mark | None) -> dict[str, tuple[int, int]]:
-    """For each agent how many runs began before a mark, and how many since; empty without a mark."""
+    """For each agent, the number of runs before a mark, and since; empty without a mark."""
     found: dict[str, tuple[int, int]] = {}
     for run in runs if mark is not None else ():
         before, since = found.get(run.agent, (0, 0))
@@ -140,8 +140,7 @@ def halves_of(runs: Iterable[EndedRun], mark: Mark | None) -> dict[str, tuple[in
 
 
 def _sides(group: RunGroup, told: TriageReport) -> tuple[Proportion, Proportion] | None:
-    """The share of the runs of its agents that are in a group, before the mark and since; None where there are no runs
-    on one side."""
+    """The share of this group in the runs of its agents, before the mark and since; None where one side has no runs."""
     mark = told.mark
     every = [told.halves.get(agent, (0, 0)) for agent in {member.agent for member in group.members}]
     before, since = (sum(each[at] for each in every) for at in (0, 1))
@@ -152,7 +151,7 @@ def _sides(group: RunGroup, told: TriageReport) -> tuple[Proportion, Proportion]
 
 
 def _across(sides: tuple[Proportion, Proportion], name: str) -> str:
-    """How often a group came before the mark of a name and since, in words."""
+    """The frequency of a group before a mark and since, in words."""
     low, high = difference(*sides)
     how = "more often" if low > 0 else "less often" if high < 0 else "no difference is shown"
     points = f"difference {100 * low:+.0f} to {100 * high:+.0f} points (95 %)"
@@ -200,7 +199,7 @@ def _figure(value: float) -> str:
 
 
 def tell_json(shell: Shell, told: TriageReport, most: int | None) -> None:
-    """Print groups as JSON Lines: first what the triage came to, then a line a group."""
+    """Print groups as JSON Lines: a line for the whole triage, then one for each group."""
     shell.line({
         "type": "triage", "groups": len(told.groups), "runs": told.runs, "healthy": told.healthy,
         "mark": told.mark.to_json() if told.mark else None,
@@ -210,7 +209,7 @@ def tell_json(shell: Shell, told: TriageReport, most: int | None) -> None:
 
 
 def group_data(group: RunGroup, told: TriageReport) -> dict[str, Json]:
-    """A group as JSON-able data."""
+    """A group as JSON data."""
     fingerprint = group.fingerprint
     first = group.members[0].features
     return {
@@ -230,7 +229,7 @@ def group_data(group: RunGroup, told: TriageReport) -> dict[str, Json]:
 
 
 def markdown(told: TriageReport, most: int) -> Iterator[str]:
-    """Groups as Markdown. What was recorded stands in it as code."""
+    """The groups as Markdown. Recorded text is quoted as code."""
     yield "# Triage"
     yield ""
     yield f"{_headline(told)}."
@@ -258,7 +257,7 @@ def markdown(told: TriageReport, most: int) -> Iterator[str]:
 
 
 def _points(group: RunGroup, told: TriageReport) -> Iterator[str]:
-    """What is said of a group, as a list."""
+    """The facts about a group, as a list."""
     mark = code(told.mark.name) if told.mark is not None else ""
     new = f", {group.novelty.value} since {mark}" if mark and group.novelty is not Novelty.NEITHER else ""
     yield f"- {counted(len(group.members), 'run')}, {_when(group, told.zone)}{new}"

@@ -1,4 +1,4 @@
-"""A candidate against a group of failures on the command line: what is tried and may cost, then what came of it."""
+"""``triage --candidate``: the plan and its price, then the result of a candidate on a group of failures."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ from reenact.triage.groups import RunGroup
 from reenact.triage.seen import EndedRun
 
 _SHOWN = 20
-"""Runs of one fate that are named."""
+"""The most runs with the same fate that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialChoice:
-    """What is tried.
+    """The runs that a candidate is tried on.
 
     Attributes:
-        group: The group, and ``name`` what it is called.
-        members, healthy: Rows for those of its members, and of the healthy runs beside them, that are tried.
-        left_out: Members and healthy runs that were to be tried and cannot be, with why; cold members are not in it.
-        compared: How many healthy runs of the same agents there are.
+        group, name: The group, and its name.
+        members, healthy: The rows that are tried: members of the group, and healthy runs beside them.
+        left_out: Members and healthy runs that cannot be run again, with the reason; without cold members.
+        compared: The number of healthy runs of the same agents.
     """
 
     group: RunGroup
@@ -70,33 +70,33 @@ class TrialChoice:
 
     @property
     def passed(self) -> list[tuple[EndedRun, str]]:
-        """The members among those that are left out."""
+        """The members of the group among ``left_out``."""
         ours = {member.id for member in self.group.members}
         return [(run, why) for run, why in self.left_out if run.id in ours]
 
     def left_out_data(self) -> list[Json]:
-        """All that are left out, as JSON-able data."""
+        """All of ``left_out`` as JSON data."""
         return [{"run": run.id, "why": why} for run, why in self.left_out]
 
 
 def try_group(
     shell: Shell, store: Store, group: RunGroup, name: str, healthy: Sequence[EndedRun], how: Mapping[str, Any]
 ) -> Callable[[], int]:
-    """Choose what is tried of a group, and say what it may cost.
+    """Choose the runs of a group to try a candidate on, and print the price.
 
     Args:
-        shell: The running command's.
-        store: Where the runs are.
+        shell: The shell of the running command.
+        store: The store of the runs.
         group: The group.
-        name: What it is called.
+        name: The name of the group.
         healthy: Healthy runs, of any agent, newest first.
         how: The options of the command, by name.
 
     Returns:
-        Runs it, tells what came of it and gives the exit status; the store need not be open for that.
+        A function that runs the trial, prints the result and returns the exit status; the store may be closed by then.
 
     Raises:
-        UsageError: An option is wrong, or only a person can say whether a member is mended.
+        UsageError: An option is wrong, or only a person can judge whether a member is fixed.
     """
     expectations = [expect(text) for text in how["expect_"]]
     if judged_by_person(group, expectations):
@@ -125,7 +125,7 @@ def _chosen(
     how: Mapping[str, Any],
     expectations: Sequence[Expectation],
 ) -> TrialChoice:
-    """What is tried: members that can be replayed, and healthy runs of the same agents."""
+    """Choose the rows: members that can be replayed, and healthy runs of the same agents."""
     agents = {member.agent for member in group.members}
     beside = [run for run in healthy if run.agent in agents]
     warm = varied(run for run in group.members if not run.cold)
@@ -138,7 +138,7 @@ def _chosen(
 def _rows(
     store: Store, expectations: Sequence[Expectation], program: Mapping[str, Any], runs: Sequence[EndedRun], most: int
 ) -> tuple[list[Row], list[tuple[EndedRun, str]]]:
-    """Rows for the first of some runs that can be run again; and those that were passed over, with why."""
+    """Rows for up to ``most`` runs that can be run again; and the runs that were passed over, with the reason."""
     rows: list[Row] = []
     left_out: list[tuple[EndedRun, str]] = []
     for run in runs:
@@ -155,7 +155,7 @@ def _rows(
 
 
 def _estimates(store: Store, experiment: Experiment) -> list[tuple[int, Estimate]]:
-    """For each candidate how many cells are to be run, and what they may cost."""
+    """For each candidate, the number of cells to run, and what they may cost."""
     to_do: dict[str, list[str]] = {candidate.name: [] for candidate in experiment.candidates}
     for asked, kept in zip(experiment.asked(), experiment.kept(), strict=True):
         if kept is None:
@@ -191,7 +191,7 @@ def _run(shell: Shell, experiment: Experiment, chosen: TrialChoice, how: Mapping
 def _tell_plan(
     shell: Shell, chosen: TrialChoice, estimates: Sequence[tuple[int, Estimate]], tried: Sequence[Candidate]
 ) -> None:
-    """What is tried and may cost, before anything is run."""
+    """Print the plan and its price, before anything runs."""
     if shell.json:
         shell.line({
             "type": "plan", "group": chosen.name, "fingerprint": chosen.group.fingerprint,
@@ -245,7 +245,7 @@ def _live(cost: Estimate, to_do: int) -> str:
 
 
 def _none(shell: Shell, chosen: TrialChoice) -> int:
-    """No member can be replayed."""
+    """Print that no member can be replayed; returns the exit code."""
     group = chosen.group
     if shell.json:
         _tell_plan(shell, chosen, (), ())
@@ -287,7 +287,7 @@ def _lines(found: FixTrial, chosen: TrialChoice) -> Iterator[str]:
 
 
 def _paper(found: FixTrial, chosen: TrialChoice) -> Iterator[str]:
-    """A trial as Markdown. What was recorded stands in it as code."""
+    """A trial as Markdown. Recorded text is quoted as code."""
     yield f"# {code(found.candidate)}: {_verdict(found, chosen)}"
     yield ""
     yield f"- members: {_summed(found.members)}"
@@ -307,7 +307,7 @@ def _paper(found: FixTrial, chosen: TrialChoice) -> Iterator[str]:
 
 
 def _share_broken(found: FixTrial) -> str:
-    """The share of healthy runs that breaks; empty where none could be run."""
+    """The share of healthy runs that break; empty where none could be run."""
     low, high = (round(100 * end) for end in found.broken.interval)
     return f"; broken {found.broken.hits} of {found.broken.of} (95 % {low} to {high} %)" if found.broken.of else ""
 
@@ -344,8 +344,8 @@ def _named(runs: Sequence[Tried], fates: Sequence[Fate]) -> Iterator[str]:
 
 
 def _next_command(found: FixTrial, chosen: TrialChoice, candidate: Candidate, how: Mapping[str, Any]) -> str:
-    """What helps most: to keep the fix; where it led past what was recorded, to see what it costs to ask models that;
-    else to look at what it does not mend or breaks."""
+    """The most useful command: keep the fix; or ask models where no answer is recorded; or look at a run that is not
+    fixed or breaks."""
     first = chosen.members[0].run
     if found.exit_code == 0:
         return f"reenact golden add {tail(first)} --as run-{tail(first)} --expect \"status == 'ok'\""

@@ -1,4 +1,5 @@
-"""Where a failed run went wrong, for ``show``: the ranked steps, and the answer of a model, asked with consent."""
+"""Where a failed run went wrong, for ``show``: the ranked steps, and a model's opinion, which is asked only with
+consent."""
 
 from __future__ import annotations
 
@@ -32,13 +33,13 @@ else:
     kept = late("reenact.testing.pointing", "kept")
 
 _REASONS = 2
-"""Reasons that are told of a step."""
+"""The most reasons that are shown for a step."""
 _REPLY = 150
-"""Tokens of a reply, for its price."""
+"""The assumed tokens of a reply, for its price."""
 
 
 def hint_lines(store: Store, run: Run, seen: SuspicionLook) -> Iterator[str]:
-    """The steps to look at first, where a run failed or was flagged."""
+    """For a run that failed or was flagged: the steps to look at first."""
     if not is_asked_for(run):
         return
     for place, step in enumerate(decisive_steps(store, run, seen)):
@@ -48,7 +49,7 @@ def hint_lines(store: Store, run: Run, seen: SuspicionLook) -> Iterator[str]:
 
 
 def hint_data(store: Store, run: Run, seen: SuspicionLook) -> dict[str, Json] | None:
-    """The same as data; None for a run that did not fail."""
+    """The same hint as JSON data; None for a run that did not fail."""
     if not is_asked_for(run):
         return None
     steps = decisive_steps(store, run, seen)
@@ -57,17 +58,17 @@ def hint_data(store: Store, run: Run, seen: SuspicionLook) -> dict[str, Json] | 
 
 
 def pointed(shell: Shell, store: Store, recording: Recording, model: str, live: bool) -> Pointed | None:
-    """What a model says about a run: the kept answer, else a new one where that is consented to.
+    """A model's opinion on a run: the stored one, or a new one if the user consents.
 
     Args:
-        shell: Where the price and the address are told before anything is sent.
-        store: Keeps the exchange.
+        shell: The shell, which prints price and address before anything is sent.
+        store: The store that keeps the exchange.
         recording: The run.
         model: The model.
-        live: Whether it may be asked.
+        live: Whether the model may be asked.
 
     Raises:
-        UsageError: It could not be asked, or a bundle cannot keep the answer.
+        UsageError: The model could not be asked, or the run is in a bundle, which cannot keep the answer.
     """
     about = inquiry(recording, model)
     known = kept(store, about)
@@ -88,7 +89,7 @@ def pointed(shell: Shell, store: Store, recording: Recording, model: str, live: 
 
 
 def pointed_lines(found: Pointed, model: str) -> Iterator[str]:
-    """What a model said, as text."""
+    """A model's opinion, as text."""
     named = ", ".join(f"#{number}" for number in found.steps) or "names no step"
     source = f" (run {tail(found.run)})" if found.run else ""
     text = f"  judge     {preview.safe(model)}: {named}{source}: {preview.safe(found.reason)}"
@@ -96,12 +97,12 @@ def pointed_lines(found: Pointed, model: str) -> Iterator[str]:
 
 
 def pointed_data(found: Pointed, model: str) -> dict[str, Json]:
-    """The same as data."""
+    """A model's opinion, as JSON data."""
     return {"type": "judge", "model": model, "steps": list(found.steps), "reason": found.reason, "run": found.run}
 
 
 def _price(about: Inquiry) -> str:
-    """What the question costs, in words; that it is not known where it is not."""
+    """The price of the question, in words; "price unknown" where it is not known."""
     protocol, name = protocol_of(about.model)
     usage = {"tokens_in": about.tokens, "tokens_out": _REPLY}
     priced = prices()

@@ -1,1 +1,1 @@
-"""Completion in the shell: what may stand where the cursor is, told to bash, zsh and fish in well under 100 ms."""
+"""Completion in the shell: the words that fit at the cursor, given to bash, zsh and fish in well under 100 ms."""

@@ -1,7 +1,7 @@
-"""Answers a shell that asks what may stand where the cursor is; says nothing where anything goes wrong.
+"""Answers a shell that asks for the words that fit at the cursor; prints nothing on any error.
 
-The first line of an answer says what else the shell may offer: ``files``, ``commands``, or ``-`` for nothing. Every
-other line is one word that may stand there; zsh and fish get a tab and what it is behind it. Stores are only read.
+The first line of an answer says what the shell itself adds: ``files``, ``commands``, or ``-`` for nothing. Each further
+line is one word; for zsh and fish a tab and a description follow. Stores are only read.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from reenact.facts.lazy_regex import lazy_regex
 from reenact.interfaces.completion.line import CursorPlace, place_of
 
 VARIABLE = "_REENACT_COMPLETING"
-"""Set by a shell that asks, to its name."""
+"""The variable that a shell sets to its own name when it asks."""
 
 _BREAKS = lazy_regex(r"[@><=;|&(:]")
-"""Where bash takes a word apart."""
+"""The characters at which bash splits a word."""
 _PLAIN = lazy_regex(r"[\w@%+=:,./~#^-]+")
-"""What can be typed as it is, in every shell."""
+"""Text that needs no quotes in any shell."""
 _STORE = lazy_regex(rb"^\s*[\w.\"]*store[\"]?\s*=", re.MULTILINE)
 _SETTINGS = ("reenact.toml", "pyproject.toml")
 _MOST = 200
 
 
 def main() -> None:
-    """Answer the shell that started this process. What it asks of stands in ``sys.argv``."""
+    """Answer the shell that started this process; its question is in ``sys.argv``."""
     try:
         told = "\n".join(answer(os.environ.get(VARIABLE, ""), sys.argv[1:]))
         sys.stdout.write(told + "\n")
@@ -69,7 +69,7 @@ def _split(line: str) -> list[str]:
 
 
 def _taken(word: str, part: str) -> int:
-    """How much of a word bash will leave: what stands before the part that it replaces."""
+    """The number of characters that bash keeps: those before the part that it replaces."""
     if part and word.endswith(part) and not _BREAKS.fullmatch(part):
         return len(word) - len(part)
     return max((found.end() for found in _BREAKS.finditer(word)), default=0)
@@ -83,7 +83,7 @@ def _else(place: CursorPlace, offered: bool) -> str:
 
 
 def _offers(place: CursorPlace) -> Iterable[tuple[str, str]]:
-    """Words that may stand at a place, each with what it is."""
+    """The words that fit at a place, each with a description."""
     yield from ((word, "") for word in place.words)
     if "|" in place.kind:
         yield from ((word, "") for word in place.kind.split("|"))
@@ -97,7 +97,7 @@ def _offers(place: CursorPlace) -> Iterable[tuple[str, str]]:
 
 
 def _store(place: CursorPlace) -> str | None:
-    """URL of the store that the line means; None where the default decides."""
+    """URL of the store that the command line means; None where the default decides."""
     if place.store or os.environ.get("REENACT_STORE"):
         return place.store or os.environ["REENACT_STORE"]
     here = Path.cwd()

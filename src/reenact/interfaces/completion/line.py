@@ -1,7 +1,7 @@
-"""What a command line lacks where its cursor is: a command, an option, or a value of some kind.
+"""What fits at the cursor of a command line: a command, an option, or a value of some kind.
 
-It knows the commands from ``words``, a table made from the commands themselves: to import one of them, and what it
-stands on, would take longer than a person waits for a completion.
+It takes the commands from the table in ``command_words``, which is generated: to import the commands themselves would
+take longer than a person waits for a completion.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import NamedTuple
 from reenact.interfaces.completion.command_words import WORDS
 
 MORE = "*"
-"""Behind the kind of an argument: any number of them may stand there."""
+"""A mark after the kind of an argument: it may be repeated."""
 
 
 class CursorPlace(NamedTuple):
     """Where the cursor is.
 
     Attributes:
-        kind: What is wanted there: ``run``, ``golden``, ``tag``, ``tool``, ``agent`` …, ``a|b`` for one of a choice;
-            empty for nothing that is known.
-        before: What stands in front of it in the same word (``--agent=``).
-        start: What has been typed of it.
-        words: Commands and options that may stand there as well.
-        store: ``--store`` of the line; empty without one.
+        kind: The kind of value: ``run``, ``golden``, ``tag``, ``tool``, ``agent`` …, ``a|b`` for one of a choice; empty
+            where nothing is known.
+        before: The text before the cursor's part of the word (``--agent=``).
+        start: The part that has been typed.
+        words: Commands and options that fit as well.
+        store: The value of ``--store`` in the line; empty without one.
     """
 
     kind: str
@@ -39,7 +39,7 @@ class _Spoken(NamedTuple):
     """A command of the table.
 
     Attributes:
-        options: Kind of the value by option; None for one that takes none.
+        options: The kind of value for each option; None for an option without a value.
         arguments: Kinds of the arguments, in their order.
     """
 
@@ -49,7 +49,7 @@ class _Spoken(NamedTuple):
 
 @cache
 def commands() -> Mapping[str, _Spoken]:
-    """The table by command, ``golden run`` for one of a group; the empty name is that of the program itself."""
+    """The table by command, such as ``golden run``; the empty name stands for the program itself."""
     found = {}
     for text in WORDS.strip().splitlines():
         name, _, rest = text.partition(":")
@@ -64,10 +64,10 @@ def commands() -> Mapping[str, _Spoken]:
 
 
 def place_of(words: Sequence[str]) -> CursorPlace:
-    """Where the cursor is: at the end of the last word.
+    """The place of the cursor, which is the end of the last word.
 
     Args:
-        words: Those up to the cursor, behind the program's name; the last one may be empty.
+        words: The words up to the cursor, without the program's name; the last one may be empty.
     """
     *typed, current = words or [""]
     name, arguments, waiting, literal, store = "", 0, "", False, ""
@@ -112,6 +112,6 @@ def _argument(spoken: _Spoken, number: int) -> str:
 
 
 def _below(name: str) -> list[str]:
-    """Commands that may stand behind one."""
+    """The commands below a group."""
     lead = f"{name} " if name else ""
     return [each[len(lead) :] for each in commands() if each.startswith(lead) and each and " " not in each[len(lead) :]]

@@ -1,4 +1,4 @@
-"""The scripts by which bash, zsh and fish ask for completions, and how each comes into a person's shell."""
+"""The completion scripts for bash, zsh and fish, and how each is installed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ complete -c reenact -f -k -a '(__reenact_complete)'
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What makes a shell complete our command.
+    """The files that install the completion of one shell.
 
     Attributes:
         script: Where the script goes.
@@ -86,7 +86,7 @@ class Installation:
 
     @property
     def line(self) -> str:
-        """What the shell's own file needs to have."""
+        """The line that the shell's start-up file needs."""
         return f'[ -r "{self.script}" ] && . "{self.script}"'
 
 
@@ -94,7 +94,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def installation(shell: str, environ: Mapping[str, str]) -> Installation:
-    """Where the completion of a shell goes, in the home of the person who asks."""
+    """The completion's files for a shell, in the user's home directory."""
     home = Path(environ.get("HOME") or Path.home())
     if shell == "fish":
         config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
@@ -106,6 +106,6 @@ def installation(shell: str, environ: Mapping[str, str]) -> Installation:
 
 
 def shell_of(environ: Mapping[str, str]) -> str:
-    """The person's shell; empty where it is none of ours."""
+    """The user's shell; empty where we have no completion for it."""
     name = os.path.basename(environ.get("SHELL", ""))
     return name if name in SHELLS else ""

@@ -1,7 +1,8 @@
-"""What is told of one call, in the names of a dialect: the tables of names read the other way round.
+"""The attributes of one call, in the names of a dialect: the tables of names, read in reverse.
 
-The words are those of the tables (``names.NameTable.names``), so one table serves both directions. What a dialect has
-no name for is written in our own (``names.REENACT``), never left out and never under another's name.
+The words are those of the tables (``names.NameTable.names``), so one table serves both directions. A fact without a
+name in the dialect is written under our own (``names.REENACT``), never left out, and never under another dialect's
+name.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from reenact.interop.traces import SpanSort
 
 @dataclass(frozen=True, slots=True)
 class SpelledCall:
-    """What is told of one call.
+    """The facts of one call for its span.
 
     Attributes:
-        sort: What it is of.
-        operation: In the conventions' word (``chat``, ``execute_tool``); empty where they have none.
-        subject: What was called; with the operation it names the span.
-        kind: Which side of a call it is.
-        said: By the words of the tables: texts and numbers that are no content.
-        reading: Of a model call.
-        asked, answered: Content; None where none is to be written.
+        sort: The sort of the span.
+        operation: The conventions' word (``chat``, ``execute_tool``); empty where they have none.
+        subject: The name of the call; with the operation it names the span.
+        kind: The side of the call.
+        said: The texts and numbers that are no content, by the words of the tables.
+        reading: The reading of a model call.
+        asked, answered: The content; None where none is written.
         inline: Whether content is written.
         shared: Attributes that all dialects name alike.
     """
@@ -47,7 +48,7 @@ class SpelledCall:
 
     @property
     def title(self) -> str:
-        """What to call the span."""
+        """The name of the span."""
         return " ".join(part for part in (self.operation, self.subject) if part) or "call"
 
 
@@ -71,7 +72,7 @@ def as_text(value: Json) -> Json:
 
 
 def returned(value: Json) -> Json:
-    """What a tool gave, as content that is told apart from none: None and an empty text are written as JSON."""
+    """The result of a tool, distinguishable from a missing one: None and an empty text are written as JSON."""
     return json.dumps(value) if value in (None, "") else value
 
 
@@ -80,9 +81,9 @@ def returned(value: Json) -> Json:
 _BEFORE: Final = frozenset(
     {"provider", "input_messages", "output_messages", "param.seed", "param.service_tier", "param.fingerprint"}
 )
-"""What the conventions called otherwise from 1.28 to 1.36."""
+"""Names that the conventions had from 1.28 to 1.36."""
 _SPELLED: Final = {"stop": "stop_sequences"}
-"""Parameters that readings call otherwise than the tables."""
+"""Parameters whose names in readings differ from those in the tables."""
 
 
 def _named(word: str, *tables: NameTable) -> str:
@@ -138,8 +139,8 @@ _PROVIDERS_BEFORE: Final = {"azure": "az.ai.openai", "google": "gemini", "vertex
 
 
 def provider_of(reading: Reading, *, before: bool = False) -> str:
-    """The provider: by the host where it is a known one, else by whose protocol it is; ``before``: as the conventions
-    called it from 1.28 to 1.36."""
+    """The provider: by the host if it is known, else by the protocol; ``before``: under the conventions' name from 1.28
+    to 1.36."""
     name = reading.provider
     if not name or "." in name or ":" in name or name == "localhost":
         name = reading.dialect.partition(".")[0]

@@ -1,8 +1,8 @@
-"""One request of OTLP: its bytes become lines of JSON, and what is to be said of them becomes the answer's bytes.
+"""One request of OTLP: its bytes become lines of JSON, and the result becomes the bytes of the answer.
 
-The codes are those of OTLP 1.x: what can never be taken is refused with 400 (``INVALID_ARGUMENT``), a body that is too
-large with 413, one in an unknown encoding or form with 415; spans that could not be read are counted in a response
-that is a success.
+The codes are those of OTLP 1.x: a request that can never be accepted is refused with 400 (``INVALID_ARGUMENT``), a body
+that is too large with 413, an unknown encoding or form with 415. Spans that could not be read are counted in a
+successful response.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _MOST_SAID: Final = 300
 
 
 class Unfit(Exception):
-    """A request that is not taken.
+    """A request that is refused.
 
     Attributes:
-        status: Of HTTP.
-        code: Of gRPC, by name.
+        status: The HTTP status.
+        code: The gRPC code, by name.
     """
 
     def __init__(self, status: int, code: str, why: str) -> None:
@@ -69,12 +69,12 @@ def lines_of(body: bytes, media: str, field: str) -> bytes:
     """A request as lines of JSON, one for each resource.
 
     Args:
-        body: Its bytes, unpacked.
-        media: Its content type.
-        field: The list that it holds (``PATHS``).
+        body: The bytes, unpacked.
+        media: The content type.
+        field: The list in it (``PATHS``).
 
     Raises:
-        Unfit: It is not what it says.
+        Unfit: The body is not of its content type.
     """
     kind = media.partition(";")[0].strip().lower()
     if kind not in (JSON, PROTOBUF):

@@ -1,7 +1,7 @@
-"""Where the spans of a trace stand in a file of one format: its documents, the pieces of each, the span of a piece.
+"""The places of spans in a file of one format: its documents, the pieces of each, the span of a piece.
 
-Whatever a format calls them (spans, observations, runs, events), a trace is a tree of them. So one reader (``reader``)
-orders, merges and bounds them all, and a format says only this much.
+In every format a trace is a tree of spans, under some name (spans, observations, runs, events). So one reader
+(``reader``) orders, merges and bounds them, and a format only defines this layout.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Documents(Protocol):
 
 
 class Layout(Protocol):
-    """How a format lays spans out. It is made again for each file."""
+    """The layout of spans in a format. It is made for each file."""
 
     @property
     def source(self) -> str:
@@ -39,7 +39,7 @@ class Layout(Protocol):
 
     @property
     def piece(self) -> str:
-        """What the format calls a span."""
+        """The format's word for a span."""
 
     @property
     def retold(self) -> bool:
@@ -49,14 +49,14 @@ class Layout(Protocol):
         """The documents of a file.
 
         Raises:
-            InteropError: It is none of this format.
+            InteropError: The file is not of this format.
         """
 
     def pieces(self, document: Any) -> Iterator[Any]:
-        """What a document holds of each span, as it stands there."""
+        """The pieces of a document, one for each span, unparsed."""
 
     def span(self, piece: Any) -> Span | str:
-        """The span of a piece; a text for what is none. May raise what damaged data raises."""
+        """The span of a piece; a text where the piece is none. On damaged data it may raise any error."""
 
     def joined(self, pieces: list[Any]) -> Any:
         """A document of some pieces of another one."""
@@ -78,7 +78,7 @@ class Otlp:
         return raw_spans(document)
 
     def span(self, piece: Any) -> Span | str:
-        """It, as OTLP has it."""
+        """The span, in OTLP's form."""
         return span_of(*piece)
 
     def joined(self, pieces: list[Any]) -> Any:
@@ -101,6 +101,6 @@ def line(document: Any) -> bytes:
 
 
 def held_by(document: Any) -> str:
-    """What a document holds, for the words that it holds no span."""
+    """The content of a document, for the message that it has no span."""
     names = ", ".join(sorted(map(str, document))[:4])[:80] if isinstance(document, Mapping) else ""
     return f"it has {names}" if names else type(document).__name__

@@ -1,6 +1,6 @@
 """OTLP over sockets: HTTP with protobuf or JSON, and gRPC where its package is installed.
 
-The answer goes out when what was asked is in the store. A request is held in memory as a whole, so few large ones are
+The answer is sent when the spans are in the store. A request is held in memory as a whole, so only few large ones are
 read at a time.
 """
 
@@ -41,13 +41,13 @@ Told = Callable[[ReceiveResult, int], None]
 
 METRICS_PATH: Final = "/metrics"
 METRICS_MEDIA: Final = "text/plain; version=0.0.4; charset=utf-8"
-"""Where Prometheus asks, and the content type of its text format."""
+"""The content type of Prometheus' text format."""
 _PLAIN: Final = "text/plain; charset=utf-8"
 _SMALL: Final = 1 << 20
 _PASSED_OVER: Final = 256 << 20
 _LINE: Final = 4096
 _LENGTH: Final = lazy_regex(rb"[0-9a-fA-F]{1,8}")
-"""How long a piece of a body is."""
+"""The length of a piece of a body."""
 """Bytes of a refused request that are read and thrown away, at most."""
 _UNKNOWN: Final = 401
 _PATIENCE_S: Final = 30.0
@@ -61,7 +61,7 @@ _WORKERS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen; port 0 is any that is free."""
+    """An address to listen on; port 0 is any free one."""
 
     host: str
     port: int
@@ -69,11 +69,11 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class SpanListener:
-    """What listens.
+    """An active listener.
 
     Attributes:
-        url: Where.
-        close: Takes nothing more, answers what has come, and ends.
+        url: The URL.
+        close: Accepts no more requests, answers those that have come, and ends.
     """
 
     url: str
@@ -91,7 +91,7 @@ def is_loopback(host: str) -> bool:
 
 
 class _Desk:
-    """What both ways in share: who may, how much, and what becomes of it."""
+    """The rules that both protocols share: the permission, the limits, and the handling of a request."""
 
     def __init__(self, receiver: Receiver, token: str, told: Told, scrape: Scrape | None = None) -> None:
         self._receiver = receiver
@@ -117,7 +117,7 @@ class _Desk:
         """Keep a request.
 
         Raises:
-            Unfit: It is not taken; nothing of it was kept.
+            Unfit: The request is refused; nothing of it was kept.
         """
         try:
             lines = lines_of(body, media, field)
@@ -131,7 +131,7 @@ class _Desk:
         """The page of metrics.
 
         Raises:
-            Unfit: There is none, or the store cannot be read.
+            Unfit: There is no page, or the store cannot be read.
         """
         if self._scrape is None:
             raise Unfit(404, "UNIMPLEMENTED", "there are no metrics here")
@@ -142,14 +142,14 @@ class _Desk:
 
 
 def listen(address: Address, receiver: Receiver, token: str, told: Told, scrape: Scrape | None = None) -> SpanListener:
-    """Take requests over HTTP, each in a thread of its own.
+    """Accept requests over HTTP, each in a thread of its own.
 
     Args:
-        address: Where.
+        address: The address.
         receiver: Keeps them.
-        token: What senders must show; empty for nothing.
-        told: Is told of each.
-        scrape: Makes the page that Prometheus asks for; None for none.
+        token: The token that senders must show; empty for none.
+        told: Called with each result.
+        scrape: Makes the page for Prometheus; None for none.
 
     Raises:
         UsageError: Nothing can listen there.
@@ -224,7 +224,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, answer, body)
 
     def _pass_over(self) -> None:
-        """Read what is left of a refused request, within bounds: a sender that is cut off hears no answer."""
+        """Read the rest of a refused request, within limits: a sender whose connection is cut gets no answer."""
         left = min(self._left, _PASSED_OVER)
         with suppress(OSError):
             while left > 0 and (data := self.rfile.read(min(left, _SMALL))):
@@ -271,7 +271,7 @@ class _Handler(BaseHTTPRequestHandler):
         return body
 
     def _in_pieces(self) -> bytes:
-        """A body whose length its sender does not know when it begins, as Node's exporter does with gzip."""
+        """A body in pieces, whose length its sender does not know at first, as in Node's exporter with gzip."""
         self._left = 0
         kept, seen = bytearray(), 0
         while left := self._length_of_piece():
@@ -312,17 +312,17 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def log_message(self, *args: Any) -> None:
-        """Nothing: what comes in is told a line a request."""
+        """Nothing: requests are logged elsewhere, a line each."""
 
 
 def listen_rpc(address: Address, receiver: Receiver, token: str, told: Told) -> tuple[SpanListener | None, str]:
-    """Take requests over gRPC.
+    """Accept requests over gRPC.
 
     Args:
         address, receiver, token, told: As for ``listen``.
 
     Returns:
-        What listens, or None and why nothing does: the package is not installed, or the port is taken.
+        The listener; or None and the reason: the package is not installed, or the port is taken.
     """
     try:
         grpc: Any = import_module("grpc")
@@ -343,7 +343,7 @@ def listen_rpc(address: Address, receiver: Receiver, token: str, told: Told) -> 
 
 
 def _router(grpc: Any, desk: _Desk) -> Any:
-    """What finds the method that a request is for."""
+    """The object that finds the method for a request."""
 
     def answer(field: str) -> Callable[[bytes, Any], bytes]:
         def export(body: bytes, context: Any) -> bytes:

@@ -27,13 +27,13 @@ _WARNING: Final = 13
 
 
 def records_of(told: SpelledCall, said: Mapping[str, Json], end_ns: int, error: Wrong | None) -> tuple[SentRecord, ...]:
-    """The records of one call; none but for a model that was asked for an answer, where content is written.
+    """The log records of one call; none except for a model that was asked for an answer, if content is written.
 
     Args:
         told: The call.
-        said: The attributes of its span, in the names of today.
-        end_ns: When it ended, nanoseconds since the epoch.
-        error: How it failed; None where it did not.
+        said: The attributes of its span, in today's names.
+        end_ns: Its end, nanoseconds since the epoch.
+        error: Its failure; None without one.
     """
     if told.sort is not SpanSort.MODEL or not told.inline or told.operation == "embeddings":
         return ()
@@ -47,7 +47,7 @@ def records_of(told: SpelledCall, said: Mapping[str, Json], end_ns: int, error: 
 
 
 def _data(value: Json) -> Json:
-    """Content as data, without what is nothing."""
+    """Content as data, without empty parts."""
     return _something(json.loads(value)) if isinstance(value, str) else value
 
 
@@ -58,7 +58,7 @@ def _something(value: Json) -> Json:
 
 
 def count(batches: Iterable[Batch]) -> int:
-    """How many records there are on these spans."""
+    """The number of log records on these spans."""
     return sum(len(span.records) for batch in batches for span in batch.spans)
 
 

@@ -1,4 +1,4 @@
-"""What a call or a run adds to the metrics: instruments by the conventions' names, and their measurements. Pure."""
+"""The measurements of a call or a run for the metrics: instruments by the conventions' names. Pure."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Instrument:
     """One metric.
 
     Attributes:
-        name, unit, about: As they are sent.
+        name, unit, about: Its name, unit and description, as they are sent.
         bounds: Upper bounds of the buckets of a histogram, ascending; empty for a counter.
-        few: Whether it counts by agent and fingerprint, the most frequent of each alone (``facts.frequent``).
+        few: Whether it counts by agent and fingerprint, only the most frequent of each (``facts.frequent``).
     """
 
     name: str
@@ -96,11 +96,11 @@ def _measured(instrument: Instrument, value: float, attributes: Mapping[str, Jso
 
 
 def of_call(seen: RecountedEvent, names: str) -> Iterator[Measurement]:
-    """What a call that is a span adds; one that never ended adds nothing.
+    """The measurements of a call that is a span; none for a call that never ended.
 
     Args:
         seen: The call.
-        names: Of which conventions (``facts.policy.OTEL_METRICS``): ``released`` or ``next``.
+        names: The conventions (``facts.policy.OTEL_METRICS``): ``released`` or ``next``.
     """
     event = seen.event
     if event.ended_us is None:
@@ -156,12 +156,12 @@ def _of_model(seen: RecountedEvent, took: float, names: str) -> Iterator[Measure
 
 
 def of_run(run: Run, models: int, tools: int, features: Features) -> Iterator[Measurement]:
-    """What a run that has ended adds.
+    """The measurements of a run that has ended.
 
     Args:
         run: The run.
-        models, tools: How many models and tools it has called.
-        features: What it is compared with others by.
+        models, tools: The number of its model and tool calls.
+        features: Its features for ``triage``.
     """
     failed = run.status not in (Status.OK, Status.RECORDING)
     error = (run.error.partition(": ")[0] or run.status.value) if failed else None
@@ -180,10 +180,10 @@ def of_run(run: Run, models: int, tools: int, features: Features) -> Iterator[Me
 
 
 def cold_case(agent: str, fingerprint: str) -> Measurement:
-    """One run that cannot be replayed.
+    """The measurement of one run that cannot be replayed.
 
     Args:
-        agent: Whose it is.
-        fingerprint: Of the group of like cases.
+        agent: Its agent.
+        fingerprint: The fingerprint of its group.
     """
     return _measured(_COLD, 1, {AGENT: agent, FINGERPRINT: fingerprint})

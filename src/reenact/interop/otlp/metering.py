@@ -1,4 +1,5 @@
-"""Where measurements of a process go: summed and sent as OTLP, or given to the program's own instruments."""
+"""The target of a process's measurements: they are summed and sent as OTLP, or given to the program's own
+instruments."""
 
 from __future__ import annotations
 
@@ -31,13 +32,13 @@ class Meter(Protocol):
         """Keep measurements; never waits for the world."""
 
     def due_s(self) -> float | None:
-        """In how many seconds they are to be handed on; None: there are none."""
+        """The seconds until they are due; None: there are none."""
 
     def hand_on(self) -> None:
-        """Hand them on.
+        """Deliver the measurements.
 
         Raises:
-            Unsent: They were not taken.
+            Unsent: They were not accepted.
         """
 
 
@@ -76,7 +77,7 @@ class SumSender:
         return max(0, self._sent_us + self._every_us - CLOCK.mono_us()) / 1e6 if self._fresh else None
 
     def hand_on(self) -> None:
-        """Send the sums as they stand; what is not taken is in the next ones."""
+        """Send the present sums; refused values are part of the next ones."""
         with self._lock:
             body = as_protobuf(self._groups.values(), CLOCK.wall_us() * 1000, version("reenact"))
             self._fresh = False
@@ -131,7 +132,7 @@ class OfProgram:
             put(each.value, dict(self._labels(each)), context=nowhere)
 
     def _labels(self, measured: Measurement) -> Iterable[tuple[str, Json]]:
-        """Its attributes. What an instrument of the program was given once it keeps, under the name that it had."""
+        """The attributes. An instrument of the program keeps the attributes that it was first given."""
         if not measured.instrument.few:
             return measured.attributes
         tally = self._few.setdefault(measured.instrument.name, FingerprintTally())

@@ -1,8 +1,8 @@
-"""Names of attributes by dialect and version, as data: which attribute says what of a model call, a tool, a run.
+"""Names of attributes by dialect and version, as data: the meaning of each attribute for a model call, a tool, a run.
 
 The conventions for model calls have been renamed more than once, and each vendor has had names of its own; one span may
-carry several. Each table maps what is said to the attributes that say it, the newest name first. Where two dialects
-say one thing, the table further up in ``TABLES`` wins: those that keep more of the wire stand first.
+carry several. Each table maps a fact to its attributes, the newest name first. If two dialects state the same fact, the
+earlier table in ``TABLES`` wins: dialects that keep more of the wire come first.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class NameTable:
 
     Attributes:
         dialect: Its name.
-        version: Of what has defined the names.
-        names: What is said, to the attributes that say it, the newest first. ``param.X`` is a parameter of the request,
-            ``usage.X`` a count of tokens.
+        version: The version of their definition.
+        names: The attributes of each fact, the newest first. ``param.X`` is a parameter of the request, ``usage.X`` a
+            count of tokens.
         prefixes: Beginnings of further attributes that are parameters of the request.
-        indexed: Beginnings of attributes that are flattened lists, and what each list says.
-        sorts: Attributes that say what a span is of, the most telling first.
+        indexed: Beginnings of attributes that are flattened lists, and the fact of each list.
+        sorts: Attributes that give the sort of a span, the most reliable first.
         json: Whether every value is JSON in a text.
     """
 
@@ -333,14 +333,14 @@ _SAID: Final = (
 
 
 def _own(dialect: str, version: str) -> NameTable:
-    """The names that a reader of a log without attributes of its own gives to what it says (``as_said``)."""
+    """The names for a reader of logs without attributes: it uses its own words (``as_said``)."""
     return NameTable(
         dialect, version, {said: (f"{dialect}.{said}",) for said in _SAID}, sorts=(f"{dialect}.operation",)
     )
 
 
 def as_said(dialect: str, **values: Json) -> dict[str, Json]:
-    """What a row of a log says, as attributes that the table of its dialect knows; nothing for None."""
+    """The facts of a log row, as attributes in the table of its dialect; without None values."""
     return {f"{dialect}.{said}": value for said, value in values.items() if value is not None}
 
 
@@ -404,7 +404,7 @@ REENACT: Final = NameTable(
     },
     prefixes=("reenact.param.",),
 )
-"""What this library writes where a dialect has no name for it."""
+"""Our own names for facts without a name in a dialect."""
 
 TABLES: Final = (
     OPENINFERENCE, OTEL, LANGFUSE, OPENLLMETRY, VERCEL, OTEL_BEFORE, MLFLOW, PYDANTIC_AI, ADK, GENKIT, LAMINAR,
@@ -416,7 +416,7 @@ _SORTING: Final = (
     *(LANGFUSE, OPENINFERENCE, OTEL, LANGSMITH, LAMINAR, GENKIT, OPENLLMETRY, VERCEL, MLFLOW, INSPECT, MESSAGES),
 )
 SORTS: Final = tuple(name for table in _SORTING for name in table.sorts)
-"""Attributes that say what a span is of, the most telling first."""
+"""The attributes that give the sort of a span, the most reliable first."""
 
 MODEL_WORDS: Final = frozenset(
     {"chat", "generate_content", "text_completion", "completion", "llm", "generation", "chat_model", "model",
@@ -425,7 +425,7 @@ MODEL_WORDS: Final = frozenset(
 EMBEDDING_WORDS: Final = frozenset({"embeddings", "embedding", "embedder"})
 TOOL_WORDS: Final = frozenset({"execute_tool", "tool", "ai.toolcall", "tools/call"})
 RETRIEVAL_WORDS: Final = frozenset({"retrieval", "retriever", "search_memory", "rerank", "reranker"})
-"""Words by which the dialects say what a span is of, lower case; every other word is a step of the agent."""
+"""The dialects' words for the sort of a span, in lower case; every other word means a step of the agent."""
 
 
 def _exact() -> Iterator[tuple[str, tuple[str, int, NameTable]]]:
@@ -438,7 +438,7 @@ def _exact() -> Iterator[tuple[str, tuple[str, int, NameTable]]]:
 
 
 EXACT: Final[dict[str, tuple[str, int, NameTable]]] = {}
-"""What each attribute says, how far down in the tables it stands, and in which."""
+"""The fact of each attribute, the rank of its table, and the table."""
 for _name, _found in _exact():
     EXACT.setdefault(_name, _found)
 

@@ -1,4 +1,4 @@
-"""Spans and metrics over the wire: one request of OTLP over HTTP or gRPC, with what the server says of it; no retry."""
+"""Spans and metrics over the wire: one request of OTLP over HTTP or gRPC, with the server's reply; no retry."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.interop.otlp.sent import Batch, as_protobuf
 
 TIMEOUT_S: Final = 10.0
-"""What OpenTelemetry's own exporters wait for a request."""
+"""The time limit of a request, as in OpenTelemetry's own exporters."""
 _SCHEMES: Final = {"http": (False, False), "https": (True, False), "grpc": (False, True), "grpcs": (True, True)}
 """Of an endpoint: whether it is TLS, and whether it is gRPC."""
 _BUSY: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "CANCELLED"})
 _GZIP_FROM: Final = 1024
 _MEDIA: Final = "application/x-protobuf"
 _UNKNOWN: Final = frozenset({404, 405, 501, "UNIMPLEMENTED"})
-"""What a receiver answers that does not take a signal at all."""
+"""The replies of a receiver that does not accept a signal at all."""
 _MOST_SAID: Final = 200
 _HEADERS: Final = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
 
@@ -41,7 +41,7 @@ class Unsent(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What is sent: its path over HTTP, its method of gRPC, and what it is called."""
+    """A signal: its path over HTTP, its method of gRPC, and its name."""
 
     path: str
     method: str
@@ -55,15 +55,15 @@ METRICS: Final = Signal("/v1/metrics", "/opentelemetry.proto.collector.metrics.v
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where spans are sent.
+    """The target of spans.
 
     Attributes:
-        secure: Over TLS.
+        secure: Whether it is over TLS.
         host, port: The address.
-        path: Where the paths of signals begin.
-        query: What follows them; with its question mark.
+        path: The beginning of the signals' paths.
+        query: The query, with its question mark.
         headers: Further headers, credentials among them.
-        rpc: Over gRPC, which has no path.
+        rpc: Whether it is over gRPC, which has no path.
     """
 
     secure: bool
@@ -79,14 +79,14 @@ class Target:
 
 
 def target(endpoint: str, environ: Mapping[str, str] | None = None) -> Target:
-    """Where an endpoint is: a base URL gets OTLP's path.
+    """The target of an endpoint: a base URL gets OTLP's path.
 
     Args:
         endpoint: ``http://localhost:4318``, with or without a path; ``grpc://localhost:4317``; ``grpcs://`` is TLS.
-        environ: Where ``OTEL_EXPORTER_OTLP_HEADERS`` is read; None for the process's.
+        environ: The environment with ``OTEL_EXPORTER_OTLP_HEADERS``; None for the process's.
 
     Raises:
-        UsageError: It is no address of either.
+        UsageError: The endpoint is no address of either kind.
     """
     try:
         parts = urlsplit(endpoint)
@@ -131,16 +131,16 @@ def send(to: Target, batches: Iterable[Batch], timeout_s: float = TIMEOUT_S) -> 
 
 
 def send_signal(to: Target, signal: Signal, body: bytes, timeout_s: float = TIMEOUT_S) -> None:
-    """Send a request, and wait until it is taken.
+    """Send a request, and wait until it is accepted.
 
     Args:
-        to: Where.
-        signal: What it holds.
-        body: Its protobuf.
-        timeout_s: How long to wait for the answer.
+        to: The target.
+        signal: The signal.
+        body: The protobuf.
+        timeout_s: The time limit for the answer.
 
     Raises:
-        Unsent: Nobody took it, or not all of it.
+        Unsent: It was not accepted, or not all of it.
     """
     if to.rpc:
         _called(to, signal, body, timeout_s)
@@ -200,7 +200,7 @@ def _called(to: Target, signal: Signal, body: bytes, timeout_s: float) -> None:
 
 
 def _rejected(said: bytes, media: str) -> tuple[int, str]:
-    """How much a server says it has refused, and why: the ``partial_success`` of its response."""
+    """The number of items that a server has refused, and the reason: the ``partial_success`` of its response."""
     if media.split(";", maxsplit=1)[0].strip() != _MEDIA or not said:
         return 0, ""
     partial = dict(_fields(said)).get(1, b"")
@@ -212,7 +212,7 @@ def _rejected(said: bytes, media: str) -> tuple[int, str]:
 
 
 def _fields(data: bytes) -> Iterable[tuple[int, int | bytes]]:
-    """Fields of a message of numbers and of bytes; what else it has ends the reading."""
+    """The number and byte fields of a message; another kind of field ends the reading."""
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)

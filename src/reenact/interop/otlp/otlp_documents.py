@@ -1,7 +1,7 @@
-"""A file of OTLP as documents, one at a time and each found again by its place: JSON, JSON Lines and protobuf.
+"""A file of OTLP as single documents, each found again by its place: JSON, JSON Lines and protobuf.
 
-The Collector's file exporter writes one document a line, or messages of protobuf behind their length; a request that
-was saved is one document, or one message, whose resources are its parts.
+The Collector's file exporter writes one document a line, or protobuf messages, each after its length. A saved request
+is one document or message, with its resources as parts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MESSAGES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 class DocumentForm(StrEnum):
-    """How a file holds its documents."""
+    """The form of the documents in a file."""
 
     WHOLE = "json"
     LINES = "json lines"
@@ -47,20 +47,20 @@ class DocumentForm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DocumentPlace:
-    """Where a document stands: its first byte, how many it has, and its number in the file, from 1."""
+    """The place of a document: its first byte, its size, and its number in the file, from 1."""
 
     at: int
     size: int
     number: int
 
     def name(self, form: DocumentForm) -> str:
-        """What to call it."""
+        """The name of the document."""
         return _name(form, self.number)
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedDocument:
-    """What cannot be read: its place, and why."""
+    """A part that cannot be read: its place, and the reason."""
 
     name: str
     why: str
@@ -76,19 +76,19 @@ class Pages:
     form: DocumentForm
 
     def places(self, file: BinaryIO) -> Iterator[DocumentPlace | SkippedDocument]:
-        """Where each of them stands; and what is none."""
+        """The places of the documents, and the parts that are none."""
         return places(file, self.form)
 
     def name(self, place: DocumentPlace) -> str:
-        """What to call one."""
+        """The name of a document."""
         return place.name(self.form)
 
     def read(self, file: BinaryIO, place: DocumentPlace) -> Any | SkippedDocument:
-        """One of them, or why it cannot be read."""
+        """One document, or the reason why it cannot be read."""
         return read_at(file, self.form, place)
 
     def raw(self, file: BinaryIO, place: DocumentPlace) -> bytes | None:
-        """One of them as it stands in the file, with the end of its line; None for what is no text."""
+        """One document as it is in the file, with its line end; None where it is no text."""
         return raw(file, place) if self.form in (DocumentForm.WHOLE, DocumentForm.LINES) else None
 
 
@@ -101,10 +101,10 @@ def fits(head: bytes) -> bool:
 
 
 def form_of(file: BinaryIO) -> DocumentForm:
-    """How a file holds its documents, by its beginning.
+    """The form of the documents in a file, by its beginning.
 
     Raises:
-        InteropError: It is none that is known.
+        InteropError: The form is not known.
     """
     file.seek(0)
     head = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -175,7 +175,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def places(file: BinaryIO, form: DocumentForm) -> Iterator[DocumentPlace | SkippedDocument]:
-    """Where each document of a file stands, in order; and what is none."""
+    """The places of the documents of a file, in order, and the parts that are none."""
     if form is DocumentForm.WHOLE:
         size = file.seek(0, 2)
         too_large = SkippedDocument(
@@ -244,7 +244,7 @@ def document(file: BinaryIO, form: DocumentForm, place: DocumentPlace) -> Any:
     """The document at a place, as JSON.
 
     Raises:
-        InteropError: It cannot be read.
+        InteropError: The document cannot be read.
     """
     file.seek(place.at)
     data = file.read(place.size)
@@ -254,7 +254,7 @@ def document(file: BinaryIO, form: DocumentForm, place: DocumentPlace) -> Any:
 
 
 def raw(file: BinaryIO, place: DocumentPlace) -> bytes:
-    """A document of JSON as it stands in the file, with the end of its line."""
+    """A JSON document as it is in the file, with its line end."""
     file.seek(place.at)
     return file.read(place.size).removeprefix(b"\xef\xbb\xbf").rstrip() + b"\n"
 
@@ -267,14 +267,14 @@ def _message(data: bytes, resource: bool) -> Mapping[str, Any]:
 
 
 def decoded(data: bytes, field: str) -> Mapping[str, Any]:
-    """A message of protobuf as the JSON that a printer of protobuf makes of it.
+    """A protobuf message as the JSON that a printer of protobuf makes.
 
     Args:
-        data: A request, or what a file exporter wrote: both have their resources in the same field.
-        field: The list of those (``resourceSpans``, ``resourceLogs``).
+        data: A request, or a message of a file exporter: both have their resources in the same field.
+        field: The list of the resources (``resourceSpans``, ``resourceLogs``).
 
     Raises:
-        InteropError: It is none, or the package that reads it is not installed.
+        InteropError: The data is no such message, or the package that reads it is not installed.
     """
     return _told(data, *_MESSAGES[field])
 

@@ -30,7 +30,7 @@ MOST: Final = 2048
 """Spans that wait at a time, as the SDK of OpenTelemetry has it."""
 AT_ONCE: Final = 512
 GATHER_S: Final = 0.2
-"""How long spans gather before they are handed on."""
+"""How long spans gather before they are sent."""
 LAST_S: Final = 1.0
 """How long the end of the program waits."""
 _PAUSE_S: Final = 1.0
@@ -40,17 +40,17 @@ Deliver = Callable[[Sequence[Batch]], None]
 
 
 class SpanSender:
-    """Sends spans to an endpoint, and the records on them beside.
+    """Sends spans to an endpoint, and their log records separately.
 
-    What is wrong with records costs no span: their content stands on the spans as well. An endpoint that takes none is
-    not asked again, and nothing is said: many tools take spans alone.
+    A fault in records costs no span: the spans have their content too. An endpoint that refuses records is silently not
+    tried again: many tools accept only spans.
 
     Args:
         to: The endpoint.
 
     Attributes:
-        lost: Records that were not taken.
-        why: Why not, the last time.
+        lost: The number of refused records.
+        why: The last reason.
     """
 
     def __init__(self, to: Target) -> None:
@@ -79,11 +79,11 @@ class SpanSender:
 
 
 class Exporter:
-    """Hands spans on.
+    """Delivers spans.
 
     Args:
-        deliver: Does it, in our thread; raises ``Unsent`` where they were not taken.
-        meter: Where measurements go; None: none are made.
+        deliver: Delivers them, in our thread; raises ``Unsent`` where they were refused.
+        meter: The target of measurements; None: none are made.
     """
 
     def __init__(self, deliver: Deliver, meter: Meter | None = None) -> None:
@@ -101,7 +101,7 @@ class Exporter:
         self._door = _thread.allocate_lock()
         self._version = version("reenact")
         self.lost = 0
-        """Spans that nobody took."""
+        """The number of spans that were not delivered."""
         self.why = ""
 
     def offer(self, resource: Mapping[str, Json], span: SentSpan) -> None:
@@ -132,7 +132,7 @@ class Exporter:
             background.start(self._run)
 
     def leave(self, timeout_s: float = LAST_S) -> None:
-        """The program ends: wait until all is handed on, for so long at most, and say once what was lost."""
+        """At the end of the program: wait this long at most until everything is delivered, and report losses once."""
         self._leaving = True
         self._unmeasured = ""
         if self._owes():
@@ -217,7 +217,7 @@ class Exporter:
             self._open_door()
 
     def _hand_on(self) -> None:
-        """Deliver what has gathered; what fails for now is offered again, unless the program ends."""
+        """Deliver the waiting spans; after a temporary failure they are offered again, unless the program ends."""
         taken = [self._queue.popleft() for _ in range(min(AT_ONCE, len(self._queue)))]
         self._under_way = len(taken)
         try:
@@ -276,7 +276,8 @@ def _ways(policy: Policy) -> tuple[Deliver, Meter]:
 
 
 def _forked() -> None:
-    """In a forked child: what waits is its parent's to send, and so is the thread. Its own runs begin an exporter."""
+    """In a forked child: waiting spans are its parent's to send, and so is the thread. Its own runs begin an
+    exporter."""
     for each in _exporters.values():
         atexit.unregister(each.leave)
     _exporters.clear()

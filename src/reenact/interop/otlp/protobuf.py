@@ -59,7 +59,7 @@ def message(field_number: int, data: bytes) -> bytes:
 
 
 def key(field_number: int, wire: int) -> bytes:
-    """What a field begins with: its number, and how its value is written."""
+    """The beginning of a field: its number, and the encoding of its value."""
     return varint(field_number << 3 | wire)
 
 

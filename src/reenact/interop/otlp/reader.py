@@ -1,6 +1,8 @@
-"""Traces out of a file of spans: a first pass finds those of each and their order, a second one reads their content.
+"""Traces from a file of spans: a first pass finds the spans of each trace and their order, a second one reads their
+content.
 
-Neither holds the file: what is in memory grows by some hundred bytes a span. What cannot be read is left, by its place.
+Neither pass holds the file: memory grows by some hundred bytes a span. Parts that cannot be read are left out, and
+listed by place.
 """
 
 from __future__ import annotations
@@ -34,16 +36,16 @@ _MOST_LEFT: Final = 50
 _PARSED: Final = 3
 """Documents that are kept in mind at a time."""
 _SMALL: Final = 8 << 20
-"""Bytes of a file whose spans are held in memory."""
+"""The largest file whose spans are held in memory, in bytes."""
 _SMALL_TREE: Final = 1 << 20
-"""The same where they stand in trees of another tool."""
+"""The same limit for spans in trees of another tool."""
 _PENDING: Final = 4096
 """Calls of tools that wait for their answers at a time."""
 
 
 @dataclass(slots=True)
 class _File:
-    """What the first pass found."""
+    """The findings of the first pass."""
 
     original: Original
     layout: Layout
@@ -55,25 +57,26 @@ class _File:
     parsed: dict[int, list[Span | str]] = field(default_factory=dict)
     """The spans of a small file, by document: it is parsed once."""
     items: dict[int, TraceItem] = field(default_factory=dict)
-    """What the spans of a small file tell, by their number: each is told once."""
+    """The items of a small file's spans, by number: each is made once."""
     recent: OrderedDict[int, list[Span | str]] = field(default_factory=OrderedDict)
-    """The spans of the documents that were read last: traces that began together stand in the same ones."""
+    """The spans of the last documents: traces that began together are in the same ones."""
     recent_raw: OrderedDict[int, list[Any]] = field(default_factory=OrderedDict)
-    """The same as they stand in the file."""
+    """The unparsed pieces of the last documents."""
 
     @property
     def small(self) -> bool:
-        """Whether what it tells is held. A tree of JSON tells its conversations again, and is more than its bytes."""
+        """Whether the items are held in memory. A tree of JSON repeats its conversations, and needs more than its
+        bytes."""
         return self.original.size <= (_SMALL if isinstance(self.layout, Otlp) else _SMALL_TREE)
 
     def leave(self, what: object) -> None:
-        """Note what cannot be read."""
+        """Note a part that cannot be read."""
         self.unread += 1
         if len(self.left) < _MOST_LEFT:
             self.left.append(str(what))
 
     def all_left(self) -> tuple[str, ...]:
-        """What could not be read, at most so many and the number of the others."""
+        """The parts that could not be read, up to a limit, and the number of the others."""
         more = self.unread - len(self.left)
         return (*self.left, f"and {more} more") if more else tuple(self.left)
 
@@ -83,10 +86,10 @@ def read(original: Original, layout: Layout | None = None) -> Iterator[Trace]:
 
     Args:
         original: The file.
-        layout: Where its spans stand; None for OTLP.
+        layout: The layout of its spans; None for OTLP.
 
     Raises:
-        InteropError: It is of another format, holds no span that can be read, or cannot be read here.
+        InteropError: The file has another format, no span that can be read, or cannot be read here.
     """
     layout = layout or Otlp()
     with original.open() as file:
@@ -160,7 +163,7 @@ _encoded: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), defaul
 
 
 def _content(span: Span) -> int:
-    """A digest of all of a span, the same whatever container it came in."""
+    """A digest of a whole span, independent of the container."""
     data: list[Any] = [
         span.trace,
         span.id,
@@ -202,7 +205,7 @@ def _trace(found: _File, trace: TraceColumns) -> Trace:
 
 
 def _error(found: _File, order: Order) -> Wrong | None:
-    """What the first span without a parent failed with."""
+    """The failure of the first span without a parent."""
     root = next((span for span in order.spans if not found.columns.parent[span]), None)
     if root is None:
         return None
@@ -235,7 +238,7 @@ _T = TypeVar("_T")
 
 
 def _recalled(kept: OrderedDict[int, _T], number: int, make: Callable[[], _T]) -> _T:
-    """What was made last of a number, else made now; a few are kept in mind."""
+    """The cached object of a number, or a new one; a few are cached."""
     if number in kept:
         kept.move_to_end(number)
         return kept[number]
@@ -335,7 +338,7 @@ class _Numbers:
 
 
 class _Pending:
-    """Calls of tools that a model has asked for: those without a span are known by what the next call is told."""
+    """The tool calls that a model has asked for: one without a span is known from the next model call."""
 
     def __init__(self, columns: Columns, trace: TraceColumns) -> None:
         tools = (span for span in trace.spans if columns.key[span] and columns.sort_of(span) is SpanSort.TOOL)
@@ -345,7 +348,7 @@ class _Pending:
         """Calls that have a span but no id, by name and arguments."""
 
     def asked(self, item: TraceItem) -> None:
-        """An item has happened: what it asks for waits for an answer."""
+        """Note an item: the tool calls that it asks for wait for their results."""
         if item.sort is SpanSort.TOOL:
             if not item.call_id:
                 asked = item.asked
@@ -412,8 +415,8 @@ def _call(name: str, arguments: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Documents:
-    """The documents that a trace came in: as they are where they hold nothing of another trace, else each as a line of
-    JSON with what is of the trace alone."""
+    """The original documents of a trace: unchanged if they have no other trace, else each as a line of JSON with the
+    parts of this trace."""
 
     found: _File
     trace: TraceColumns
@@ -432,7 +435,7 @@ class _Documents:
                 yield line(found.layout.joined([every[nth] for nth in wanted[number] if nth < len(every)]))
 
     def _wanted(self) -> dict[int, list[int]]:
-        """Which spans and records of each document are of the trace."""
+        """The spans and records of each document that belong to the trace."""
         columns, wanted = self.found.columns, dict[int, list[int]]()
         for span in self.trace.spans:
             wanted.setdefault(columns.place[span], []).append(columns.nth[span])

@@ -1,9 +1,9 @@
-"""Spans that come in become runs as they come: the run of a trace is there when its request is answered.
+"""Incoming spans become runs: the run of a trace is in the store when its request is answered.
 
-A trace comes in pieces, and late. Each piece is laid to what its run was made of, and the run is made again under the
-id that it has; what people have set on it stays. So the cost of a piece grows with its trace: from ``MOST`` spans on
-the next piece becomes a run of its own for a while. These parts are joined to one run again when they are as many spans
-as the first, or nothing more comes (``join_due``): a trace costs a few times its spans, in whatever pieces it comes.
+A trace comes in pieces, and late. Each piece is added to the original documents of its run, and the run is made again
+under its id; labels and flags stay. So the cost of a piece grows with its trace: from ``MOST`` spans on, the next piece
+becomes a separate run for a while. These parts are joined into one run when they have as many spans as the first, or
+when nothing more comes (``join_due``). So a trace costs a few times its spans, for any size of the pieces.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from reenact.interop.traces import Trace
 from reenact.recording.recording_opening import Who
 
 FILE: Final = "received over OTLP"
-"""What a run that came in so has in the place of its file's name."""
+"""The text in place of a file's name, for a run that was received."""
 MOST: Final = 2_000
-"""Spans of a run, at most, to which a further piece of its trace is laid."""
+"""The most spans of a run to which a further piece is added."""
 QUIET_S: Final = 5.0
 """After how long without a further piece a trace counts as ended: its parts are joined."""
 
@@ -44,12 +44,12 @@ _REMEMBERED: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class ReceiveResult:
-    """What became of one request.
+    """The result of one request.
 
     Attributes:
-        runs: The runs that its traces are now, and how many spans each has.
-        rejected: How many spans could not be read.
-        why: Why; empty where all could be.
+        runs: The runs of its traces, each with its number of spans.
+        rejected: The number of spans that could not be read.
+        why: The reason; empty where all could be read.
     """
 
     runs: tuple[tuple[Run, int], ...] = ()
@@ -58,11 +58,11 @@ class ReceiveResult:
 
 
 class Receiver:
-    """Takes requests, one at a time, whatever thread they come in.
+    """Accepts requests, one at a time, from any thread.
 
     Args:
-        store: Where to.
-        policy: What may be kept and how.
+        store: The store for the runs.
+        policy: The rules for what may be kept, and how.
         clock, entropy: For the runs' own identity.
     """
 
@@ -75,17 +75,17 @@ class Receiver:
         self._parted: dict[str, int] = {}
         """Traces of several runs, and when the last piece of each came."""
         self._joining: set[str] = set()
-        """Runs that are being joined: no further piece is laid to them."""
+        """The runs that are being joined: no piece is added to them."""
 
     def take(self, lines: bytes) -> ReceiveResult:
-        """Keep what a request holds; when this returns it is in the store.
+        """Keep the spans of a request; on return they are in the store.
 
         Args:
-            lines: The request as lines of JSON. One that came before, byte for byte, is a repetition and is passed
-                over: its sender has not heard the answer.
+            lines: The request as lines of JSON. A request that came before, byte for byte, is a repetition and is
+                ignored: its sender has not received the answer.
 
         Raises:
-            StoreError: It could not be written.
+            StoreError: The spans could not be written.
         """
         name = hashlib.sha256(lines).digest()
         with self._lock:
@@ -125,16 +125,16 @@ class Receiver:
         return self._replaced(before, made)
 
     def join_due(self, *, every: bool = False) -> int:
-        """Make one run again of a trace that came in parts, where it is due. Spans are taken meanwhile.
+        """Join traces that came in parts, where it is due. Spans are accepted meanwhile.
 
         Args:
-            every: Of each such trace, whether or not more may come: the receiver ends.
+            every: Join all such traces, because the receiver ends.
 
         Returns:
-            How many spans were joined; 0: nothing was due.
+            The number of joined spans; 0: nothing was due.
 
         Raises:
-            StoreError: It could not be written; the parts stay.
+            StoreError: The run could not be written; the parts stay.
         """
         with self._lock:
             found, parts = "", list[Run]()
@@ -197,7 +197,7 @@ class Receiver:
         return run
 
     def _open(self, trace: str) -> Run | None:
-        """The newest run of a trace that further pieces may be laid to."""
+        """The newest run of a trace to which pieces may be added."""
         try:
             for run in self._store.runs(tag={TAG: trace}):
                 if run.id not in self._joining and _is_open(run) and trace_of(run)["spans"] < MOST:
@@ -208,12 +208,12 @@ class Receiver:
 
 
 def _is_open(run: Run) -> bool:
-    """Whether further pieces may be laid to a run: it came in here, and what it was made of is there."""
+    """Whether pieces may be added to a run: it was received here, and its original documents are stored."""
     return (run.capture.get(NOTE) or {}).get("file") == FILE and not why_thinned(run)
 
 
 def _original(store: Store, run: Run) -> Iterator[bytes]:
-    """What a run was made of, as it is kept."""
+    """The original documents of a run, as they are stored."""
     recording = store.open(run)
     for event in recording.events():
         if event.name == ORIGINAL and isinstance(event.outcome, Value):
@@ -221,5 +221,5 @@ def _original(store: Store, run: Run) -> Iterator[bytes]:
 
 
 def reason(error: ReenactError) -> str:
-    """What a sender is told when the store has failed."""
+    """The reason for a sender when the store has failed."""
     return f"it could not be kept: {error.message}"

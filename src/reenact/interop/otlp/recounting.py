@@ -1,4 +1,4 @@
-"""What one event of a run tells of itself as a span: its sort, what was called, how it came out. Pure."""
+"""One event of a run as a span: its sort, its name, its outcome. Pure."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ SPANNED: Final = frozenset(
     {Kind.STEP, Kind.MODEL, Kind.TOOL, Kind.RETRIEVAL, Kind.HTTP, Kind.MCP, Kind.WEBSOCKET, Kind.PROCESS, Kind.HUMAN,
      Kind.DB}
 )  # fmt: skip
-"""Kinds whose events are spans."""
+"""The kinds of events that are spans."""
 MENTIONED: Final = frozenset({Kind.FLAG, Kind.NOTE, Kind.FILE})
-"""Kinds whose events are events of the span around them; the rest (clock, chance, variables) is in neither."""
+"""The kinds of events that are events of the span around them; others (clock, chance, variables) are in neither."""
 _FAILED_FROM: Final = 400
 _OUTSIDE: Final = frozenset({Kind.HTTP, Kind.WEBSOCKET, Kind.DB})
 
 
 @dataclass(frozen=True, slots=True)
 class RecountedEvent:
-    """An event as it is to be told.
+    """An event, prepared for its span.
 
     Attributes:
-        event: It.
-        reading: Of a model call: in full where content is written, else without the conversation.
-        asked, answered: Content of any other call, as data; None where none is to be written.
-        sizes: Bytes asked and answered, where they are known.
-        sign: A digest of what it asks, by which a call that repeats another is known.
+        event: The event.
+        reading: For a model call: in full where content is written, else without the conversation.
+        asked, answered: For other calls, the content as data; None where none is written.
+        sizes: The bytes of request and answer, where they are known.
+        sign: A digest of the request, by which a repetition is recognised.
         inline: Whether content is written.
     """
 
@@ -57,7 +57,7 @@ def is_spanned(event: Event) -> bool:
 
 
 def wrong(seen: RecountedEvent) -> Wrong | None:
-    """What an event failed with; None where it did not."""
+    """The failure of an event; None without one."""
     event = seen.event
     if isinstance(event.outcome, Failure):
         return _raised(event.outcome.error)
@@ -71,7 +71,7 @@ def wrong(seen: RecountedEvent) -> Wrong | None:
 
 
 def _answered(outcome: Stream, refused: Mapping[str, Json]) -> Wrong | None:
-    """What is wrong with an answer of HTTP; None where it is a good one."""
+    """The fault in an HTTP answer; None for a good one."""
     status, end = outcome.head.get("status"), outcome.end
     if isinstance(status, int) and status >= _FAILED_FROM:
         text = str(refused.get("message") or outcome.head.get("reason") or "")
@@ -88,7 +88,7 @@ def _raised(error: ErrorFact) -> Wrong:
 
 
 def recounted(seen: RecountedEvent) -> SpelledCall:
-    """What an event that is a span tells."""
+    """The facts of an event that is a span."""
     event, call = seen.event, seen.event.call
     sort, operation, subject, said = SpanSort.OTHER, "", event.name, dict[str, Json]()
     if seen.reading is not None or call.kind is Kind.MODEL:

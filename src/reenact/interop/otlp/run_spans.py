@@ -42,7 +42,7 @@ class ExportedSpans:
 
     Attributes:
         batch: Its spans, the run's own last.
-        lost: What the run has and the spans have not: in words, and how often.
+        lost: The facts of the run that the spans lack: in words, with their number.
     """
 
     batch: Batch
@@ -54,9 +54,9 @@ def exported(recording: Recording, *, dialect: str, inline: bool, version: str) 
 
     Args:
         recording: The run.
-        dialect: Whose names (``facts.policy.OTEL_DIALECTS``).
-        inline: Write content (messages, arguments, results); else where it is found.
-        version: Of this library.
+        dialect: The dialect of names (``facts.policy.OTEL_DIALECTS``).
+        inline: Write content (messages, arguments, results); else only references to it.
+        version: The version of this library.
     """
     run = recording.run
     course = SpanTree(run, clock_of(run)[0], dialect, around(run.environment.get("traceparent")))
@@ -84,13 +84,13 @@ def exported(recording: Recording, *, dialect: str, inline: bool, version: str) 
 
 
 def _suspected(span: SentSpan, found: Iterable[Suspicion]) -> SentSpan:
-    """A span with the names of the rules that mark its event; what they say may hold content, and stays here."""
+    """A span with the names of the rules that mark its event; the rules' texts may hold content, and are left out."""
     names = list(dict.fromkeys(each.rule for each in found))
     return replace(span, attributes={**span.attributes, SUSPICIONS: names}) if names else span
 
 
 def _lost(event: Event) -> str:
-    """What of an event no span holds; empty for nothing."""
+    """The part of an event that no span holds; empty without one."""
     if is_original(event.call) or event.call.kind in _ENDS:
         return ""
     if is_plumbing(event.call):
@@ -133,7 +133,7 @@ def _told(content: object, lost: Counter[str]) -> Json:
 
 
 def _end(recording: Recording, event: Event, ends: dict[Kind, Json], lost: Counter[str]) -> None:
-    """Input and output of the run: the first of its inputs, and what its function returned, or its last output."""
+    """Input and output of the run: its first input, and the result of its function, or its last output."""
     kind = event.call.kind
     if kind is Kind.INPUT and kind not in ends:
         ends[kind] = arguments_of(_told(asked(recording, event), lost))
@@ -173,7 +173,7 @@ def _full(recording: Recording, event: Event) -> Reading | None:
 
 
 def _function(recording: Recording, event: Event) -> Reading:
-    """A model inside the process: its arguments are what it was asked, its result what it said."""
+    """A model inside the process: its arguments are the question, its result the answer."""
     given = arguments_of(_known(asked(recording, event)))
     said = _known(answered(recording, event)) if isinstance(event.outcome, Value) else ""
     messages = given.get("messages") if isinstance(given, Mapping) else None

@@ -13,7 +13,7 @@ from reenact.interop.otlp.protobuf import LARGEST_INTEGER, attributes, fixed, me
 
 
 class SpanKind(IntEnum):
-    """Which side of a call a span is, by OTLP's numbers."""
+    """The side of a call, by OTLP's numbers."""
 
     INTERNAL = 1
     CLIENT = 3
@@ -30,7 +30,7 @@ class SpanEvent:
 
 @dataclass(frozen=True, slots=True)
 class SentRecord:
-    """A record of a log on a span: the name of what it tells, when, its attributes, and how grave it is."""
+    """A log record on a span: the name of its event, the time, its attributes, and its severity."""
 
     name: str
     at_ns: int
@@ -43,14 +43,14 @@ class SentSpan:
     """A finished span.
 
     Attributes:
-        trace, id, parent: Ids, in lower-case hexadecimal; an empty parent for none.
+        trace, id, parent: The ids, in lower-case hexadecimal; an empty parent for a root.
         name: Its name.
-        kind: Which side of a call it is.
+        kind: The side of the call.
         start_ns, end_ns: Nanoseconds since the epoch.
         attributes: By name, in the names of one dialect.
-        events: What happened in it.
-        error: Words of its failure; None where it did not fail.
-        records: Of a log, which are sent beside the spans.
+        events: Its events.
+        error: The text of its failure; None where it did not fail.
+        records: Its log records, which are sent separately.
     """
 
     trace: str
@@ -68,7 +68,7 @@ class SentSpan:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Spans of one run with the attributes of what sends them, and the version of this library."""
+    """The spans of one run, with the attributes of their sender, and the version of this library."""
 
     resource: Mapping[str, Json]
     spans: Sequence[SentSpan]

@@ -1,4 +1,5 @@
-"""What the attributes of one span say, by the tables of names: the newest name of the most faithful dialect wins."""
+"""The facts in the attributes of one span, by the tables of names: the newest name of the most faithful dialect
+wins."""
 
 from __future__ import annotations
 
@@ -26,18 +27,18 @@ _HELD: Final = {"gen_ai.content.prompt": "gen_ai.prompt", "gen_ai.content.comple
 
 @dataclass(slots=True)
 class SpanContent:
-    """What a span says.
+    """The facts of a span.
 
     Attributes:
-        said: By what the tables call it, the value.
+        said: The value of each fact, by the tables' words.
         params: Parameters of the request.
         usage: Tokens.
         lists: Flattened lists, put together again.
-        asked, answered: Messages that stand in events of the span, or in records of a log.
-        exception: Of the event that holds one.
-        rest: What no table knows.
-        dialects: How many attributes each dialect has.
-        streamed: Whether it says so, by its events.
+        asked, answered: Messages in events of the span, or in log records.
+        exception: The exception in an event.
+        rest: The attributes that no table knows.
+        dialects: The number of attributes in each dialect.
+        streamed: Whether its events show that it was streamed.
     """
 
     said: dict[str, Json] = field(default_factory=dict)
@@ -52,7 +53,7 @@ class SpanContent:
     streamed: bool = False
 
     def text(self, name: str) -> str:
-        """What is said, as a text; empty where it is not."""
+        """A fact as a text; empty where it is missing."""
         value = self.said.get(name)
         if isinstance(value, list):
             value = value[0] if value else ""
@@ -60,13 +61,13 @@ class SpanContent:
 
     @property
     def dialect(self) -> str:
-        """Whose names it has most of; several are joined."""
+        """The dialect of most of its names; several are joined."""
         own = [name for name, _ in self.dialects.most_common() if name != "general"]
         return " + ".join(own[:3])
 
 
 def gathered(span: Span, logs: Iterable[Span] = ()) -> SpanContent:
-    """What a span says, with the records of logs that belong to it."""
+    """The facts of a span, with those of its log records."""
     found = SpanContent()
     ranks: dict[str, int] = {}
     flat: dict[str, list[tuple[str, Json]]] = {}
@@ -89,7 +90,7 @@ def gathered(span: Span, logs: Iterable[Span] = ()) -> SpanContent:
 def _take(
     found: SpanContent, ranks: dict[str, int], flat: dict[str, list[tuple[str, Json]]], name: str, value: Json
 ) -> None:
-    """One attribute."""
+    """Take in one attribute."""
     known = EXACT.get(name)
     if known is not None:
         said, rank, table = known
@@ -147,7 +148,8 @@ def _event(
 
 
 def _message(found: SpanContent, name: str, said: Mapping[str, Json]) -> None:
-    """A message in an event of the conventions before; its content may stand beside it or in a field of its own."""
+    """A message in an event of the earlier conventions; its content is among its attributes, or in a field of its
+    own."""
     body = opened(said.get("content")) if isinstance(opened(said.get("content")), dict) else None
     one: dict[str, Any] = {**said, **(body or {})}
     found.dialects["otel.genai (before)"] += 1
@@ -170,7 +172,7 @@ def _log(found: SpanContent, ranks: dict[str, int], flat: dict[str, list[tuple[s
 
 
 def _older_events(found: SpanContent) -> None:
-    """Messages that stand as a list of events in one attribute."""
+    """Messages that are a list of events in one attribute."""
     for name in ("all_messages", "events"):
         value = opened(found.said.get(name))
         for one in value if isinstance(value, list) else ():

@@ -1,4 +1,4 @@
-"""What one span tells: a model call, a tool, a retrieval or a step of the agent, whatever the dialect of its names."""
+"""The meaning of one span: a model call, a tool, a retrieval or a step of the agent, in any dialect of names."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _FACTS: Final = ("agent", "version", "user", "tenant", "session", "commit", "ser
 
 @dataclass(frozen=True, slots=True)
 class SpanFacts:
-    """What a span tells.
+    """The meaning of a span.
 
     Attributes:
         item: The item, without its place in the trace.
-        facts: What it says of the run.
-        key: What names the call beside its span: the id of a response, or of a tool's call; empty for none.
-        remarks: What was found amiss.
+        facts: Its facts about the run.
+        key: A second id of the call: that of a response, or of a tool call; empty without one.
+        remarks: The faults that were found.
     """
 
     item: TraceItem
@@ -48,7 +48,7 @@ class SpanFacts:
 
 
 def span_facts(span: Span, logs: Iterable[Span] = ()) -> SpanFacts:
-    """What a span tells, with the records of logs that belong to it. Of one that cannot be told its attributes stay."""
+    """The meaning of a span and its log records. A span that cannot be understood keeps its attributes."""
     try:
         return _told(span, logs)
     except (TypeError, ValueError, AttributeError, KeyError, IndexError, RecursionError):
@@ -77,7 +77,7 @@ def _told(span: Span, logs: Iterable[Span]) -> SpanFacts:
 
 
 def _sort(span: Span, found: SpanContent) -> tuple[SpanSort, bool]:
-    """What a span is of, and whether it asks for vectors."""
+    """The sort of a span, and whether it asks for vectors."""
     for name in SORTS:
         value = span.attributes.get(name)
         if value is None:
@@ -95,7 +95,7 @@ def _sort(span: Span, found: SpanContent) -> tuple[SpanSort, bool]:
 
 
 def _named(word: str) -> SpanSort:
-    """What a span is of, by the word of a dialect for it."""
+    """The sort of a span, by a dialect's word for it."""
     if word in MODEL_WORDS or word in EMBEDDING_WORDS or word.endswith(_ENDS):
         return SpanSort.MODEL
     return SpanSort.TOOL if word in TOOL_WORDS else SpanSort.RETRIEVAL if word in RETRIEVAL_WORDS else SpanSort.OTHER
@@ -173,7 +173,7 @@ def _model(item: TraceItem, found: SpanContent, vectors: bool, remarks: list[str
 
 
 def _asked(found: SpanContent) -> tuple[ModelQuestion, bool]:
-    """What was asked, and whether it is the whole request of a provider."""
+    """The question to the model, and whether it is the whole request of a provider."""
     whole = opened(found.said.get("input"))
     full = conversation(whole) if isinstance(whole, Mapping) else ModelQuestion()
     listed = found.lists.get("input_messages")
@@ -200,7 +200,7 @@ def _asked(found: SpanContent) -> tuple[ModelQuestion, bool]:
 
 
 def _said(found: SpanContent) -> ImportedAnswer:
-    """What was answered."""
+    """The answer of the model."""
     listed = found.lists.get("output_messages")
     told_of = listed if listed is not None else found.said.get("output_messages")
     said = answer(told_of) if told_of is not None else ImportedAnswer()
@@ -289,7 +289,7 @@ def _tool(item: TraceItem, found: SpanContent, remarks: list[str]) -> TraceItem:
 
 
 def _result(found: SpanContent) -> Json:
-    """What a tool gave: data, where its text is an object or a list, or is said to be JSON."""
+    """The result of a tool: as data, if its text is an object or a list, or is marked as JSON."""
     told = _either(found, "tool_result", "output")
     if isinstance(told, str) and found.text("output_type") == "application/json":
         try:
@@ -374,7 +374,7 @@ def _step(item: TraceItem, found: SpanContent) -> TraceItem:
 
 
 def merged(outer: TraceItem, inner: TraceItem) -> TraceItem:
-    """Two items of one call as one: the outer one, with what only the inner one tells."""
+    """Two items of one call as one: the outer one, with the facts that only the inner one has."""
     grades = dict(outer.grades)
     left, right = outer.reading, inner.reading
     reading = left

@@ -1,6 +1,6 @@
 """The spans and measurements of a run while it is recorded: made of cleaned records, in the writer's thread.
 
-A tap sees what the gate has let through, and nothing earlier. A finished span goes to the exporter of the process
+A tap only sees records that the privacy gate has let through. A finished span goes to the exporter of the process
 (``exporters``), which never makes a writer wait.
 """
 
@@ -67,11 +67,11 @@ class SpanTap:
 
     Args:
         run: The run as it began.
-        policy: What spans say of content, and in whose names.
-        exporter: Where they go.
+        policy: The rules for content in spans, and for the names of attributes.
+        exporter: The exporter for them.
 
     Attributes:
-        propagation: Which of its requests carry the trace on; None: none does.
+        propagation: Decides which requests carry the trace; None: none does.
     """
 
     def __init__(self, run: Run, policy: Policy, exporter: Exporter) -> None:
@@ -95,7 +95,7 @@ class SpanTap:
         self._ends: dict[Kind, Json] = {}
 
     def __call__(self, records: Sequence[Record]) -> None:
-        """See what the gate has let through. A fault of ours costs the run's further spans, which are counted."""
+        """Take in cleaned records. A fault of ours costs the run's further spans, which are counted."""
         for record in records:
             if self._metrics:
                 self._noticing.see(record)
@@ -104,7 +104,7 @@ class SpanTap:
                 see(self, record)
 
     def leave(self, timeout_s: float) -> None:
-        """The program ends: wait for what is on its way, and say what was lost."""
+        """At the end of the program: wait for spans that are being sent, and report losses."""
         self._exporter.leave(timeout_s)
 
     def _lane(self, record: LaneOpened) -> None:
@@ -236,7 +236,7 @@ _SEEN_BY: Final[Mapping[type, Callable[[SpanTap, Any], None]]] = {
     Noted: SpanTap._noted,
     RunClosed: SpanTap._closed,
 }
-"""What looks at each sort of record; no other one is in a span."""
+"""The function for each sort of record; other records are in no span."""
 
 
 def _bytes(body: Any) -> bytes:
@@ -245,7 +245,7 @@ def _bytes(body: Any) -> bytes:
 
 
 def _with_content(seen: RecountedEvent, held: _Call) -> RecountedEvent:
-    """What is told, with the content of what was asked and answered."""
+    """The event for its span, with the content of request and answer."""
     event, call = seen.event, seen.event.call
     outcome = event.outcome
     if held.model:
@@ -274,7 +274,7 @@ def _text(content: Json) -> Json:
 
 
 def _function(event: Event, asked: Json, answered: Json) -> Reading:
-    """A model inside the process: its arguments are what it was asked, its result what it said."""
+    """A model inside the process: its arguments are the question, its result the answer."""
     messages = asked.get("messages") if isinstance(asked, Mapping) else None
     told = conversation(messages if isinstance(messages, list) else [{"role": "user", "content": as_text(asked)}])
     said = "" if isinstance(event.outcome, Failure) else str(as_text(answered) or "")
@@ -282,7 +282,7 @@ def _function(event: Event, asked: Json, answered: Json) -> Reading:
 
 
 def open_tap(run: Run, policy: Policy) -> SpanTap | None:
-    """What makes the spans of a run that begins here; None where none are asked for."""
+    """The tap of a run that begins here; None where no spans are wanted."""
     if not (policy.otel_endpoint or policy.otel_provider):
         return None
     return SpanTap(run, policy, exporter_for(policy))

@@ -30,8 +30,8 @@ class SpanTree:
 
     Args:
         run: The run as it began.
-        began_us: What the wall clock showed then, microseconds since the epoch.
-        dialect: Whose names (``facts.policy.OTEL_DIALECTS``).
+        began_us: The wall clock at that time, microseconds since the epoch.
+        dialect: The dialect of names (``facts.policy.OTEL_DIALECTS``).
         around: The caller's span; None: the run is a trace of its own.
     """
 
@@ -53,7 +53,7 @@ class SpanTree:
             self._silent[event.number] = event.parent
 
     def ended(self, seen: RecountedEvent) -> SentSpan | None:
-        """The span of a call that has ended (or never did, where the run is over); None where it is none."""
+        """The span of a call that has ended (or never did, if the run is over); None where it is no span."""
         event = seen.event
         self._last_us = max(self._last_us, event.ended_us or event.issued_us)
         if not is_spanned(event):
@@ -168,7 +168,7 @@ class SpanTree:
         events.append(SpanEvent(name, self._at(event.issued_us), said))
 
     def _repeats(self, seen: RecountedEvent, *, failed: bool) -> int:
-        """How often the same call of the same strand has failed before."""
+        """The number of earlier failures of the same call of the same strand."""
         if not seen.sign:
             return 0
         key = seen.event.lane, seen.event.parent, seen.sign
@@ -181,12 +181,12 @@ class SpanTree:
 
 
 def resource(run: Run, version: str, commit: str = "") -> dict[str, Json]:
-    """Attributes of what sends the spans of a run.
+    """The attributes of the sender of a run's spans.
 
     Args:
         run: The run.
-        version: Of this library.
-        commit: Of the agent's code; empty where it is not known.
+        version: The version of this library.
+        commit: The commit of the agent's code; empty where it is not known.
     """
     found = {
         "service.name": run.agent or "reenact",
@@ -205,7 +205,7 @@ _SIDES: Final[Mapping[SpanSort, tuple[str, str]]] = {
 
 
 def _references(run: str, event: Event, told: SpelledCall) -> dict[str, Json]:
-    """Where the content of a call is: ``reenact cat`` prints what stands behind ``reenact:``."""
+    """The references to the content of a call: ``reenact cat`` prints the content for the text after ``reenact:``."""
     asked, answered = _SIDES.get(told.sort, ("reenact.request.ref", "reenact.response.ref"))
     http = event.call.kind is Kind.HTTP
     found = {asked: _REFERENCE.format(run=run, event=event.number, side="request.body" if http else "args")}

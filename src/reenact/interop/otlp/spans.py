@@ -1,7 +1,7 @@
-"""A span as OTLP has it, out of any JSON that holds one: ids, times and values in every form they are met in.
+"""A span as OTLP defines it, from any JSON that holds one: with ids, times and values in every known form.
 
-The JSON of OTLP has ids in hexadecimal, printers of protobuf in base64; 64-bit numbers are texts, or numbers; kinds and
-states are numbers, or names. What SDKs print to a console, and Phoenix exports, has plain attributes and ISO times.
+OTLP's JSON has ids in hexadecimal, printers of protobuf write base64; 64-bit numbers are texts or numbers; kinds and
+states are numbers or names. The console output of SDKs, and exports of Phoenix, have plain attributes and ISO times.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _FROM_SECONDS: Final = ((1e17, 1), (1e14, 1_000), (1e11, 1_000_000), (0, 1_000_0
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One span, or what a log record says of one.
+    """One span, or one log record in the form of a span.
 
     Attributes:
-        trace, id, parent: Ids, in lower-case hexadecimal; an empty parent for none.
+        trace, id, parent: The ids, in lower-case hexadecimal; an empty parent for a root.
         name: Its name.
-        start_ns, end_ns: Nanoseconds since the epoch; None where it does not say.
+        start_ns, end_ns: Nanoseconds since the epoch; None where they are missing.
         attributes: By name.
-        resource: Attributes of what sent it.
-        scope: What made it.
+        resource: The attributes of its sender.
+        scope: The library that made it.
         events: Name, time and attributes of each.
         failed: Whether its state is an error.
-        status: Words of its state.
+        status: The text of its state.
     """
 
     trace: str
@@ -57,11 +57,11 @@ class Span:
 
 
 def identity(value: Any, size: int) -> str:
-    """An id in lower-case hexadecimal, from hexadecimal or base64; empty for none.
+    """An id in lower-case hexadecimal, from hexadecimal or base64; empty without one.
 
     Args:
-        value: As it stands in the file.
-        size: Bytes it should have.
+        value: The value in the file.
+        size: The bytes that it should have.
     """
     if not isinstance(value, str) or not value:
         return ""
@@ -100,10 +100,10 @@ def time_ns(value: Any) -> int | None:
 
 
 def plain(value: Any) -> Json:
-    """A value of an attribute as data. What is no value of OTLP is data already.
+    """The value of an attribute as data. A value that is not in OTLP's form is data already.
 
     Raises:
-        RecursionError: It is nested too deeply.
+        RecursionError: The value is nested too deeply.
     """
     if isinstance(value, list):
         return [plain(each) for each in value]
@@ -117,7 +117,7 @@ def plain(value: Any) -> Json:
 
 
 def _of_kind(kind: str, inner: Any) -> Json:
-    """A value that says of which kind it is."""
+    """A value that names its kind."""
     if kind == "intValue":
         return _integer(inner)
     if kind == "doubleValue":
@@ -156,7 +156,7 @@ def _double(value: Any) -> Json:
 
 
 def spans_in(document: Any) -> Iterator[Span | str]:
-    """Every span of a document; a text in the place of what is none says why.
+    """Every span of a document; a text with the reason for a part that is none.
 
     Args:
         document: JSON of one of the known containers.
@@ -168,11 +168,11 @@ _Piece = TypeVar("_Piece")
 
 
 def read_spans(pieces: Iterable[_Piece], read: Callable[[_Piece], Span | str]) -> Iterator[Span | str]:
-    """The span of each piece of a document; a text in the place of what is none says why.
+    """The span of each piece of a document; a text with the reason for a piece that is none.
 
     Args:
-        pieces: As they stand in the document.
-        read: Gives the span of one. May raise what damaged data raises.
+        pieces: The unparsed pieces.
+        read: Makes the span of a piece. On damaged data it may raise any error.
     """
     for piece in whole(pieces):
         try:
@@ -205,7 +205,7 @@ def _why(error: Exception) -> str:
 
 
 def raw_spans(document: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Resource, scope and span of every span, or record of a log, as they stand."""
+    """Resource, scope and span of every span or log record, unparsed."""
     for each in document if isinstance(document, list) else (document,):
         if not isinstance(each, Mapping):
             continue
@@ -248,7 +248,7 @@ def _first(raw: Mapping[str, Any], *names: str) -> Any:
 
 
 def span_of(resource: Any, scope: Any, raw: Mapping[str, Any]) -> Span | str:
-    """A span or record of a log, with what sent and what made it; a text for what is none."""
+    """A span or log record, with its sender and its library; a text where it is none."""
     held = raw.get("context")
     context: Mapping[str, Any] = held if isinstance(held, Mapping) else {}
     trace = identity(_first(raw, "traceId", "trace_id", "context.trace_id") or context.get("trace_id"), 16)
@@ -283,8 +283,8 @@ def span_of(resource: Any, scope: Any, raw: Mapping[str, Any]) -> Span | str:
 
 
 LOG: Final = "log record"
-"""In the place of a parent: it is no span, but a record of a log on the span whose id it has; and the name under which
-its body stands among its attributes."""
+"""The text in place of a parent for a log record, whose id is that of its span; also the name for its body among its
+attributes."""
 
 
 def _event(raw: Mapping[str, Any]) -> tuple[str, int | None, Mapping[str, Json]]:

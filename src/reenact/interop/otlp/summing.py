@@ -33,7 +33,7 @@ class Point:
         self.buckets = [0] * (len(instrument.bounds) + 1)
 
     def add(self, value: float, bounds: tuple[float, ...]) -> None:
-        """One more value."""
+        """Take in one value."""
         self.count += 1
         self.total += value
         self.smallest, self.largest = min(self.smallest, value), max(self.largest, value)
@@ -41,10 +41,10 @@ class Point:
 
 
 class SenderSums:
-    """What one sender has measured.
+    """The measurements of one sender.
 
     Args:
-        began_ns: When its sums began, nanoseconds since the epoch.
+        began_ns: The beginning of its sums, nanoseconds since the epoch.
     """
 
     def __init__(self, began_ns: int) -> None:
@@ -67,7 +67,7 @@ class SenderSums:
             point.add(each.value, instrument.bounds)
 
     def metrics(self, now_ns: int) -> bytes:
-        """The metrics of a ``ScopeMetrics``, as they stand."""
+        """The present metrics of a ``ScopeMetrics``."""
         times = fixed(2, self._began_ns) + fixed(3, now_ns)
         for name, tally in self._few.items():
             instrument, points = self._metrics[name]
@@ -111,9 +111,9 @@ def as_protobuf(groups: Iterable[tuple[Mapping[str, Json], SenderSums]], now_ns:
     """An ``ExportMetricsServiceRequest``.
 
     Args:
-        groups: Attributes of each sender, and what it has measured.
-        now_ns: When, nanoseconds since the epoch.
-        version: Of this library.
+        groups: The attributes of each sender, and its measurements.
+        now_ns: The time, nanoseconds since the epoch.
+        version: The version of this library.
     """
     scope = message(1, text(1, SCOPE) + text(2, version))
     made = (message(1, attributes(1, found)) + message(2, scope + sums.metrics(now_ns)) for found, sums in groups)

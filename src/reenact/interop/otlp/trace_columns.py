@@ -17,7 +17,7 @@ from reenact.interop.otlp.span_facts import SpanFacts
 from reenact.interop.traces import NO_FACTS, Facts, SpanSort
 
 NONE = 0
-"""In the place of an id or key: there is none."""
+"""The value for a missing id or key."""
 _UNKNOWN = -1
 _SORTS = tuple(SpanSort)
 
@@ -31,17 +31,17 @@ def short(text: str) -> int:
 
 @dataclass(slots=True)
 class Columns:
-    """Spans of a whole file, each by its number in the file.
+    """The spans of a whole file, each by its number in the file.
 
     Attributes:
-        place, nth: Which document, and which span of it.
-        own, parent: Ids, as numbers.
-        start, end: Nanoseconds since the epoch; negative where that is not known.
-        sort: Place in ``SpanSort``.
-        key: What names the call beside the span, as a number.
-        content: A digest of all of it.
-        documents: Where each document stands: its first byte, its size, its number in the file.
-        pieces: How many spans and records each of them holds, those that cannot be read too.
+        place, nth: The number of the document, and of the span in it.
+        own, parent: The ids, as numbers.
+        start, end: Nanoseconds since the epoch; negative where they are not known.
+        sort: The place in ``SpanSort``.
+        key: The second id of the call, as a number.
+        content: A digest of the whole span.
+        documents: The place of each document: its first byte, its size, its number in the file.
+        pieces: The number of spans and records in each document, with those that cannot be read.
     """
 
     place: array[int] = field(default_factory=lambda: array("I"))
@@ -65,7 +65,7 @@ class Columns:
         return len(self.documents[0]) - 1
 
     def document(self, number: int) -> DocumentPlace:
-        """Where a document stands."""
+        """The place of a document."""
         at, size, nth = self.documents
         return DocumentPlace(at[number], size[number], nth[number])
 
@@ -85,7 +85,7 @@ class Columns:
         return len(self.own) - 1
 
     def sort_of(self, span: int) -> SpanSort:
-        """What a span is of."""
+        """The sort of a span."""
         return _SORTS[self.sort[span]]
 
     def overlap(self, left: int, right: int) -> bool:
@@ -102,10 +102,10 @@ class TraceColumns:
     Attributes:
         id: Its id.
         spans: Numbers of its spans, in the order of the file.
-        logs: Where its records of logs stand: document and place in it, by the span that they are on.
-        facts: What its spans say of the run; what a root says counts most.
-        digest: Sum of the digests of its spans.
-        remarks: What was found amiss, and how often.
+        logs: The places of its log records, as document and number in it, by their span.
+        facts: The spans' facts about the run; those of a root count most.
+        digest: The sum of the digests of its spans.
+        remarks: The faults, with their number.
     """
 
     id: str
@@ -133,11 +133,11 @@ MERGED = "spans that tell of a call again, merged into one"
 
 @dataclass(slots=True)
 class Order:
-    """The spans of a trace in the order of its events, and which of them are one call.
+    """The spans of a trace in the order of its events, with those that are one call.
 
     Attributes:
         spans: Numbers of the spans that become events, parents before children.
-        ids, holders: Every id of a span, in order, and the number of the span that stands for it.
+        ids, holders: Every id of a span, in order, and the number of the span that represents it.
         same: Spans that were merged, by the one that they are merged into.
     """
 
@@ -147,18 +147,18 @@ class Order:
     same: dict[int, list[int]]
 
     def holder(self, own: int) -> int | None:
-        """The span that stands for an id; None where the trace has none of it."""
+        """The span that represents an id; None where the trace has no such span."""
         at = bisect_left(self.ids, own)
         return self.holders[at] if at < len(self.ids) and self.ids[at] == own else None
 
 
 def ordered(columns: Columns, found: TraceColumns, *, retold: bool = True) -> Order:
-    """The spans of a trace in order. Remarks what was amiss.
+    """The spans of a trace in order. Faults are remarked.
 
     Args:
-        columns: Of its file.
-        found: It.
-        retold: Whether several spans may tell of one call.
+        columns: The columns of its file.
+        found: The trace.
+        retold: Whether several spans may be about one call.
 
     Costs a few sorts of numbers; in memory some fifty bytes a span.
     """
@@ -248,7 +248,7 @@ _UNDER_WAY, _DONE = 1, 2
 
 
 def _places(kept: Sequence[int]) -> Callable[[int], int]:
-    """Where a span stands among those that are kept, which are in order."""
+    """The position of a span among the kept ones, which are in order."""
     return lambda span: bisect_left(kept, span)
 
 

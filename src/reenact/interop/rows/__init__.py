@@ -1,1 +1,1 @@
-"""Logs of model calls: rows of JSON, each of which belongs to a run."""
+"""Logs of model calls: rows of JSON, of which each belongs to a run."""

@@ -23,12 +23,12 @@ def fits(head: bytes) -> bool:
 
 
 class Batches:
-    """The rows of such files: a batch is one run, in the order of its requests where they are in the file."""
+    """The rows of such files: a batch is one run, in the order of its requests if they are in the file."""
 
     source: Final = SOURCE
 
     def belongs(self, row: Row) -> Belongs | str:
-        """By what a request is called, a message by its id."""
+        """A request belongs by its name, a message by its id."""
         custom = text(row.get("custom_id"))
         if custom and (isinstance(row.get("params"), Mapping) or isinstance(row.get("result"), Mapping)):
             return Belongs("", f"custom {custom}")

@@ -1,6 +1,6 @@
-"""Invocation logs of Amazon Bedrock: a row for each call, with the bodies that the model got and gave.
+"""Invocation logs of Amazon Bedrock: a row for each call, with the bodies of request and response.
 
-A row names no run. Calls whose messages go on where those of an earlier one ended are one.
+A row names no run. A call whose messages continue those of an earlier call belongs to the same run.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Invocations:
         return Belongs(run, f"request {own}", microseconds(said.get("timestamp")))
 
     def facts(self, row: Row) -> Facts:
-        """Whose role has called, and the session, where the request's metadata name one."""
+        """The role of the caller, and the session, if the request's metadata name one."""
         said = _row(row)
         data = mapping(said.get("requestMetadata"))
         session = next((text(data[name]) for name in ("session", "sessionId", "session_id") if name in data), "")

@@ -20,22 +20,22 @@ _STUBS: Final[tuple[tuple[str, Json], ...]] = (
     ("generateContent", {"contents": []}),
     ("", {"messages": []}),
 )
-"""The least request of the protocol at an address: for answers whose request is not there."""
+"""The smallest request of the protocol at an address: for answers whose request is missing."""
 _FAILED: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedCall:
-    """A model call as a log holds it.
+    """A model call in a log.
 
     Attributes:
-        url: Where it was asked: the address of its protocol, which tells the dialect.
+        url: The address of its protocol, which identifies the dialect.
         request, response: The bodies as data; None where they are absent.
-        status: HTTP's, of the answer.
-        error: What it failed with beside the answer.
+        status: The HTTP status of the answer.
+        error: Its failure, beside the answer.
         span: Its id.
-        start_us, end_us: Since the run began.
-        rest: What else the row says.
+        start_us, end_us: Microseconds since the run began.
+        rest: The other fields of the row.
         missing: Parts of a request that the log leaves out.
     """
 

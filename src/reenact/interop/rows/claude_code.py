@@ -36,7 +36,7 @@ _URL: Final = "https://api.anthropic.com/v1/messages"
 _LIKE: Final = lazy_regex(rb'"(?:parentUuid|isSidechain|leafUuid)"')
 _SPOKEN: Final = ("user", "assistant")
 _CONTEXT: Final = 64
-"""Messages before a call that are told with it; a session may have thousands, each of which each call was told."""
+"""The most messages before a call that are kept with it; a session may have thousands, all of which each call got."""
 _CONTEXT_LETTERS: Final = 64_000
 
 
@@ -178,7 +178,7 @@ def _timed(item: TraceItem, start_us: int | None, end_us: int | None) -> TraceIt
 
 
 def _with(item: TraceItem, before: ModelQuestion, finish: str) -> TraceItem:
-    """A model call with the messages that stand before it."""
+    """A model call with the messages before it."""
     assert item.reading is not None
     data = item.reading.to_json()
     data |= {"messages": before.messages, "system": before.system, "finish": finish, "partial": False}

@@ -1,4 +1,4 @@
-"""Traces of MLflow as JSON: one document, or one on each line, with its spans, whose attributes are JSON in texts."""
+"""Traces of MLflow as JSON: one document, or one on each line, with spans whose attributes are JSON in texts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Traces:
         )
 
     def teller(self, began_us: int | None) -> Teller:
-        """Each span as what it is of."""
+        """Each span by its sort."""
         return _Told(began_us)
 
 
@@ -120,7 +120,7 @@ def _ordered(row: Row) -> Iterator[Span | str]:
 
 
 def _named(span: Any) -> dict[str, Any]:
-    """A span with an id of its trace: one without is of the trace that it stands in."""
+    """A span with the id of its trace: a span without one belongs to the trace that contains it."""
     made = dict(span)
     if made.get("trace_id") is None and not made.get("context"):
         made["trace_id"] = "1" * 32

@@ -28,7 +28,7 @@ _ANSWERED: Final = frozenset(
         *("metadata", "request_id", "input_items"),
     }
 )
-"""Fields of a stored answer that are none of its request."""
+"""Fields of a stored answer that are not part of its request."""
 
 
 def fits(head: bytes) -> bool:
@@ -37,7 +37,7 @@ def fits(head: bytes) -> bool:
 
 
 class OpenAIRows:
-    """The rows of such files: a batch is one run, stored answers are one for each chain of them."""
+    """The rows of such files: a batch is one run, and each chain of stored answers is one."""
 
     source: Final = SOURCE
 
@@ -45,7 +45,7 @@ class OpenAIRows:
         self._chains: dict[str, str] = {}
 
     def belongs(self, row: Row) -> Belongs | str:
-        """A batch by what its requests are called, a response by the one before it."""
+        """A batch belongs by the names of its requests, a response by the one before it."""
         custom = text(row.get("custom_id"))
         if custom and (isinstance(row.get("body"), Mapping) or "response" in row or "error" in row):
             created = mapping(mapping(row.get("response")).get("body")).get("created")
@@ -142,7 +142,7 @@ def _wrong(error: Mapping[str, Any]) -> Wrong | None:
 
 
 def _input(row: Mapping[str, Any]) -> Json:
-    """What a response was asked, which the API gives beside it: a text, items, or a list of them, newest first."""
+    """The input of a response, which the API gives beside it: a text, items, or a list of them, newest first."""
     given = row.get("input")
     if given is not None:
         return given

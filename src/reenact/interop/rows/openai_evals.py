@@ -37,7 +37,7 @@ def fits(head: bytes) -> bool:
 
 
 class EvalRows:
-    """The rows of such files: each item of a data set is a run, with what was sampled and how it was graded."""
+    """The rows of such files: each item of a data set is a run, with its sample and its grades."""
 
     source: Final = SOURCE
 
@@ -66,7 +66,7 @@ class EvalRows:
         return Facts(text(mark.get("agent")) or model or SOURCE, text(mark.get("version")))
 
     def teller(self, began_us: int | None) -> Teller:
-        """An item as a step, what was sampled as a model call, each grader's result as a step."""
+        """An item as a step, the sample as a model call, each grader's result as a step."""
         return _Told(began_us)
 
 
@@ -78,7 +78,7 @@ class _Told:
         self._recovered = OpenToolCalls()
 
     def told(self, rows: list[Row]) -> Iterator[TraceItem]:
-        """What a row says."""
+        """The items of a row."""
         row = rows[0]
         at_us = since(microseconds(row.get("created_at")), self._began_us)
         if "event_id" in row:
@@ -130,11 +130,11 @@ def _moment(mark: Mapping[str, Any], name: str) -> int | None:
 def _sample(
     sample: Mapping[str, Any], at_us: int | None, end_us: int | None = None, asked: Mapping[str, Json] | None = None
 ) -> TraceItem:
-    """What was sampled: messages that a model was given, and those it gave.
+    """The sample: the messages to a model, and those of its answer.
 
     Args:
-        sample: It.
-        at_us, end_us: Microseconds since the run began; None where that is not known.
+        sample: The sample.
+        at_us, end_us: Microseconds since the run began; None where they are not known.
         asked: Parameters and tools of the request, where all of them are known.
     """
     given, came = sample.get("input"), sample.get("output")
@@ -157,7 +157,7 @@ def _sample(
 
 
 def _event(row: Row, at_us: int | None) -> TraceItem:
-    """A row of a log: what was sampled, or how it was judged."""
+    """A row of a log: a sample, or its judgement."""
     data = mapping(row.get("data"))
     if row.get("type") != "sampling":
         return _step(text(row.get("type"))[:200] or "event", None, data, at_us)

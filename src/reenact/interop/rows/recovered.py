@@ -1,4 +1,4 @@
-"""What requests tell of one another: calls of tools that have no row, and which calls are one conversation."""
+"""Facts that requests reveal about each other: tool calls without a row, and calls of one conversation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OPEN: Final = 50_000
 
 
 class OpenToolCalls:
-    """Calls that a model has asked for, until the next model call is told what came of them."""
+    """The tool calls that a model has asked for, until the next model call has their results."""
 
     def __init__(self) -> None:
         self._waiting: OrderedDict[str, Mapping[str, Json]] = OrderedDict()
@@ -50,7 +50,7 @@ def _told(call: Mapping[str, Json], result: Json) -> TraceItem:
 
 
 class Conversations:
-    """Which requests go on where an earlier one ended: their messages begin with all of its messages."""
+    """Finds requests that continue an earlier one: their messages begin with all of its messages."""
 
     def __init__(self) -> None:
         self._open: OrderedDict[bytes, str] = OrderedDict()

@@ -1,7 +1,7 @@
-"""Traces out of a log of rows: a first pass finds which rows are of which run, a second one reads what they say.
+"""Traces from a log of rows: a first pass finds the rows of each run, a second one reads their content.
 
-Neither holds a file of JSON Lines: what is in memory grows by some dozens of bytes a row. A row that cannot be read is
-left, by its place.
+Neither pass holds a file of JSON Lines: memory grows by some dozens of bytes a row. A row that cannot be read is left
+out, and listed by place.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Row = Mapping[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class Belongs:
-    """Where a row belongs.
+    """The run that a row belongs to.
 
     Attributes:
-        run: The id of its run; empty for that of all such rows of a file, which has none.
-        key: Rows of a run with one key are read together, where the first of them stands; empty for by itself.
-        at_us: When it happened, microseconds since the epoch; None where it does not say.
+        run: The id of its run; empty for the one run of all rows without an id.
+        key: Rows of a run with the same key are read together, at the place of the first; empty: it is read alone.
+        at_us: Its time, microseconds since the epoch; None without one.
     """
 
     run: str
@@ -48,27 +48,27 @@ class Teller(Protocol):
     """Tells the rows of one run, from its beginning."""
 
     def told(self, rows: list[Row]) -> Iterable[TraceItem]:
-        """What rows with one key tell. May raise what damaged data raises: they become a step then."""
+        """The items of rows with one key. On damaged data it may raise any error: the rows then become a step."""
 
     def rest(self) -> Iterable[TraceItem]:
-        """What remains when all rows were told."""
+        """The items that remain after all rows."""
 
 
 class RowFormat(Protocol):
-    """What the rows of one format mean. It is made again for each file."""
+    """The meaning of the rows in one format. It is made for each file."""
 
     @property
     def source(self) -> str:
         """Name of the format."""
 
     def belongs(self, row: Row) -> Belongs | str:
-        """Where a row belongs, or why it is left. May raise what damaged data raises."""
+        """The run of a row, or the reason why the row is left out. On damaged data it may raise any error."""
 
     def facts(self, row: Row) -> Facts:
-        """What a row says of its run."""
+        """The facts of a row about its run."""
 
     def teller(self, began_us: int | None) -> Teller:
-        """What tells the rows of a run that began then."""
+        """The object that turns rows into items, for a run that began at this time."""
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class _Found:
     repeated: int = 0
 
     def add(self, number: int, row: Row, belongs: Belongs, said: Facts) -> None:
-        """One more row, if it is not here already."""
+        """Take in one row, if it is not here already."""
         text = json.dumps(row, sort_keys=True, separators=(",", ":")).encode("utf-8", "surrogatepass")
         content = int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
         if content in self.seen:
@@ -104,7 +104,7 @@ class _Found:
 
 @dataclass(slots=True)
 class _File:
-    """What the first pass found."""
+    """The findings of the first pass."""
 
     original: Original
     form: DocumentForm
@@ -117,7 +117,7 @@ class _File:
     unread: int = 0
 
     def leave(self, what: str) -> None:
-        """Note what cannot be read."""
+        """Note a row that cannot be read."""
         self.unread += 1
         if len(self.left) < _MOST_LEFT:
             self.left.append(what)
@@ -135,10 +135,10 @@ def read(original: Original, make: Callable[[], RowFormat]) -> Iterator[Trace]:
 
     Args:
         original: The file: JSON Lines, or one document that is a row or holds a list of rows.
-        make: Makes what knows the format.
+        make: Makes the format's ``RowFormat``.
 
     Raises:
-        InteropError: It holds nothing that can be read.
+        InteropError: The file has nothing that can be read.
     """
     log = make()
     with original.open() as file:
@@ -172,7 +172,7 @@ def _named(source: str, run: str) -> str:
 
 
 def _rows(file: BinaryIO, found: _File) -> Iterator[tuple[str, Any]]:
-    """Every row with the words for its place; what is none is left."""
+    """Every row, with the words for its place; parts that are no rows are left out."""
     for place in places(file, found.form):
         document = place if isinstance(place, SkippedDocument) else read_at(file, found.form, place)
         if isinstance(document, SkippedDocument):
@@ -261,7 +261,7 @@ class _Items:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What a run came in, row by row."""
+    """The original rows of a run."""
 
     found: _File
     run: _Found

@@ -1,7 +1,7 @@
-"""Request-response logs of Vertex AI, as rows of BigQuery in JSON: a row for each call, of Gemini or of Claude.
+"""Request-response logs of Vertex AI, as BigQuery rows in JSON: a row for each call, of Gemini or of Claude.
 
-A row names no run. Calls whose messages go on where those of an earlier one ended are one. Where the log samples,
-turns are missing.
+A row names no run. A call whose messages continue those of an earlier call belongs to the same run. Where the log
+samples, turns are missing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PLACE: Final = lazy_regex(r"projects/[^/]+/locations/([^/]+)")
 
 
 def fits(head: bytes) -> bool:
-    """Whether a file that begins so looks like rows of such a log."""
+    """Whether a file with this beginning looks like rows of such a log."""
     return _LIKE.search(head) is not None
 
 
@@ -85,7 +85,7 @@ class _Told:
 
 
 def _address(row: Row) -> str:
-    """Where it was asked: the address of the protocol, with the place that the row names."""
+    """The address of the request: that of the protocol, with the location that the row names."""
     path = text(row.get("endpoint")) + "/" + text(row.get("model"))
     place = _PLACE.search(path)
     region = place[1] if place else "global"

@@ -1,1 +1,1 @@
-"""Traces that other tools keep as trees in JSON: what each calls a span, and where it stands."""
+"""Traces that other tools keep as trees in JSON: the names and places of their spans."""

@@ -27,15 +27,15 @@ _PIECE: Final = 16 << 10
 
 
 class ArchiveEntries:
-    """The files of an archive below a folder, each a list of one with what another file says of all of them.
+    """The files of an archive below a folder, each a list of one with the common facts of another file.
 
     Args:
         file: The archive.
-        folder: Whose files are documents.
-        heads: Files that hold what is common to all, the best first.
+        folder: The folder whose files are documents.
+        heads: The files with the common facts, the best first.
 
     Raises:
-        InteropError: It is no archive that can be read.
+        InteropError: The file is no archive that can be read.
     """
 
     def __init__(self, file: BinaryIO, folder: str, heads: tuple[str, ...]) -> None:
@@ -52,7 +52,7 @@ class ArchiveEntries:
         self._head: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
 
     def places(self, file: BinaryIO) -> Iterator[DocumentPlace | SkippedDocument]:
-        """Where each stands, in the order of the archive; and what is none."""
+        """The places of the files, in the order of the archive, and the parts that are none."""
         for number, name in enumerate(self._names):
             info = self._infos[name]
             if max(info.compress_size, info.file_size) > LARGEST:
@@ -65,12 +65,12 @@ class ArchiveEntries:
         return self._names[place.number]
 
     def read(self, file: BinaryIO, place: DocumentPlace) -> Any | SkippedDocument:
-        """One of them with what is common to all, or why it cannot be read."""
+        """One file with the common facts, or the reason why it cannot be read."""
         found = self._read(file, self.name(place), place.at, place.size)
         return found if isinstance(found, SkippedDocument) else {**self._head, self._list: [found]}
 
     def raw(self, file: BinaryIO, place: DocumentPlace) -> bytes | None:
-        """Nothing: they stand packed in the file."""
+        """None: the files are packed in the archive."""
         return None
 
     def _read(self, file: BinaryIO, name: str, at: int, size: int) -> Any | SkippedDocument:
@@ -83,10 +83,10 @@ class ArchiveEntries:
 
 
 def _check(file: BinaryIO) -> None:
-    """Refuse an archive whose list of files does not fit in memory; a list beyond 4 GiB is none that is read.
+    """Refuse an archive whose list of files does not fit into memory; a list beyond 4 GiB is not read.
 
     Raises:
-        InteropError: It is such a one, or no archive.
+        InteropError: The archive is too large, or the file is none.
     """
     size = file.seek(0, 2)
     file.seek(max(0, size - _TAIL))
@@ -104,7 +104,7 @@ def _unpacked(file: BinaryIO, at: int, size: int) -> bytes:
     """A file of an archive.
 
     Raises:
-        InteropError: It is damaged or too large, or packed in a way that cannot be undone here.
+        InteropError: The file is damaged or too large, or its compression is not supported here.
     """
     file.seek(at)
     head = file.read(_LOCAL.size)
@@ -129,10 +129,10 @@ def _unpacked(file: BinaryIO, at: int, size: int) -> bytes:
 
 
 def _feed(method: int) -> Callable[[bytes], bytes]:
-    """What unpacks piece by piece.
+    """The function that unpacks piece by piece.
 
     Raises:
-        InteropError: Nothing here does.
+        InteropError: The method is not supported here.
     """
     if method == _STORED:
         return lambda data: data

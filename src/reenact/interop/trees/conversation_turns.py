@@ -14,21 +14,21 @@ from reenact.interop.trace_messages import message as neutral
 from reenact.interop.trace_values import opened
 
 ROOM: Final = 24 << 20
-"""Most bytes that the messages of all model calls of one conversation may come to: each is told all before it."""
+"""The most bytes of messages in all model calls of one conversation: each call repeats all messages before it."""
 LEFT: Final = "left"
-"""Attribute of a model call whose messages are not told again, and why."""
+"""The attribute of a model call whose messages are not repeated, with the reason."""
 _TOO_LONG: Final = f"its messages: with those of the calls before it they come to more than {ROOM >> 20} MiB"
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationCall:
-    """A call that a conversation tells of.
+    """A call inside a conversation.
 
     Attributes:
-        at: Its place among the messages.
+        at: Its position among the messages.
         name: The tool, or ``answer``.
-        attributes: What it says.
-        error: What a tool failed with; empty for none.
+        attributes: Its attributes.
+        error: The failure of a tool; empty without one.
     """
 
     at: int
@@ -38,7 +38,7 @@ class ConversationCall:
 
 
 class Room:
-    """How much of a conversation may still be told again."""
+    """The bytes of a conversation that may still be repeated."""
 
     def __init__(self) -> None:
         self._left = ROOM
@@ -70,13 +70,13 @@ def _size(message: Any) -> int:
 
 
 def turns(dialect: str, messages: list[Any], model: str = "", tools: Json = None) -> Iterator[ConversationCall]:
-    """The calls that a conversation tells of, in order.
+    """The calls inside a conversation, in order.
 
     Args:
-        dialect: Whose names their attributes have.
+        dialect: The dialect of their attributes' names.
         messages: In any shape that ``messages`` reads.
-        model: That answers; empty where it is not known.
-        tools: That were offered.
+        model: The model that answers; empty where it is not known.
+        tools: The offered tools.
     """
     room = Room()
     asked: dict[str, Mapping[str, Json]] = {}

@@ -26,7 +26,7 @@ _REFERENCE: Final = ("attachment://", "tc://")
 _LASTING: Final = frozenset({"model", "tool", "sandbox", "subtask", "span_begin", "step"})
 """Events that take time; the others happen at once."""
 _AROUND: Final = frozenset({"uuid", "span_id", "timestamp", "working_start", "event", "pending", "completed", "events"})
-"""Fields of an event that say where it stands, and not what happened."""
+"""Fields of an event that give its place, and not its content."""
 
 
 def fits(head: bytes) -> bool:
@@ -41,10 +41,10 @@ class _Sample:
     """A sample while its events are read.
 
     Attributes:
-        log: What its log says of the evaluation.
-        sample: It.
+        log: The facts of its log about the evaluation.
+        sample: The sample.
         trace: Its id.
-        room: How much of its conversations may still be told again.
+        room: The bytes of its conversations that may still be repeated.
     """
 
     log: Mapping[str, Any]
@@ -58,10 +58,10 @@ class _Piece:
     """One event, or the sample itself.
 
     Attributes:
-        of: Its sample.
-        event: It; what a conversation tells of has ``attributes`` in it.
-        own, parent: Its id, and that of what it is in.
-        end: When that ended, as it stands in the log.
+        of: The sample.
+        event: The event; a call inside a conversation has ``attributes`` in it.
+        own, parent: Its id, and that of its parent.
+        end: The end of the parent, as in the log.
     """
 
     of: _Sample
@@ -72,7 +72,7 @@ class _Piece:
 
 
 class SampleLayout:
-    """How they stand in a file."""
+    """The layout of samples in a file."""
 
     source: Final = SOURCE
     piece: Final = "event"
@@ -145,7 +145,7 @@ def _of_sample(log: Mapping[str, Any], sample: Mapping[str, Any]) -> Iterator[_P
 
 
 def _events(of: _Sample, events: list[Mapping[str, Any]]) -> Iterator[_Piece]:
-    """Each event in what it happened inside: a span, a step, a call of a tool."""
+    """Each event with its parent: a span, a step or a tool call."""
     spans, ended = _ends(events)
     known = {str(event.get("id")) for event in events if event.get("event") == "span_begin"}
     waiting = [(event, _ROOT, at) for at, event in reversed([*enumerate(events)])]
@@ -189,7 +189,7 @@ def _ends(events: list[Mapping[str, Any]]) -> tuple[dict[str, Any], dict[int, An
 
 
 def _told(piece: _Piece, kind: str) -> tuple[dict[str, Json], str | None]:
-    """What an event says, and what it failed with."""
+    """The facts of an event, and its failure."""
     event, of = piece.event, piece.of
     error = event.get("error") if kind else of.sample.get("error")
     wrong = text(error) or text(mapping(error).get("message")) or (text(mapping(error).get("type")) if error else "")
@@ -219,7 +219,7 @@ def _told(piece: _Piece, kind: str) -> tuple[dict[str, Json], str | None]:
 
 
 def _whole(of: _Sample) -> dict[str, Json]:
-    """What a sample says of itself and of its evaluation."""
+    """The facts of a sample and of its evaluation."""
     spec, sample = mapping(of.log.get("eval")), of.sample
     result = {name: sample[name] for name in ("target", "scores", "metadata", "limit") if sample.get(name)}
     words = text(mapping(sample.get("output")).get("completion"))
@@ -265,22 +265,22 @@ def _model_call(event: Mapping[str, Any], of: _Sample) -> dict[str, Json]:
 
 
 def _model(name: str) -> tuple[str, str]:
-    """Provider and model of a name such as ``openai/gpt-4o``."""
+    """The provider and the model in a name such as ``openai/gpt-4o``."""
     provider, slash, model = name.partition("/")
     return (provider, model) if slash else ("", name)
 
 
 def _picked(ranges: Any, pool: list[Any]) -> list[Any]:
-    """What some ranges of a pool hold."""
+    """The items of a pool in some ranges."""
     pairs = [each for each in listing(ranges) if isinstance(each, list) and len(each) == 2]
     return [one for first, end in pairs if isinstance(first, int) and isinstance(end, int) for one in pool[first:end]]
 
 
 def _resolved(value: Any, attachments: Mapping[str, Any]) -> Any:
-    """A value with the texts that stand apart in their places.
+    """A value with separately stored texts put in their places.
 
     Raises:
-        RecursionError: It is nested too deeply.
+        RecursionError: The value is nested too deeply.
     """
     if isinstance(value, str):
         lead = next((each for each in _REFERENCE if value.startswith(each)), "")

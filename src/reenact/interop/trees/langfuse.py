@@ -40,7 +40,7 @@ _COLUMNS: Final[Mapping[str, str]] = {
     "tags": "langfuse.trace.tags",
     "scores": "langfuse.trace.scores",
 }
-"""What a column of an observation or trace says, as the attribute that says it on a span."""
+"""The span attribute for each column of an observation or trace."""
 _OF_TRACES: Final = frozenset({"tags", "scores"})
 _CONTEXT: Final[Mapping[str, str]] = {
     "userId": "langfuse.user.id",
@@ -48,7 +48,7 @@ _CONTEXT: Final[Mapping[str, str]] = {
     "version": "langfuse.version",
     "release": "langfuse.release",
 }
-"""The same for what a trace says of all its observations."""
+"""The span attribute for each fact of a trace about all its observations."""
 
 
 def fits(head: bytes) -> bool:
@@ -57,7 +57,7 @@ def fits(head: bytes) -> bool:
 
 
 class Observations:
-    """How they stand in a file. A piece is a trace, one observation of it, and the id of what it is in."""
+    """The layout of observations in a file. A piece is a trace, one of its observations, and the id of its parent."""
 
     source: Final = SOURCE
     piece: Final = "observation"
@@ -125,7 +125,7 @@ def _of_trace(trace: Mapping[str, Any], rows: list[Any]) -> Iterator[tuple[Any, 
 
 
 def _of_batch(events: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
-    """Events of ingestion: what comes later of an observation completes it."""
+    """Events of ingestion: a later event completes its observation."""
     traces: dict[str, dict[str, Any]] = {}
     rows: dict[str, dict[str, Any]] = {}
     for event in map(mapping, events):
@@ -162,7 +162,7 @@ def _column(row: Mapping[str, Any], name: str) -> Any:
 def _attributes(
     trace: Mapping[str, Any], row: Mapping[str, Any], said: Mapping[str, Any], *, root: bool
 ) -> dict[str, Json]:
-    """What an observation says; a root also what its trace says of itself."""
+    """The facts of an observation; a root also has those of its trace."""
     found: dict[str, Json] = {key: _number(key, value) for key, value in mapping(said.get("attributes")).items()}
     plain = {key: value for key, value in said.items() if key not in ("attributes", "resourceAttributes", "scope")}
     found |= {f"langfuse.observation.metadata.{key}": value for key, value in plain.items()}

@@ -30,7 +30,7 @@ def fits(head: bytes) -> bool:
 
 
 class Runs:
-    """How they stand in a file."""
+    """The layout of runs in a file."""
 
     source: Final = SOURCE
     piece: Final = "run"
@@ -41,7 +41,7 @@ class Runs:
         return Pages(json_form(file))
 
     def pieces(self, document: Any) -> Iterator[Any]:
-        """Each run with the ids that its place or its order tells; what comes of it later completes it."""
+        """Each run, with the ids that its place or order gives; later events complete it."""
         found: dict[str, dict[str, Any]] = {}
         waiting: list[tuple[Any, str, str]] = [(each, "", "") for each in reversed(_listed(document))]
         while waiting:
@@ -160,7 +160,7 @@ def _tool(run: Mapping[str, Any], asked: Json, came: Json, extra: Mapping[str, A
 
 
 def _unwrapped(value: Json, *names: str) -> Json:
-    """What stands under the first of some names, else the value."""
+    """The value under the first of some names that is there, else the whole value."""
     said = mapping(value)
     return next((said[name] for name in names if name in said), value)
 

@@ -34,15 +34,15 @@ def fits(head: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """One call that a trajectory tells of, or the trajectory itself.
+    """One call inside a trajectory, or the trajectory itself.
 
     Attributes:
         row: The trajectory.
         trace: Its id.
         own: Its id; that of the trajectory itself is ``task``.
-        name: What was called.
-        attributes: What it says.
-        error: What it failed with; empty for none.
+        name: The name of the call.
+        attributes: Its attributes.
+        error: Its failure; empty without one.
     """
 
     row: Mapping[str, Any]
@@ -54,7 +54,7 @@ class _Piece:
 
 
 class Trajectories:
-    """How they stand in a file: one, a list, or one on each line."""
+    """The layout of trajectories in a file: one, a list, or one on each line."""
 
     source: Final = SOURCE
     piece: Final = "trajectory"
@@ -168,7 +168,7 @@ def _action(step: Mapping[str, Any], calls: list[Mapping[str, Any]]) -> tuple[st
 def _who_and_when(row: Mapping[str, Any], trace: str) -> Iterator[_Piece]:
     """A failure of several agents, with the step that decided it.
 
-    Agents of a group chat hear all that was said; where the file has their prompts, it is of such a chat.
+    Agents of a group chat get all messages; a file with the agents' prompts is of such a chat.
     """
     history = [mapping(each) for each in row["history"]]
     prompts = mapping(row.get("system_prompt"))

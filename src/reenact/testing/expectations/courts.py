@@ -1,7 +1,7 @@
-"""Courts: what a model that judges is asked, what it replies, and who gives its opinions.
+"""Courts: the question to a judging model, its reply, and the source of its opinions.
 
-An expectation with ``judge(…)`` in it asks a court. ``opinions`` has the one that records and replays; without a
-recording an opinion is *stale*.
+An expectation with ``judge(…)`` asks a court. The one in ``opinions`` records and replays; without a recording an
+opinion is *stale*.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from reenact.facts.lazy_dataclass import dataclass
 __all__ = ["FORM", "MISSING", "Court", "Opinion", "Question", "is_stale", "stale"]
 
 FORM: Final = "judge/1"
-"""Version of what is said to a model (``asking``): another form is another question."""
+"""The version of the text for a model (``asking``): another form makes another question."""
 
 MISSING: Final = ("judge",)
-"""What an error that says so lacks."""
+"""The name of the missing part in an error for a missing opinion."""
 
 _SHOWN: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a judge is asked.
+    """A question to a judge.
 
     Attributes:
-        claim: What should be true of the answer.
-        answer: What the run said.
-        asked: What the run was asked; empty where that is not known.
-        model: Who is asked.
+        claim: The claim on the answer.
+        answer: The answer of the run.
+        asked: The question to the run; empty where it is not known.
+        model: The model that judges.
     """
 
     claim: str
@@ -42,7 +42,7 @@ class Question:
 
     @property
     def parts(self) -> tuple[str, str, str, str]:
-        """Claim, answer, what was asked, model: what ``ask`` takes first."""
+        """Claim, answer, the run's question, and model: the first arguments of ``ask``."""
         return self.claim, self.answer, self.asked, self.model
 
     @property
@@ -54,11 +54,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What a judge replied.
+    """The reply of a judge.
 
     Attributes:
         score: From 0 (the claim is false) to 1; None where the reply held no score.
-        reason: Why, in the judge's words; the whole reply where it could not be read.
+        reason: The judge's reason; the whole reply where it could not be parsed.
         run: Id of the run that holds the exchange; empty where it was not kept.
     """
 
@@ -74,18 +74,18 @@ class Court(Protocol):
         """The opinion on a question.
 
         Raises:
-            UnreplayableRun: It is not recorded, and nobody may be asked.
+            UnreplayableRun: It is not recorded, and the model may not be asked.
         """
         ...
 
 
 def stale(question: Question, why: str, next_command: str = "") -> UnreplayableRun:
-    """The error for an opinion that is not there.
+    """The error for a missing opinion.
 
     Args:
-        question: What nobody has judged.
+        question: The question without an opinion.
         why: The likely cause.
-        next_command: What mends it.
+        next_command: The command that helps.
     """
     return UnreplayableRun(
         f"the judge {question.model} has given no opinion on {question.claim!r}: answer: {_short(question.answer)}",

@@ -38,13 +38,13 @@ def _compiled(text: str, files: Mapping[str, Json]) -> Expression:
 
 @lru_cache(maxsize=512)
 def _remembered(text: str) -> Expression:
-    """One that names no file: many goldens of a project expect the same."""
+    """The expression of an expectation without files, cached: many goldens of a project have the same."""
     return _compiled(text, {})
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One thing a run must fulfil. Made by ``expect`` or a builder; equal when it says the same.
+    """One condition that a run must meet. Made by ``expect`` or a builder; equal if the text is equal.
 
     Attributes:
         text: The expression, in the grammar and the names of ``--expect``.
@@ -67,16 +67,16 @@ class Expectation:
         """The checked expression.
 
         Raises:
-            UsageError: It is none; the message names the place.
+            UsageError: The text is no expression; the message names the place.
         """
         return _compiled(self.text, self.files) if self.files else _remembered(self.text)
 
     def judge(self, recording: Recording, *, court: Court | None = None, project: Path | None = None) -> Verdict:
-        """Whether a run fulfils it, what was seen, and the first event to blame.
+        """Judge a run: whether it meets the condition, the facts that were seen, and the first event to blame.
 
         Args:
             recording: The run: an incident, a fork, a replay that was kept.
-            court: Where the opinions of models come from (``judge(…)``); None: they are stale.
+            court: Gives the opinions of models (``judge(…)``); None: they are stale.
             project: Root of the project that defines graders (``grade(…)``); None for the one around the working
                 directory.
 
@@ -91,16 +91,16 @@ class Expectation:
         return ExpectationScope(recording.run, lambda: recording, court, project)
 
     def to_json(self) -> dict[str, Json]:
-        """It as JSON-able data, with the version of this form."""
+        """The expectation as JSON-able data, with the version of this form."""
         data: dict[str, Json] = {"version": VERSION, "kind": _KIND, "text": self.text}
         return data | {"files": dict(self.files)} if self.files else data
 
     @classmethod
     def from_json(cls, data: Json) -> Expectation:
-        """The inverse of ``to_json``: checked whole, for it may come from anywhere.
+        """The inverse of ``to_json``: everything is checked, because the data may come from anywhere.
 
         Raises:
-            UsageError: It is of a later version, of an unknown kind, or no expectation; the message names what.
+            UsageError: The data has a later version, an unknown kind, or is no expectation; the message says which.
         """
         if not isinstance(data, Mapping):
             raise _unreadable("it is no object")
@@ -122,11 +122,11 @@ def expect(text: str, *, folder: str | Path = ".") -> Expectation:
 
     Args:
         text: The expression, as after ``--expect``.
-        folder: Where the schemas lie that it names (``conforms(answer, '@order.json')``). They are read now, and travel
-            with the expectation.
+        folder: The folder of the schemas that it names (``conforms(answer, '@order.json')``). They are read now, and
+            become part of the expectation.
 
     Raises:
-        UsageError: It is no expression, or a schema cannot be read.
+        UsageError: The text is no expression, or a schema cannot be read.
     """
     return Expectation(text, {name: _schema_file(Path(folder), name) for name in _named_schemas(text)})
 

@@ -22,17 +22,17 @@ Grader = Callable[[RunView], object]
 
 
 def graded(target: str, enough: float | None, view: RunView, project: Path | None = None) -> Finding:
-    """What a grader says of a run.
+    """The verdict of a grader on a run.
 
     Args:
         target: ``module:function``.
-        enough: The least score that is good; None where the grader says yes or no.
+        enough: The lowest good score; None where the grader says yes or no.
         view: The run.
         project: Root of this project; None for the one around the working directory.
 
     Returns:
-        True or False with the grader's own words; the value is None where it came to no judgement: it raised something
-        else than an ``AssertionError``, or returned nothing.
+        True or False with the grader's own words; None where it has no verdict: it raised an error other than
+        ``AssertionError``, or returned nothing.
 
     Raises:
         UsageError: There is no such function inside this project.
@@ -54,7 +54,7 @@ def find_grader(target: str, project: Path | None = None) -> Grader:
     """The function of ``module:function``, if a file of this project defines it.
 
     Raises:
-        UsageError: The name is none, or nothing inside this project defines it.
+        UsageError: The name is not of that form, or no file of this project defines it.
     """
     return own_function(target, "grader", project)
 
@@ -73,6 +73,6 @@ def _read(said: object, enough: float | None) -> Finding:
 
 
 def threshold_of(rest: tuple[Json, ...], default: float | None) -> float | None:
-    """The number that stands in brackets after the texts; ``default`` without one."""
+    """The number in brackets after the texts; ``default`` without one."""
     found: Any = rest[-1] if rest else None
     return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else default

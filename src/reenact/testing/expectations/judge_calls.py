@@ -40,7 +40,7 @@ def protocol_of(model: str) -> tuple[str, str]:
 
 
 def address_of(model: str) -> str:
-    """Where a model is asked: as the SDK of its protocol has it from the environment.
+    """The address of a model, as the SDK of its protocol reads it from the environment.
 
     Raises:
         UsageError: The address is no web address.
@@ -55,7 +55,7 @@ def address_of(model: str) -> str:
 
 
 def request_body(claim: str, answer: str, asked: str, model: str) -> bytes:
-    """What is sent to a model that judges, in its protocol; see ``ask``."""
+    """The request to a judging model, in its protocol; see ``ask``."""
     told = json.dumps({"claim": claim, "asked": asked, "answer": answer}, ensure_ascii=False, sort_keys=True)
     return body_of(_SYSTEM, told, model)
 
@@ -75,26 +75,26 @@ def ask(claim: str, answer: str, asked: str, model: str, address: str) -> dict[s
     """Ask a model whether a claim is true of an answer. One HTTP request.
 
     Args:
-        claim: What should be true.
-        answer: What the agent said.
-        asked: What the agent was asked; empty where that is not known.
+        claim: The claim.
+        answer: The answer of the agent.
+        asked: The question to the agent; empty where it is not known.
         model: ``openai/NAME``, ``anthropic/NAME`` or ``NAME``.
-        address: Whole address of the endpoint.
+        address: The whole address of the endpoint.
 
     Returns:
-        ``text``: what the model replied.
+        ``text``: the reply of the model.
 
     Raises:
-        UsageError: It could not be asked.
+        UsageError: The model could not be asked.
     """
     return {"text": sent(request_body(claim, answer, asked, model), model, address)}
 
 
 def sent(body: bytes, model: str, address: str) -> str:
-    """What a model replies to a request. One HTTP request.
+    """The reply of a model to a request. One HTTP request.
 
     Raises:
-        UsageError: It could not be asked.
+        UsageError: The model could not be asked.
     """
     protocol = protocol_of(model)[0]
     key = os.environ.get(_PROTOCOLS[protocol][3], "")
@@ -115,7 +115,7 @@ def sent(body: bytes, model: str, address: str) -> str:
 
 
 def _text(protocol: str, reply: Any) -> str:
-    """What the model said, in a reply of its protocol."""
+    """The text of a reply in the model's protocol."""
     if protocol == "anthropic":
         return "".join(part["text"] for part in reply["content"] if part.get("type") == "text")
     return str(reply["choices"][0]["message"]["content"] or "")

@@ -1,4 +1,4 @@
-"""Judging: one checked expression over one recorded run, what was seen, and the first event to blame."""
+"""Judging: evaluates one checked expression over one recorded run, and finds the facts and the first event to blame."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from reenact.timetravel.contents import error_of
 from reenact.timetravel.readings import decision_of
 
 Scopes = Callable[[Recording], ExpectationScope]
-"""Makes what an expression is evaluated over, of a recording."""
+"""Makes the scope in which an expression is evaluated, for a recording."""
 
 TOTALS = frozenset(("cost", "events", "models", "tokens", "tokens_in", "tokens_out", "tools"))
 """Words that add up over a run."""
 
 ASKED = frozenset(("grade", "judge"))
-"""Words whose value somebody else gives: never asked for again to find an event."""
+"""The words whose value a model or grader gives: they are not asked again to find an event."""
 
 _UNKNOWABLE = frozenset(("cost", "duration", "tokens", "tokens_in", "tokens_out"))
 _ENDS = frozenset(("error", "exit_status", "failed", "status"))
@@ -40,23 +40,23 @@ _LISTED = frozenset(("args", "result"))
 _LINEAR = 200
 _BYTES_A_UNIT = 16
 _SHOWN = 8
-"""Names that are listed where one is none of them."""
+"""The most names that are listed where a name is unknown."""
 
 
 def judged(expression: Expression, recording: Recording, scopes: Scopes) -> Verdict:
     """Judge an expression over a run.
 
     Args:
-        expression: It has been checked.
+        expression: The checked expression.
         recording: The run.
-        scopes: What it is evaluated over.
+        scopes: Makes its scope.
 
     Returns:
-        The verdict. Where it does not hold, finding the first bad event evaluates it again over prefixes of the run:
-        up to 200 of them, some ten where that would be much work, none where one evaluation already is.
+        The verdict. If it does not hold, the first bad event is found by evaluating prefixes of the run: up to 200 of
+        them, about ten if each is much work, none if a single one already is.
 
     Raises:
-        UsageError: It needs more work than an expression may.
+        UsageError: The expression needs more work than is allowed.
     """
     watched = Watched(recording)
     scope = scopes(watched.view)
@@ -194,12 +194,12 @@ def _holds_upto(expression: Expression, prefixes: Prefixes, scopes: Scopes, last
 
 
 def _lost_with(numbers: list[int], holds: Callable[[int], bool], most: int = _LINEAR) -> int | None:
-    """The event before which something held and with which it did not any more, for good.
+    """The event before which a condition held, and from which on it does not hold any more.
 
     Args:
-        numbers: The events that may matter, in order; after the last it does not hold.
-        holds: Whether it holds in the prefix that ends with an event; -1 for the beginning.
-        most: How often that may be asked; where it is not enough to ask for each, they are searched by halves.
+        numbers: The events that may matter, in order; after the last, the condition does not hold.
+        holds: Whether the condition holds in the prefix that ends with an event; -1 for the beginning.
+        most: The most evaluations; if that is too few for all events, the search goes by halves.
     """
     if len(numbers) <= min(most, _LINEAR):
         ends = [-1, *numbers][:-1]

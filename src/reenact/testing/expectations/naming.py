@@ -1,8 +1,8 @@
-"""Naming: which recorded answers expressions are about, read from the expressions themselves; nothing is tried.
+"""Naming: finds the recorded answers that expressions are about, by reading the expressions; nothing is evaluated.
 
-An answer is named by its call (``calls(search)``), by its result (``result(search)``), or by what depends on it: the
-state that a step around it left, a tool's call that a model's answer has asked for, and the words that end the run.
-A total (``tools``, ``tokens``) names none, and what a grader in Python looks at is not read.
+An answer is named by its call (``calls(search)``), by its result (``result(search)``), or by a thing that depends on
+it: the state after a step around it, a tool call that a model's answer asked for, or the run's final words. A total
+(``tools``, ``tokens``) names none, and Python graders are not read.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from reenact.timetravel.readings import decision_of, is_model, model_name
 
 _ANSWERING = frozenset((Kind.RETRIEVAL, Kind.HTTP, Kind.WEBSOCKET, Kind.PROCESS, Kind.HUMAN, Kind.DB))
 _BY_NAME = frozenset(("args", "before", "calls", "order", "repeats", "result"))
-"""Words whose brackets name calls."""
+"""The words whose brackets name calls."""
 _EVERY = frozenset(("acts", "repeats", "unanswered"))
 """Words that are about every tool, retrieval and plain exchange, unless a text beside them names one."""
 _LAST = frozenset(("answer", "judge", "result"))
-"""Words that are about what the run said in the end."""
+"""The words about the run's final answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Unnamed:
     """Recorded answers of one name that no expression is about.
 
     Attributes:
-        name: The model, or what was called.
+        name: The name of the model, or of the call.
         events: Their numbers, in order.
         asks: The tools that these answers of a model asked for, each once.
     """
@@ -55,10 +55,10 @@ class Unnamed:
 
 
 def unnamed(expressions: Iterable[Expression], recording: Recording) -> tuple[Unnamed, ...]:
-    """The recorded answers that no expression is about, by the name of what gave them, in the order of the run.
+    """The recorded answers that no expression is about, grouped by name, in the order of the run.
 
     Args:
-        expressions: They have been checked.
+        expressions: The checked expressions.
         recording: The run whose answers are served.
 
     Cost: one pass over the events for each name in an expression.
@@ -108,7 +108,7 @@ def _words(node: ast.AST) -> Iterator[tuple[str, tuple[str, ...]]]:
 def _named(
     word: str, names: tuple[str, ...], texts: Collection[object], recording: Recording, answers: list[Event]
 ) -> Iterator[int]:
-    """Numbers of the events that a word is about. ``texts``: those that stand beside it."""
+    """The numbers of the events that a word is about. ``texts``: the texts in the same comparison."""
     if word == "state":
         yield from _inside_step(recording, names[0] if names else None)
     elif names:

@@ -1,7 +1,7 @@
-"""Opinions: each exchange with a model that judges kept as an ordinary run, in a store of its owner's choosing.
+"""Opinions: each exchange with a judging model is kept as an ordinary run, in a given store.
 
-A golden trace keeps it beside the incident's own recording. An opinion that was kept is had again offline: what would
-be asked today must be, byte for byte and cleaned as it was, what was asked then.
+A golden trace keeps it beside the incident's own recording. A kept opinion is used again offline, if today's question,
+after cleaning, equals the recorded one byte for byte.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class KeptOpinions:
     """Opinions kept as runs of a store, each asked for once.
 
     Args:
-        store: Where they are kept.
-        ask: Whether a question without a recording may be asked, and is recorded then.
+        store: The store for them.
+        ask: Whether a question without a recording may be asked and recorded.
 
     Attributes:
-        used: Ids of the runs whose opinions were given, in order; a bundle must hold them.
-        asked: How many questions went to a model.
+        used: The ids of the runs whose opinions were used, in order; a bundle must hold them.
+        asked: The number of questions to a model.
     """
 
     def __init__(self, store: Store, *, ask: bool = False) -> None:
@@ -65,8 +65,8 @@ def kept_opinion(store: Store, question: Question) -> Opinion:
     """The opinion on a question that a store keeps.
 
     Raises:
-        UnreplayableRun: It keeps none, or one on what was asked in another form.
-        StoreError: It is damaged.
+        UnreplayableRun: The store has no opinion, or only one on another form of the question.
+        StoreError: The opinion is damaged.
     """
     run = _newest(store, question)
     if run is None:
@@ -89,7 +89,7 @@ def asked_opinion(store: Store, question: Question) -> Opinion:
     """Ask a model, once, and keep the exchange in a store. Its ``run`` is empty where it could not be kept.
 
     Raises:
-        UsageError: It could not be asked.
+        UsageError: The model could not be asked.
     """
     entry = record(agent="judge", tags={TAG: question.digest}, store=store)(ask)
     output = entry(*question.parts, address_of(question.model))
@@ -107,7 +107,7 @@ def _newest(store: Store, question: Question) -> Run | None:
 
 
 def _read(output: Json, run: str) -> Opinion:
-    """The score and the reason in a reply: one JSON object, whatever stands around it."""
+    """The score and the reason in a reply: one JSON object, with any text around it."""
     text = str(output.get("text", "")) if isinstance(output, dict) else ""
     start, end = text.find("{"), text.rfind("}")
     try:

@@ -18,10 +18,10 @@ from reenact.timetravel.readings import is_model, reading_of
 
 
 class Watched:
-    """A view that notes which events were handed out, and how many bytes they hold (``weight``).
+    """A view that notes the events that were read, and their bytes (``weight``).
 
     Args:
-        recording: What it lies over.
+        recording: The recording.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -44,17 +44,17 @@ class Watched:
 
     @property
     def view(self) -> Recording:
-        """This view, as what it stands for."""
+        """This view, typed as a recording."""
         return cast(Recording, self)
 
 
 class Upto:
-    """A view of a run that ended with an event.
+    """A view of a run that ends with an event.
 
     Args:
-        recording: What it lies over.
-        last: Number of the last event that is handed out; -1 for none.
-        run: The run with the totals it had then.
+        recording: The recording.
+        last: The number of the last event; -1 for none.
+        run: The run with its totals at that event.
     """
 
     def __init__(self, recording: Recording, last: int, run: Run) -> None:
@@ -95,7 +95,7 @@ class Prefixes:
 
 
 def _running_totals(recording: Recording) -> dict[int, Totals]:
-    """What the run had added up to after each of its events."""
+    """The totals of the run after each of its events."""
     numbers, parts = [], []
     for event in recording.events():
         usage = (reading_of(event) or {}).get("usage") or {}

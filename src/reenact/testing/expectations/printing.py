@@ -1,6 +1,6 @@
-"""Printing: an expression that asks for a text in the answer, where it is what the run printed that has it.
+"""Printing: notices an expression that looks for a text in the answer, while the run printed that text.
 
-``answer`` is what the run returned, or a model said last; what the program made of it and printed is ``stdout``.
+``answer`` is the run's result, or a model's last words; the program's printed text is ``stdout``.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ def printed(expression: Expression, scope: RunScope) -> Iterator[str]:
 
 
 def beside(expressions: Iterable[Expression], scope: RunScope) -> str:
-    """What is to be known where expressions are about the answer alone, and the run printed something else; empty
-    where they are not, or it did not."""
+    """A remark for expressions that are only about the answer, on a run that printed another text; else empty."""
     words = {node.id for each in expressions for node in ast.walk(each.root) if isinstance(node, ast.Name)}
     if "answer" not in words or "stdout" in words:
         return ""

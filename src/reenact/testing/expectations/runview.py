@@ -16,7 +16,7 @@ from reenact.timetravel.vocabulary import RunScope
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """One call: its event, what it was asked with, and its result or error (one of them is None)."""
+    """One call: its event, its arguments, and its result or error (one of them is None)."""
 
     event: int
     name: str
@@ -29,7 +29,7 @@ class RunView:
     """A recorded run, for graders.
 
     Args:
-        scope: The run as expressions see it; what was read for one is not read again.
+        scope: The run as expressions see it; parts that were read once are not read again.
     """
 
     def __init__(self, scope: RunScope) -> None:
@@ -47,12 +47,12 @@ class RunView:
 
     @property
     def input(self) -> Json:
-        """What the run was given; None where its entry point takes nothing."""
+        """The run's input; None where its entry point takes none."""
         return self._scope.value("args")
 
     @property
     def answer(self) -> Json:
-        """What the run said in the end: its output, else the last words of a model, else what it printed."""
+        """The run's final answer: its output, else the last words of a model, else the printed text."""
         return self._scope.value("answer")
 
     @property
@@ -72,13 +72,13 @@ class RunView:
         return found if isinstance(found, int) else None
 
     def calls(self, name: str) -> list[Called]:
-        """Every call of a name, in order, with its arguments and what came of it."""
+        """Every call of a name, in order, with its arguments and result."""
         events = self.recording.events(name=name)
         args, results = self._scope.call("args", name), self._scope.call("result", name)
         return [_called(*each) for each in zip(events, args, results, strict=True)]
 
     def state(self, step: str | None = None) -> Json:
-        """The last state that a step left; of the step of a name where one is given. None where there is none."""
+        """The last state that a step left; of the named step, if a name is given. None without one."""
         return self._scope.value("state") if step is None else self._scope.call("state", step)
 
 

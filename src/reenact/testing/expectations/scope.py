@@ -24,7 +24,7 @@ ASKING_WORDS: tuple[Word, ...] = (
     Word("grade", WordForm.TEXTS, "grade('module:function', ENOUGH): what a function of this project says of the run"),
     Word("judge", WordForm.TEXTS, "judge('CLAIM', 'MODEL', ENOUGH): whether a model finds that true of the answer"),
 )
-"""Names that only expectations have: somebody is asked."""
+"""The names that only expectations have: they ask a model or a grader."""
 
 EXPECTATION_WORDS: tuple[Word, ...] = (*RUN_WORDS, *ASKING_WORDS)
 """The names an expectation may use."""
@@ -33,7 +33,7 @@ _ENOUGH = 0.5
 
 
 def misused(expression: Expression) -> UsageError | None:
-    """What is wrong with how an expression asks somebody, which its grammar does not know; None where nothing is."""
+    """The error in an expression's use of a judge or grader, which its grammar does not check; None without one."""
     for node in ast.walk(expression.root):
         match node:
             case ast.Call(func=ast.Name(id="judge" | "grade" as name), args=args):
@@ -56,7 +56,7 @@ class ExpectationScope(RunScope):
     Args:
         run: The run.
         open_recording: Opens its log.
-        court: Where the opinions of models come from; None: they are stale.
+        court: Gives the opinions of models; None: they are stale.
         project: Root of the project that defines graders; None for the one around the working directory.
     """
 
@@ -74,11 +74,11 @@ class ExpectationScope(RunScope):
 
     @property
     def undecided(self) -> bool:
-        """Whether somebody who was asked came to no judgement."""
+        """Whether a judge or grader had no verdict."""
         return None in self._asked.values()
 
     def call(self, name: str, argument: str, /, *more: Json) -> Json:
-        """The value of a word used with something in brackets; whoever is asked is asked once."""
+        """The value of a word with an argument in brackets; a judge or grader is asked once."""
         if name not in ("grade", "judge"):
             return super().call(name, argument, *more)
         asked_for = (name, argument, *more)
@@ -104,8 +104,8 @@ class ExpectationScope(RunScope):
 
 
 def _text(value: Json) -> str:
-    """Data as a judge reads it. The stand-in of a credential bears a digest that differs from run to run: the same
-    answer must be the same question."""
+    """Data as a judge reads it. Stand-ins of credentials have digests that differ from run to run; they are made equal,
+    so that the same answer gives the same question."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True, default=repr)

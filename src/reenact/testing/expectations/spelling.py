@@ -1,4 +1,4 @@
-"""Spelling: data and names as they stand in an expression."""
+"""Spelling: data and names in the notation of expressions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def called(word: str, *names: str) -> str:
 
 
 def spelled(value: Json) -> str:
-    """Data as they are written out in an expression.
+    """Data in the notation of expressions.
 
     Raises:
-        UsageError: They are no JSON data.
+        UsageError: The value is no JSON data.
     """
     match value:
         case None | bool() | str() | int():

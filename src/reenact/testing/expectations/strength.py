@@ -32,14 +32,14 @@ _USUAL_REPEATS = 3
 
 @dataclass(frozen=True, slots=True)
 class ExpectationStrength:
-    """One expectation over the bad run, and over the mended one where there is one.
+    """One expectation on the bad run, and on the fixed one, if there is one.
 
     Attributes:
         expectation: The expectation.
-        bad: What it came to over the run that went wrong.
-        fixed: What it came to over the run that was mended; None without one.
-        proposals: What could be said instead where it is too weak.
-        holds: Whether it is one that is to stay true.
+        bad: The verdict on the run that went wrong.
+        fixed: The verdict on the fixed run; None without one.
+        proposals: Better expectations, if it is too weak.
+        holds: Whether it is one of ``holds``, which must stay true.
     """
 
     expectation: Expectation
@@ -55,7 +55,7 @@ class ExpectationStrength:
 
     @property
     def reason(self) -> str:
-        """Why it is no test, what was seen, and what could be said instead; empty where it is one."""
+        """Why it is no test, the facts that were seen, and better expectations; empty where it is one."""
         instead = f"; try {' or '.join(self.proposals)}" if self.proposals else ""
         if self.holds and self.bad.holds is False:
             return f"{self.bad.text}: it does not hold on the recorded run: {self.bad.seen}"
@@ -85,10 +85,10 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """What each of some expectations came to, alone.
+    """The verdict of each expectation alone.
 
     Attributes:
-        each: In the order they were given.
+        each: The verdicts, in the order of the expectations.
     """
 
     each: tuple[ExpectationStrength, ...]
@@ -120,17 +120,17 @@ def weak(
     """Why expectations are too weak to be a test of an incident.
 
     Args:
-        expectations: What is to be expected.
+        expectations: The expectations.
         bad: The run that went wrong: each must fail on it.
-        fixed: The run that was mended: each must hold on it.
-        court, project: Who is asked, see ``Expectation.judge``.
+        fixed: The fixed run: each must hold on it.
+        court, project: See ``Expectation.judge``.
 
     Returns:
-        One reason for each that is too weak, with what was seen and what could be said instead; empty where all are
+        One reason for each that is too weak, with the facts that were seen and better expectations; empty where all are
         strong.
 
     Raises:
-        UsageError: None is given.
+        UsageError: There are no expectations.
     """
     return strength(expectations, bad, fixed, court=court, project=project).reasons
 
@@ -144,8 +144,8 @@ def strength(
     court: Court | None = None,
     project: Path | None = None,
 ) -> Strength:
-    """What each expectation comes to alone, over the bad run and over the mended one; see ``weak``. ``holds``: those
-    that are true of both."""
+    """The verdict of each expectation alone, on the bad run and on the fixed one; see ``weak``. ``holds``: those that
+    are true of both."""
     if not (expectations or holds):
         raise UsageError(
             "nothing is expected",
@@ -179,12 +179,12 @@ def _judged(expectation: Expectation, bad: Recording, fixed: Recording | None, a
 
 
 def proposals(expectation: Expectation | None, bad: Recording, fixed: Recording | None = None) -> list[str]:
-    """What could be expected instead: conditions that fail on the bad run and hold on the mended one; few.
+    """Better expectations: a few conditions that fail on the bad run and hold on the fixed one.
 
     Args:
-        expectation: The one that is too weak: a tighter bound of it comes first.
+        expectation: The weak one; a tighter bound of it comes first.
         bad: The run that went wrong.
-        fixed: The run that was mended.
+        fixed: The fixed run.
     """
     found: list[str] = []
     candidates = [*_tighter(expectation, bad, fixed)] if expectation is not None else []
@@ -220,7 +220,7 @@ def _tighter(expectation: Expectation, bad: Recording, fixed: Recording | None) 
 
 
 def _standing_out(bad: Recording, fixed: Recording | None) -> Iterator[str]:
-    """What most incidents show: no good end, the same call again and again, calls without an answer."""
+    """The signs of most incidents: no good end, the same call again and again, calls without an answer."""
     names = dict.fromkeys(event.name for event in acts(bad))
     for name in names:
         count = sum(1 for _ in bad.events(name=name))
@@ -240,7 +240,7 @@ def _value(node: ast.expr, expectation: Expectation, recording: Recording) -> Js
 
 
 def _said(expectation: Expectation, scope: ExpectationScope) -> Iterator[str]:
-    """What those who were asked have said, in their words."""
+    """The words of judges and graders."""
     for node in ast.walk(expectation.compiled().root):
         match node:
             case ast.Call(func=ast.Name(id=name), args=args) if name in ASKED:

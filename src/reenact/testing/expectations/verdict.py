@@ -1,4 +1,4 @@
-"""Verdict: what an expectation came to over one run."""
+"""Verdict: the result of an expectation on one run."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from reenact.facts.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What an expectation came to.
+    """The result of an expectation.
 
     Attributes:
         holds: Whether it holds. None where it is unknown: the cost of a model without a price, a judge that gave no
-            score. What a run simply does not have (no answer, no such state) does not hold. So ``if not verdict.holds``
-            is right for a run that should be fine, and ``holds is False`` for one that must fail.
+            score. A condition on something that the run does not have (no answer, no such state) does not hold. So ``if
+            not verdict.holds`` is right for a run that should be fine, and ``holds is False`` for one that must fail.
         text: The expectation.
-        seen: What was seen, and what was expected: ``calls(search_docs) = 20, expected <= 3``.
-        event: Number of the first event with which it did not hold any more, else of the one that shows it best; None
-            where no event does (something never happened).
+        seen: The value that was seen, and the expected one: ``calls(search_docs) = 20, expected <= 3``.
+        event: The number of the event from which on it did not hold, else of the one that shows it best; None where no
+            event does (something never happened).
         run: Id of the run.
     """
 
@@ -30,7 +30,7 @@ class Verdict:
 
     @property
     def reference(self) -> str | None:
-        """Reference of the first bad event (``7f3c0a12:7``), for ``reenact show``; None where there is none."""
+        """Reference of the first bad event (``7f3c0a12:7``), for ``reenact show``; None without one."""
         return None if self.event is None else f"{tail(self.run)}:{self.event}"
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class Verdict:
         return f"{'cannot be judged: ' if self.holds is None else ''}{self.seen or self.text}{first}"
 
     def to_json(self) -> dict[str, Json]:
-        """It as JSON-able data."""
+        """The verdict as JSON-able data."""
         return {
             "holds": self.holds,
             "text": self.text,

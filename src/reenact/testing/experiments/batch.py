@@ -17,10 +17,10 @@ from reenact.testing.experiments.running import CellPlace, run_cell
 
 @dataclass(frozen=True, slots=True)
 class CellOrder:
-    """One cell that is to be had.
+    """The order for one cell.
 
     Attributes:
-        row, candidate, repeat: Which.
+        row, candidate, repeat: The numbers that identify it.
     """
 
     row: Row
@@ -30,15 +30,15 @@ class CellOrder:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What is to be done.
+    """The definition of an experiment.
 
     Attributes:
-        place: Where.
+        place: The place of its cells.
         rows: The dataset, in order.
-        candidates: What is tried on each row.
-        repeat: How often.
-        workers: How many agents run at a time; 0 for one on each processor that this process may use.
-        fresh: Whether cells are done again that are kept.
+        candidates: The candidates that are tried on each row.
+        repeat: The number of runs of each.
+        workers: The number of agents in parallel; 0 for one on each processor that this process may use.
+        fresh: Whether to run cells again that are kept.
     """
 
     place: CellPlace
@@ -62,21 +62,21 @@ class Experiment:
 
 
 Runner = Callable[[Experiment, Iterable[tuple[int, CellOrder]]], Iterator[tuple[int, CellResult]]]
-"""Runs cells that are told with their numbers, and gives each with its number, as it is known."""
+"""Runs numbered cells, and gives each result with its number, when it is known."""
 
 
 def run_experiment(
     experiment: Experiment, run: Runner, *, done: Callable[[CellResult], object] = lambda cell: None
 ) -> list[CellResult]:
-    """Have every cell of an experiment.
+    """Get every cell of an experiment.
 
     Args:
-        experiment: It.
-        run: Runs those that are not kept: ``here``, or on a cluster.
-        done: Told of each that is run now, as it is known.
+        experiment: The experiment.
+        run: Runs the cells that are not kept: ``here``, or on a cluster.
+        done: Called with each new result when it is known.
 
     Returns:
-        Every cell, in order. Broken off, it goes on where it was when it is begun again.
+        Every cell, in order. An interrupted experiment continues at the next call.
     """
     found = experiment.kept()
     open_ = [(at, each) for at, each in enumerate(experiment.asked()) if found[at] is None]
@@ -92,9 +92,9 @@ def here(
     """Run cells on this machine, several at a time, each in a process of its own.
 
     Args:
-        experiment: What is to be done.
+        experiment: The experiment.
         open_: The cells that are not done yet, with their numbers.
-        waits: Told when another process is at a cell, and we wait for its end.
+        waits: Called when we wait for another process that runs a cell.
     """
     place, fresh = experiment.place, experiment.fresh
     pool = ThreadPoolExecutor(experiment.workers or processors())
@@ -115,7 +115,7 @@ def _named(cell: CellResult, asked: CellOrder) -> CellResult:
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

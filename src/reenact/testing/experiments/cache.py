@@ -1,12 +1,12 @@
-"""Where an experiment keeps what it has: cells by their identity, and the scratch of those that are under way.
+"""The files of an experiment: finished cells by their identity, and the scratch of active ones.
 
-``.reenact/experiments/`` lies beside the store, not in it: runs of cells are no runs that anybody lists. A cell is one
-small file, written whole or not at all. The scratch of a cell holds the run of each attempt at it until the cell is
-done, so that an attempt which was broken off is never asked a second time for what it has had.
+``.reenact/experiments/`` lies beside the store, not in it, so that no list shows the runs of cells. A cell is one small
+file, written whole or not at all. The scratch of a cell holds the run of each attempt until the cell is done, so that
+after an interruption no received answer is asked for again.
 
-A cell under way is locked: by the process that runs it and by the agent that this has started, which inherits the
-lock. So two experiments at once never do a cell twice, and where the agent outlives a killed experiment (not on Linux,
-where it ends with it), the next experiment waits for its end. Windows has no such locks: there it does not wait.
+A cell under way is locked: by the process that runs it and by the agent that this has started, which inherits the lock.
+So two experiments at once never run a cell twice. If the agent outlives a killed experiment (not on Linux, where it is
+ended too), the next experiment waits for it. Windows has no such locks: there it does not wait.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Cells:
     """The cells of a project.
 
     Args:
-        folder: Where they are kept; made when something is.
+        folder: The folder for them; made at the first one.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -45,14 +45,14 @@ class Cells:
         self._underway = folder / "underway"
 
     def find(self, key: str) -> CellResult | None:
-        """A cell that is done; None where it is not, or what is kept of it cannot be read."""
+        """A finished cell; None where it is not finished, or cannot be read."""
         try:
             return CellResult.from_json(json.loads(self._path(key).read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
     def keep(self, key: str, cell: CellResult) -> None:
-        """Keep a cell that is done, whole or not at all; what may come out otherwise next time is not kept."""
+        """Keep a finished cell, whole or not at all; a result that may differ next time is not kept."""
         if cell.status not in KEPT:
             return
         path = self._path(key)
@@ -68,11 +68,11 @@ class Cells:
 
     @contextmanager
     def attempt(self, key: str, waits: Callable[[], object] = lambda: None) -> Iterator[Attempt]:
-        """A cell under way, locked for the length of a block.
+        """An active cell, locked for the length of a block.
 
         Args:
-            key: Its identity.
-            waits: Told when somebody else is at it, and we wait.
+            key: The identity of the cell.
+            waits: Called when we wait for another process that runs it.
         """
         self._underway.mkdir(parents=True, exist_ok=True)
         (self._folder / ".gitignore").write_text("*\n", encoding="utf-8")
@@ -92,7 +92,7 @@ class Attempt:
     """The scratch of one cell.
 
     Args:
-        folder: It.
+        folder: The folder of the scratch.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -130,8 +130,8 @@ def locked(path: Path, waits: Callable[[], object] = lambda: None, *, inherited:
 
     Args:
         path: The file.
-        waits: Told when somebody else holds the lock, and we wait.
-        inherited: Whether the processes that are started hold it too.
+        waits: Called when we wait for another holder of the lock.
+        inherited: Whether child processes hold it too.
     """
     told = False
     while True:
@@ -158,7 +158,7 @@ if sys.platform != "win32":
         return True
 
     def _is_at(path: Path, descriptor: int) -> bool:
-        """Whether a file still has its name: whoever had locked it may have removed it in between."""
+        """Whether a file still has its name: the previous holder of the lock may have removed it in between."""
         try:
             return os.path.samestat(os.stat(path), os.fstat(descriptor))
         except FileNotFoundError:

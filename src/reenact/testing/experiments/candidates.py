@@ -1,4 +1,4 @@
-"""A candidate: what is done differently from the recorded run in each row of an experiment, as one frozen value."""
+"""A candidate: the changes to the recorded run in each row of an experiment, as one frozen value."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from reenact.timetravel.forks.plan import Opening, Plan
 
 Live = Literal["none", "missing", "changed", "model"]
 LIVE: Final[tuple[Live, ...]] = ("none", "missing", "model")
-"""What a person may say; ``changed`` is how a candidate is that changes what models are asked."""
+"""The values that a person may give; ``changed`` is that of a candidate which changes model requests."""
 
 _OPENING: Final[Mapping[Live, Opening]] = {"none": "none", "missing": "none", "changed": "reads", "model": "model"}
-"""What goes live although it has an answer, as a fork says it; ``reads`` is, besides what has none, what is changed."""
+"""The calls that go live although they have an answer, in a fork's terms; ``reads`` adds changed calls to those without
+an answer."""
 
 PARAMETERS: Final = (
     "frequency_penalty",
@@ -45,13 +46,13 @@ class Candidate:
     """One candidate.
 
     Attributes:
-        name: What it is called.
+        name: The name.
         model: Another model, ``prompt`` another system prompt, ``params`` parameters, in every model request.
-        flags: What feature flags evaluate to.
+        flags: The values of feature flags.
         rev: Revision whose code runs; empty takes the files as they are.
-        live: Which models are asked: none; those whose answer is missing; those whose request is changed, and missing
-            ones (``changed``); all (``model``).
-        answers: Scripted answers, which come before anything that would go live.
+        live: The model calls that go live: none; those without an answer (``missing``); also those with a changed
+            request (``changed``); all (``model``).
+        answers: Scripted answers, which come before any live call.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Candidate:
 
     @property
     def plan(self) -> Plan:
-        """It as a fork at the first event."""
+        """The candidate as a fork at the first event."""
         return Plan(
             at=0,
             live=_OPENING[self.live],
@@ -78,12 +79,12 @@ class Candidate:
 
     @property
     def misses(self) -> Misses:
-        """What becomes of a call that nobody has an answer for."""
+        """The rule for a call without an answer."""
         return "stale" if self.live == "none" else "models"
 
     @property
     def about(self) -> str:
-        """What is different, in words."""
+        """The changes, in words."""
         told = "; ".join(self.plan.changes) or "nothing changed"
         return told + (f"; {len(self.answers)} scripted answers" if self.answers else "")
 
@@ -107,16 +108,16 @@ class Candidate:
 
 
 def parse_candidate(text: str, read: Callable[[str], str], commit: Callable[[str], str]) -> Candidate:
-    """A candidate as it is written on a command line: ``short:prompt=@short.txt,temperature=0``.
+    """A candidate in the notation of the command line: ``short:prompt=@short.txt,temperature=0``.
 
     Args:
-        text: It. A value that is no JSON is a string; ``@FILE`` is what the file holds. Without anything behind the
-            name, nothing is changed: today's code on what was recorded.
+        text: The candidate. A value that is no JSON is a string; ``@FILE`` is the content of the file. A name alone
+            changes nothing: today's code on the recorded answers.
         read: Reads a text file, by its path.
         commit: Gives the commit that a revision is now.
 
     Raises:
-        UsageError: It is not of that form; there is nothing of that name to change.
+        UsageError: The text has another form, or names nothing that can be changed.
     """
     name, _, rest = text.partition(":")
     if not _NAME.fullmatch(name):
@@ -163,7 +164,7 @@ def scripted(text: str) -> tuple[Scripted, ...]:
     """Scripted answers from a JSON list of ``{"call": NAME, "value": …, "arguments": {…}}``.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is no such list.
     """
     try:
         return tuple(Scripted(**each) for each in json.loads(text))

@@ -1,4 +1,4 @@
-"""A cell of an experiment: what one row came to on one candidate, once; and its identity, by content."""
+"""A cell of an experiment: the result of one run of one row on one candidate; and its identity, by content."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ FORMAT: Final = 2
 
 Status = Literal["passed", "failed", "ran", "stale", "refused", "broken"]
 UNANSWERED_MODEL: Final = "a model call without an answer"
-"""How the message of a stale cell begins where asking models would have answered it."""
+"""The beginning of the message of a stale cell that a live model call would have answered."""
 KEPT: Final[frozenset[Status]] = frozenset(("passed", "failed", "ran", "stale"))
-"""What comes to the same when it is done again; whatever else is done again when the experiment goes on."""
+"""The statuses that do not change in another run; cells with another status are run again when the experiment
+continues."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """What came of one row on one candidate, once.
+    """The result of one run of one row on one candidate.
 
     Attributes:
         row: Name of the row, ``candidate`` of the candidate, ``repeat`` which time it was, from 1.
-        status: ``passed``, ``failed`` (an expectation does not hold, or a *same* golden differs), ``ran`` (nothing is
-            expected of it), ``stale`` (a call has no answer), ``refused`` (contact with the world), ``broken`` (it
-            could not be run, or a model could not be asked).
+        status: ``passed``, ``failed`` (an expectation does not hold, or a *same* golden differs), ``ran`` (there are no
+            expectations), ``stale`` (a call has no answer), ``refused`` (contact with the world), ``broken`` (it could
+            not be run, or a model could not be asked).
         message: Why it did not pass, in words; empty where it did.
         judged: Its expectations.
-        output: What the agent said in the end.
+        output: The final answer of the agent.
         changed: Tool calls that are not the recorded ones, a text each; ``first`` is the first difference at all.
-        tokens: In and out; None where nobody counted. ``cost`` in US dollars, None where it is unknown.
-        duration_us: How long the agent took.
+        tokens: In and out; None where they were not counted. ``cost`` in US dollars, None where it is unknown.
+        duration_us: The duration of the agent's run.
         live: Calls that were performed; ``used`` counts answers by their source, where it is not the recording.
-        note: What else a reader must know.
-        opinions: By how many opinions of models it was ``judged``, how many of these were ``kept`` and ``asked`` for;
-            empty where no model judges.
-        ended: How its run ended, as the features by which runs that fail alike are found (``facts.features``); empty
-            where it did not come to a run.
+        note: A further remark.
+        opinions: The number of judges' opinions: ``judged`` in all, ``kept`` and ``asked`` among them; empty without a
+            judge.
+        ended: The end of its run, as features for ``triage`` (``facts.features``); empty without a run.
     """
 
     row: str
@@ -74,18 +74,18 @@ class CellResult:
 
     @property
     def verdict(self) -> str:
-        """What makes two repeats differ: how it ended and, where nothing is expected, what it said."""
+        """The facts by which two repeats differ: the end and, without expectations, the answer."""
         said = json.dumps(self.output, sort_keys=True, default=str) if self.status == "ran" else ""
         return f"{self.status} {said}"
 
 
 def identity(row: str, candidate: Mapping[str, Json], repeat: int, code: str) -> str:
-    """The name under which a cell is kept: all that decides what it comes to, as a digest of 32 hex digits.
+    """The name under which a cell is kept: a digest, of 32 hex digits, over all that decides its result.
 
     Args:
         row: Digest of the row.
         candidate: The candidate as data; its name does not count.
-        repeat: Which time.
+        repeat: The number of the repeat.
         code: Digest of the code that runs.
     """
     counted = {name: value for name, value in candidate.items() if name != "name"}

@@ -22,12 +22,12 @@ from reenact.timetravel.forks.refusals import recorded_calls
 
 
 class CellMisses(ForkMisses):
-    """Answers what the row's own recording does not, and has asked again what a candidate changes.
+    """Answers calls that the row's own recording does not, and sends calls again that a candidate changes.
 
     Args:
-        row: What answers a golden of the row. A cell is judged as a whole, also where its recording was cut off.
-        first: What is asked before anything goes live, by its source: answers that the candidate scripts
-            (``scripted``), then those that an attempt which was broken off has had (``resumed``).
+        row: The answers of the row's golden. A cell is judged as a whole, even if its recording is cut off.
+        first: The answers that come before a live call, by source: those that the candidate scripts (``scripted``),
+            then those of an interrupted attempt (``resumed``).
     """
 
     revives = False
@@ -41,7 +41,7 @@ class CellMisses(ForkMisses):
         row.stale = _stale
 
     def asked(self, calls: ForkCalls, question: ForkQuestion, model: bool) -> Crossing:
-        """What the row's own recording does not answer, or is not to."""
+        """Decide a call that the row's own recording does not or must not answer."""
         lane, call = question.lane, question.call
         for source, answers in self._first:
             given = answers.find(lane.path, call)
@@ -56,7 +56,7 @@ class CellMisses(ForkMisses):
         return self._row.asked(calls, question, model)
 
     def is_stale(self, calls: ForkCalls, call: Call, model: bool) -> bool:
-        """Tools stay frozen, whatever a model's provider keeps of what it is asked."""
+        """Tools stay frozen, even if a model's provider stores its requests."""
         return False
 
     def breaks_off(self, calls: ForkCalls, event: Event) -> bool:
@@ -68,7 +68,7 @@ class CellMisses(ForkMisses):
         return self._row.ends(calls)
 
     def _cannot_change(self, calls: ForkCalls, lane: Lane, call: Call, why: str) -> Halt:
-        """The candidate cannot be had here: what it changes in a request cannot be changed in this one."""
+        """Stop: this request has no place for the candidate's change."""
         self._row.stale_at = call.name
         error = UnreplayableRun(
             f"row {self._row.named.name} cannot be had on this candidate: {why}",
@@ -80,7 +80,7 @@ class CellMisses(ForkMisses):
 
 
 def _stale(recording: Recording, call: Call, found: Found) -> UnreplayableRun:
-    """Says what was asked, and who could answer it."""
+    """The error for a call without an answer: it shows the request, and who could answer it."""
     lead = f"{UNANSWERED_MODEL}: " if is_model(call) else ""
     where = call.source or "an unknown place"
     return UnreplayableRun(

@@ -1,8 +1,8 @@
 """Running the cells of an experiment on a Ray cluster (the extra ``reenact[ray]``), with its usage reporting off.
 
-What travels is JSON text: which cell, and where the project lies. So a node needs this project under the same path (a
-shared file system), with what the agent needs installed, and the credentials of whatever goes live. Cells are kept
-where they are kept without a cluster, by the node that ran them, and so an experiment goes on here or there alike.
+Only JSON text is sent: the cell, and the place of the project. So a node needs this project under the same path (a
+shared file system), the agent's packages, and the credentials for live calls. The node that runs a cell keeps it in the
+usual place, so an experiment can continue here or there.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _OWN: Final = ("local", "auto")
 def on_ray(
     address: str, experiment: Experiment, open_: Iterable[tuple[int, CellOrder]]
 ) -> Iterator[tuple[int, CellResult]]:
-    """Run cells on a Ray cluster, one on each of its processors; gives each with its number, as it is known.
+    """Run cells on a Ray cluster, one on each of its processors; gives each result with its number, when it is known.
 
     Args:
-        address: ``ray://HOST:PORT``, ``ray://auto`` (the cluster that runs on this machine) or ``ray://local`` (one
-            that is started for this, and stopped again).
-        experiment: What is to be done.
+        address: ``ray://HOST:PORT``, ``ray://auto`` (the cluster that runs on this machine) or ``ray://local`` (a
+            cluster that is started and stopped by us).
+        experiment: The experiment.
         open_: The cells that are not done yet, with their numbers.
 
     Raises:
@@ -59,7 +59,7 @@ def on_ray(
 
 
 def run_told(text: str) -> str:
-    """Run a cell that is told as JSON text, and give it as JSON text: what a node of a cluster does."""
+    """Run a cell that is described in JSON text, and return its result as JSON text: the work of a node."""
     told = json.loads(text)
     row, candidate = Row.from_json(told["row"]), Candidate.from_json(told["candidate"])
     cell = run_cell(CellPlace(**told["place"]), row, candidate, told["repeat"], fresh=told["fresh"])

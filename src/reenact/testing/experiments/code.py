@@ -24,11 +24,11 @@ def project_digest(root: Path) -> str:
 
 
 def files_digest(root: Path, names: Iterable[str]) -> str:
-    """Digest of files by what they hold now; one that is not there counts as absent.
+    """Digest of the present contents of files; a missing file counts as absent.
 
     Args:
-        root: What their names are relative to.
-        names: They; the order counts.
+        root: The folder of relative names.
+        names: The files; the order counts.
     """
     whole = hashlib.blake2b(digest_size=16)
     for name in names:
@@ -42,7 +42,7 @@ def files_digest(root: Path, names: Iterable[str]) -> str:
 
 
 def commit_of(rev: str, folder: Path) -> str:
-    """The commit that a revision is now: a branch may move while an experiment runs.
+    """The present commit of a revision: a branch may move while an experiment runs.
 
     Raises:
         UsageError: There is no repository there, or no such revision.

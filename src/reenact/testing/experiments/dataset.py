@@ -23,7 +23,7 @@ from reenact.timetravel.forks.fork_launch import require_ended
 from reenact.timetravel.vocabulary import RunScope
 
 BEGAN: Final = "started_us"
-"""When the recorded run began, among what it came to."""
+"""The key for the start of the recorded run, among its results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,14 @@ class Row:
     Attributes:
         name: Name of the golden, or the short id of the run.
         source: The golden's bundle, or the URL of the store that keeps the run.
-        run: Id of the run that today's code is answered from.
-        golden: What is expected of it, its scripted answers, and what becomes of a call without an answer.
+        run: The id of the run that answers today's code.
+        golden: Its expectations, its scripted answers, and its rule for calls without an answer.
         overlays: Ids of the runs in its bundle that were recorded later.
-        same: Whether it must re-enact without a difference: a golden of which nothing else is expected.
+        same: Whether its replay must have no difference: a golden without expectations.
         reads: Files that the recorded program has read, relative to the project.
-        digest: Digest of all that decides what it comes to.
-        recorded: What the recorded run came to: ``answer``, ``tokens``, ``cost``, ``duration`` in seconds,
-            ``started_us`` (when it began).
+        digest: The digest of all that decides its result.
+        recorded: The results of the recorded run: ``answer``, ``tokens``, ``cost``, ``duration`` in seconds,
+            ``started_us`` (its start).
     """
 
     name: str
@@ -70,12 +70,12 @@ def golden_rows(golden_dir: GoldenDir, names: Iterable[str], more: Sequence[Expe
     """A row for each golden.
 
     Args:
-        golden_dir: Where they lie.
-        names: Which.
-        more: What is expected besides.
+        golden_dir: The folder of the goldens.
+        names: Their names.
+        more: Further expectations.
 
     Raises:
-        UsageError, StoreError: One cannot be read. Cost: reads and checks each bundle.
+        UsageError, StoreError: A golden cannot be read. Cost: reads and checks each bundle.
     """
     rows = []
     for name in names:
@@ -98,14 +98,14 @@ def stored_rows(
     """A row for each run of a store, in their order.
 
     Args:
-        store: It.
-        runs: They.
-        expectations: What is expected of each.
-        command, entry: The program that imported runs answer; they know none.
+        store: The store.
+        runs: The runs.
+        expectations: The expectations on each.
+        command, entry: The program for imported runs, which know none.
 
     Raises:
-        UsageError: One was imported, and no program is named.
-        ForkError: One is still being recorded, or is a request of a server.
+        UsageError: A run was imported, and no program is named.
+        ForkError: A run is still being recorded, or is a request of a server.
     """
     rows = []
     for run in runs:
@@ -133,7 +133,7 @@ def _with(golden: Golden, expectations: Sequence[Expectation]) -> Golden:
 
 
 def _known(row: Row, recording: Recording, content: str) -> Row:
-    """The row with what its recording says. ``content`` names the recording for good."""
+    """The row with the facts of its recording. ``content`` identifies the recording for good."""
     scope = RunScope(recording.run, lambda: recording)
     recorded = {name: scope.value(name) for name in ("answer", "tokens", "cost", "duration", "status")}
     recorded[BEGAN] = recording.run.started_us

@@ -1,4 +1,4 @@
-"""How the run of a cell differs from the recorded one: the first difference, and the tool calls that changed."""
+"""The differences of a cell's run from the recorded one: the first one, and the tool calls that changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDTH = 120
 
 
 def first_difference(comparison: Comparison) -> str:
-    """The first difference in words; empty where there is none."""
+    """The first difference in words; empty without one."""
     first = comparison.first_difference
     if first is None:
         return ""

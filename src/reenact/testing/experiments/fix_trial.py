@@ -1,4 +1,4 @@
-"""A trial: whether a candidate makes a group of failures collapse, and what it breaks among healthy runs. Pure."""
+"""A trial: whether a candidate makes a group of failures collapse, and which healthy runs it breaks. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOT_RUN: Final = ("stale", "refused", "broken")
 
 
 class Fate(StrEnum):
-    """What became of one run on a candidate."""
+    """The fate of one run on a candidate."""
 
     FIXED = "fixed"
     ALIKE = "fails alike"
@@ -39,7 +39,7 @@ _WORST: Final = (Fate.ALIKE, Fate.OTHERWISE, Fate.BROKEN, Fate.UNTRIED, Fate.FIX
 
 
 class FixVerdict(StrEnum):
-    """What became of a group."""
+    """The fate of a group."""
 
     COLLAPSES = "collapses"
     IN_PART = "collapses in part"
@@ -53,10 +53,10 @@ class Tried:
 
     Attributes:
         run: Id of the recorded run.
-        fate: What became of it: the worst of its repeats.
-        why: The first line of what went wrong, or of why it was not tried; empty where all went well.
-        otherwise: Whether the agent said something else than it did when it was recorded.
-        output: What the agent said.
+        fate: Its fate: the worst of its repeats.
+        why: The first line of the error, or of the reason why it was not tried; empty where all went well.
+        otherwise: Whether the agent's answer differs from the recorded one.
+        output: The agent's answer.
     """
 
     run: str
@@ -75,10 +75,10 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class FixTrial:
-    """What a candidate came to.
+    """The result of a candidate.
 
     Attributes:
-        candidate: Its name.
+        candidate: The name of the candidate.
         members: The members of the group that were chosen.
         healthy: The healthy runs that were chosen.
     """
@@ -88,12 +88,12 @@ class FixTrial:
     healthy: tuple[Tried, ...]
 
     def count(self, *fates: Fate) -> int:
-        """How many of the runs came to one of some fates."""
+        """The number of runs with one of some fates."""
         return sum(each.fate in fates for each in (*self.members, *self.healthy))
 
     @property
     def verdict(self) -> FixVerdict:
-        """What became of the group. A member that could not be run on the candidate keeps it from a whole collapse."""
+        """The fate of the group. A member that could not be run on the candidate keeps it from a whole collapse."""
         fixed, untried = self.count(Fate.FIXED), sum(each.fate is Fate.UNTRIED for each in self.members)
         if untried == len(self.members):
             return FixVerdict.UNTRIED
@@ -131,10 +131,10 @@ class FixTrial:
 def trial(
     candidate: str, group: RunGroup, members: Sequence[Row], healthy: Sequence[Row], cells: Iterable[CellResult]
 ) -> FixTrial:
-    """What a candidate came to.
+    """The result of a candidate.
 
     Args:
-        candidate: Its name.
+        candidate: The name of the candidate.
         group: The group.
         members, healthy: The rows that were run.
         cells: All cells of the experiment.
@@ -156,7 +156,7 @@ def _worst(row: Row, tried: Sequence[Tried]) -> Tried:
 
 
 def _of_member(row: Row, cell: CellResult, case: Case, like: Features) -> Tried:
-    """What became of a member. It is fixed where it ends without an error and without what it was found by."""
+    """The fate of a member. It is fixed if it ends without an error and without its group's features."""
     ended, why = _ended(cell)
     if ended is None:
         return _tried(row, cell, Fate.UNTRIED, why)
@@ -172,7 +172,7 @@ def _of_member(row: Row, cell: CellResult, case: Case, like: Features) -> Tried:
 
 
 def _of_healthy(row: Row, cell: CellResult) -> Tried:
-    """What became of a healthy run: broken where it ends with an error, or does not fulfil what is expected."""
+    """The fate of a healthy run: broken if it ends with an error, or fails an expectation."""
     ended, why = _ended(cell)
     if ended is None:
         return _tried(row, cell, Fate.UNTRIED, why)
@@ -180,7 +180,7 @@ def _of_healthy(row: Row, cell: CellResult) -> Tried:
 
 
 def _ended(cell: CellResult) -> tuple[Features | None, str]:
-    """How a cell's run ended, and what is wrong with it; None, and why, where it says nothing of the candidate."""
+    """The end of a cell's run, and the fault in it; None, with the reason, if it says nothing about the candidate."""
     ended = Features.from_json(cell.ended)
     if cell.status in _NOT_RUN or not cell.ended:
         return None, f"{cell.status}: {_line(cell.message)}"
@@ -206,7 +206,7 @@ def varied(runs: Iterable[EndedRun]) -> list[EndedRun]:
     answers, prompt, last steps, version), the most common kinds first, then the second of each, and so on.
 
     Args:
-        runs: They, newest first. Costs a sort.
+        runs: The runs, newest first. Costs a sort.
     """
     every = list(runs)
     kinds: dict[tuple[object, ...], int] = {}

@@ -1,7 +1,7 @@
-"""Opinions on what the rows of an experiment have said: each question is asked once, and kept by its content.
+"""Opinions on the answers in an experiment: each question is asked once, and kept by its content.
 
-``.reenact/experiments/opinions/`` holds a bundle for each, written whole or not at all. So an experiment that was
-broken off asks no model that judges a second time, and candidates that say the same are judged as one.
+``.reenact/experiments/opinions/`` holds a bundle for each, written whole or not at all. So an interrupted experiment
+asks no judge a second time, and equal answers of several candidates are judged once.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ FOLDER: Final = "opinions"
 
 
 class CellCourt(GoldenCourt):
-    """Gives the opinions that one cell asks for.
+    """Gives the opinions that one cell needs.
 
     Args:
-        row: Name of its row.
-        kept: Stores with opinions that were given before: what the row brings along.
-        folder: Where experiments keep theirs; made when one is.
-        asks: ``missing``, or ``anew`` where a cell is done again; ``never`` where it was stopped before its end.
+        row: The name of its row.
+        kept: The stores with earlier opinions, which the row has.
+        folder: The folder for opinions of experiments; made at the first one.
+        asks: ``missing``, or ``anew`` where a cell is run again; ``never`` where it was stopped before its end.
     """
 
     def __init__(self, row: str, kept: Sequence[Store], folder: Path, asks: Asks = "missing") -> None:
@@ -68,7 +68,7 @@ class CellCourt(GoldenCourt):
             return None
 
     def _ask(self, question: Question) -> Opinion:
-        """Ask, and keep what was said.
+        """Ask the judge, and keep the reply.
 
         Raises:
             UsageError: The model could not be asked.

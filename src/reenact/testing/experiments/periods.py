@@ -1,4 +1,4 @@
-"""Before and after a mark: what each candidate came to on the rows that were recorded before it, and since."""
+"""Before and after a mark: the results of each candidate on the rows from before it, and on those since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the model calls that go live in an experiment may cost, before the first is made, by the recorded ones."""
+"""The price of an experiment's live model calls, before the first is made, estimated from the recorded ones."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from reenact.timetravel.cost import Priced, calls_around, reading_cost, reading_
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What goes live.
+    """An estimate of the live calls.
 
     Attributes:
-        calls: Model calls that are sent again, if the candidate makes as many as were recorded.
-        cost: What they cost in US dollars, if they take as many tokens; None where one has no price.
-        open: Whether what has no recorded answer is asked too, so that there may be more.
-        only_missing: Whether of these calls only those go live that turn out to have no recorded answer.
+        calls: The number of model calls to send, if the candidate makes as many as were recorded.
+        cost: Their cost in US dollars, if they take as many tokens; None where one has no price.
+        open: Whether calls without a recorded answer go live too, so that there may be more.
+        only_missing: Whether only those calls go live that turn out to have no recorded answer.
     """
 
     calls: int = 0
@@ -40,14 +40,14 @@ class Estimate:
 
 
 def estimate(store: Store, runs: Iterable[str], candidate: Candidate, priced: Priced | None, now_us: int) -> Estimate:
-    """What a candidate sends to models again.
+    """The estimate for the model calls that a candidate sends.
 
     Args:
-        store: Where the recorded runs are.
-        runs: Ids of those that are not done yet, one for each cell.
-        candidate: It.
+        store: The store of the recorded runs.
+        runs: The ids of the runs to do, one for each cell.
+        candidate: The candidate.
         priced: A price list; None for no prices.
-        now_us: At the prices of that time, microseconds since the epoch.
+        now_us: The time of the prices, microseconds since the epoch.
 
     Raises:
         StoreError: A run is damaged, or gone. Costs one pass over the exchanges of each.

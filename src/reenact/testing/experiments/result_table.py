@@ -1,4 +1,4 @@
-"""The table of an experiment: row by row what each candidate came to, and what each came to in all, as lines."""
+"""The table of an experiment as lines: the result of each candidate row by row, and in all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rows_of(
 
 
 def row_lines(row: Row, every: Sequence[CellTally]) -> Iterator[str]:
-    """One row: what was recorded, then each candidate with what differs."""
+    """One row: the recorded run, then each candidate with its differences."""
     then = row.recorded
     yield safe(row.name) + f"  recorded: {_figures(then.get('tokens'), then.get('cost'), _micros(then))}"
     yield clip(f"    said {brief(then.get('answer'), _WIDTH)}", _WIDTH)
@@ -44,7 +44,7 @@ def row_lines(row: Row, every: Sequence[CellTally]) -> Iterator[str]:
 
 
 def _outcome(tally: CellTally) -> str:
-    """How the cells of one row ended."""
+    """The ends of the cells of one row."""
     told = f"passed {tally.passed}" if tally.judged else f"ran {len(tally.cells) - tally.stale.hits}"
     if tally.stale.hits:
         told += "  " + ", ".join(
@@ -84,7 +84,7 @@ def _counted(how: str, texts: Sequence[tuple[str, int]], of: int) -> Iterator[st
 
 
 def total_lines(every: Sequence[CellTally]) -> Iterator[str]:
-    """What each candidate came to in all."""
+    """The totals of each candidate."""
     head = ("CANDIDATE", "CELLS", "PASSED", "NOT RUN", "FLAKY ROWS", "TOKENS", "COST", "TIME")
     table = [head, *(_total(tally) for tally in every)]
     widths = [max(len(line[at]) for line in table) for at in range(len(head))]

@@ -40,11 +40,11 @@ _TOO_MANY, _SERVER_ERROR = 429, 500
 
 @dataclass(frozen=True, slots=True)
 class CellPlace:
-    """Where cells are run and kept.
+    """The place where cells are run and kept.
 
     Attributes:
         project: Root of the project.
-        folder: Where cells are kept.
+        folder: The folder of the cells.
         code: Digest of the project's sources.
     """
 
@@ -71,10 +71,10 @@ def run_cell(
     """The result of a cell: the kept one, or that of a run now, which is kept. An error of the cell is not raised.
 
     Args:
-        place: Where.
-        row, candidate, repeat: Which.
-        fresh: Whether it is done again even if it is kept.
-        waits: Told when another process is at it, and we wait for its end.
+        place: The place.
+        row, candidate, repeat: The cell.
+        fresh: Whether to run it again even if it is kept.
+        waits: Called when we wait for another process that runs it.
 
     Cost: an interpreter, the agent's own imports and CPU, and whatever goes live.
     """
@@ -126,10 +126,10 @@ def _done(
 def _of_import(
     place: CellPlace, row: Row, candidate: Candidate, repeat: int, store: Store, *, fresh: bool
 ) -> CellResult:
-    """A row that was imported: it answers today's code, and nothing goes live.
+    """The result on an imported row: it answers today's code, and nothing goes live.
 
     Raises:
-        ReenactError: It cannot be run.
+        ReenactError: The row cannot be run.
     """
     changes = replace(candidate, name="", rev="").to_json()
     if changes != Candidate("").to_json():
@@ -182,7 +182,7 @@ def _expected(row: Row) -> list[Expectation]:
 def _judged(
     row: Row, candidate: Candidate, repeat: int, told: ProcessResult, found: Judgement, comparison: Comparison
 ) -> CellResult:
-    """What a run has come to."""
+    """The result of a run."""
     _, now = comparison.recordings
     first = first_difference(comparison)
     said, message = concluded(told, found.verdicts, found.stale)

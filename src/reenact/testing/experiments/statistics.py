@@ -1,4 +1,4 @@
-"""What several runs of the same thing say: a share with its confidence interval, and whether it is flaky.
+"""Statistics of repeated runs: a share with its confidence interval, and whether the result is flaky.
 
 The interval is Wilson's: E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
 Journal of the American Statistical Association 22 (1927), 209-212. Unlike the usual approximation it stays between
@@ -21,8 +21,8 @@ class TrialShare:
     """A share of some trials.
 
     Attributes:
-        hits: How many had it.
-        of: How many there were.
+        hits: The number of hits.
+        of: The number of trials.
     """
 
     hits: int
@@ -49,9 +49,9 @@ def wilson(hits: int, of: int, z: float = Z95) -> tuple[float, float]:
     """Wilson's interval of a share.
 
     Args:
-        hits: How many of the trials had it.
-        of: How many trials there were.
-        z: How sure, in standard deviations.
+        hits: The number of hits.
+        of: The number of trials.
+        z: The confidence, in standard deviations.
 
     Returns:
         Its lower and upper end, from 0 to 1.

@@ -1,4 +1,4 @@
-"""Tally: what several cells add up to: one row on one candidate, or all that one candidate came to."""
+"""Tally: the sums of several cells: one row on one candidate, or all cells of one candidate."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class CellTally:
     """Some cells of one candidate.
 
     Attributes:
-        candidate: Its name.
-        cells: They, in order of rows and repeats.
+        candidate: The name of the candidate.
+        cells: The cells, in the order of rows and repeats.
     """
 
     candidate: str
@@ -35,7 +35,8 @@ class CellTally:
 
     @property
     def passed(self) -> TrialShare:
-        """The share that passed; what could not be run has not passed, what nothing is expected of does not count."""
+        """The share that passed. A cell that could not be run has not passed; cells without expectations do not
+        count."""
         counted = [cell for cell in self.cells if cell.status != "ran"]
         return TrialShare(sum(cell.status == "passed" for cell in counted), len(counted))
 
@@ -46,30 +47,30 @@ class CellTally:
 
     @property
     def flaky(self) -> TrialShare:
-        """The share of rows whose repeats do not all come to the same."""
+        """The share of rows whose repeats differ in their results."""
         rows = [len({cell.verdict for cell in cells}) for _, cells in self._rows()]
         return TrialShare(sum(verdicts > 1 for verdicts in rows), len(rows))
 
     @property
     def tokens(self) -> int | None:
-        """All tokens; None where nobody counted those of one of them."""
+        """All tokens; None where those of one cell were not counted."""
         counts = [cell.tokens for cell in self.cells if cell.tokens is not None]
         return sum(counts) if len(counts) == len(self.cells) else None
 
     @property
     def cost(self) -> float | None:
-        """What all of them cost, in US dollars; None where one is unknown."""
+        """The cost of all cells, in US dollars; None where one is unknown."""
         costs = [cell.cost for cell in self.cells if cell.cost is not None]
         return sum(costs) if len(costs) == len(self.cells) else None
 
     @property
     def duration_us(self) -> int:
-        """How long the agent took, on average."""
+        """The average duration of the agent's runs."""
         return sum(cell.duration_us for cell in self.cells) // max(len(self.cells), 1)
 
     @property
     def opinions(self) -> dict[str, int]:
-        """How many opinions of models its cells were judged by, when they were done; empty where no model judges."""
+        """The number of judges' opinions on its cells; empty without a judge."""
         counts: Counter[str] = Counter()
         for cell in self.cells:
             counts.update(cell.opinions)
@@ -77,7 +78,7 @@ class CellTally:
 
     @property
     def outputs(self) -> list[tuple[str, int]]:
-        """What the agent said in the end, as text, and how often; the most frequent first."""
+        """The final answers of the agent, as text, with their counts; the most frequent first."""
         return Counter(
             cell.output if isinstance(cell.output, str) else json.dumps(cell.output, ensure_ascii=False, default=str)
             for cell in self.cells
@@ -115,5 +116,5 @@ class CellTally:
 
 
 def tallies(cells: Sequence[CellResult], candidates: Sequence[str]) -> list[CellTally]:
-    """One for each candidate, of all its cells."""
+    """One tally for each candidate, of all its cells."""
     return [CellTally(name, tuple(cell for cell in cells if cell.candidate == name)) for name in candidates]

@@ -1,4 +1,4 @@
-"""The threshold of an experiment: one condition over what each candidate came to, in the grammar of expressions."""
+"""The threshold of an experiment: one condition on the results of candidates, in the grammar of expressions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MEANT: Mapping[str, Callable[[CellTally], Json]] = {
 
 
 class ThresholdScope:
-    """What a threshold is evaluated over.
+    """The scope in which a threshold is evaluated.
 
     Args:
         tallies: One for each candidate.
@@ -48,7 +48,7 @@ class ThresholdScope:
         return None
 
     def call(self, name: str, argument: str, /, *more: Json) -> Json:
-        """What a candidate came to."""
+        """The result of a candidate."""
         return _MEANT[name](self._tallies[argument])
 
 
@@ -56,11 +56,11 @@ def threshold(text: str, candidates: Sequence[str]) -> Expression:
     """A checked threshold.
 
     Args:
-        text: It: ``passed(short) >= 0.9 and cost(short) <= cost(base)``.
+        text: The threshold: ``passed(short) >= 0.9 and cost(short) <= cost(base)``.
         candidates: Names of the candidates.
 
     Raises:
-        UsageError: It is no expression, or names a candidate that is not there.
+        UsageError: The text is no expression, or names an unknown candidate.
     """
     found = compile_expression(text, THRESHOLD_WORDS)
     for node in ast.walk(found.root):
@@ -76,7 +76,7 @@ def threshold(text: str, candidates: Sequence[str]) -> Expression:
 
 
 def explained(expression: Expression, tallies: Sequence[CellTally]) -> str:
-    """What its words came to, for a person: ``passed(short) = 0.85``."""
+    """The values of its words, for a person: ``passed(short) = 0.85``."""
     scope, seen = ThresholdScope(tallies), {}
     for node in ast.walk(expression.root):
         match node:

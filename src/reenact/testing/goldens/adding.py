@@ -1,4 +1,4 @@
-"""Adding a golden: a run becomes a test that fails for the reason of the incident, or holds what it held."""
+"""Adding a golden: a run becomes a test that fails until the bug is fixed, or one that keeps a good run good."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ _FEW = 12
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What was added.
+    """The result of adding a golden.
 
     Attributes:
         path: The bundle.
-        golden: What it says of itself.
-        packed: What was removed on the way, and what looks like personal data.
-        now: What came of running it on today's code.
-        size: Of the file, in bytes.
-        opinions: How many opinions of models that judge it keeps: each was asked for now.
-        code: The recorded code that it was re-enacted on, in words; empty where that is today's, or is not at hand.
-        unnamed: The answers that it serves and that none of its expectations names; none where it must stay the same.
-        unknown: That names in its expectations are those of no call; empty where each is one.
-        writes: Tools that a fork of today's code may have to call, for the run called them or the golden is stale at
-            them, and that may change the world.
-        forked: That its run is a fork, of which run; empty for one that was recorded.
-        mended: That a tool raised in its run and not in the fork that fixed it, and what that means; empty for none.
-        printed: That what is expected of the answer is not about what the run printed; empty where it is.
+        golden: Its facts as a test.
+        packed: The places of removed credentials, and of possible personal data.
+        now: The outcome on today's code.
+        size: The size of the file, in bytes.
+        opinions: The number of judges' opinions that it keeps: each was asked for now.
+        code: The recorded code on which it was replayed, in words; empty where that is today's, or is not at hand.
+        unnamed: The recorded answers that no expectation names; none where it must stay the same.
+        unknown: A remark on names in its expectations that are no call's; empty without one.
+        writes: The writing tools that a fork of today's code may call: the run called them, or the golden is stale at
+            them.
+        forked: A remark that its run is a fork, and of which run; empty for a recorded run.
+        mended: A remark on a tool that raised in its run, but not in the fork that fixed it; empty without one.
+        printed: A remark that an expectation on the answer does not see printed text; empty without one.
     """
 
     path: Path
@@ -93,22 +93,21 @@ def add_golden(
     """Add a golden.
 
     Args:
-        store: Where its runs are.
-        run: The run: one that went wrong, where something is expected; without expectations, one that must stay the
-            same.
-        golden: Its name, what is said of it, its scripted answers, what is expected (each fails on ``run`` and holds on
-            ``fixed``) and what is to stay true (each holds on both).
-        golden_dir: Where it goes.
+        store: The store of its runs.
+        run: The run. With ``expect`` it is one that went wrong; without expectations, one that must stay the same.
+        golden: Its name and texts, its scripted answers, its ``expect`` (each fails on ``run`` and holds on ``fixed``)
+            and its ``holds`` (each holds on both).
+        golden_dir: The folder for it.
         adding: The command that adds it.
         fixed: The fork that fixed it.
         replace_it: Whether a golden of that name may be replaced.
-        say: Told what is being done, a line each.
+        say: Called with a line for each step.
 
     Raises:
         UsageError: An expectation is too weak to be a test, or the recorded code passes; there is a golden of that
             name.
-        UnreplayableRun: The code at hand does not re-enact it; nothing is expected of it, and it does not stay the
-            same; a model that judges could not be asked.
+        UnreplayableRun: The code at hand does not reproduce it; it has no expectations, and does not stay the same; a
+            judge could not be asked.
     """
     path = golden_dir.path(golden.name)
     if path.exists() and not replace_it:
@@ -151,7 +150,7 @@ def add_golden(
 
 @contextmanager
 def _drawn(draft: Path, path: Path) -> Iterator[Path]:
-    """A place for the draft of a golden. Nothing is left of one that comes to nothing, or came to nothing before."""
+    """A path for the draft of a golden. A draft that fails is removed, and so are older ones."""
     made = [each for each in draft.parents if not each.exists()]
     draft.parent.mkdir(parents=True, exist_ok=True)
     for left in drafts_of(path):
@@ -182,7 +181,7 @@ def let_runs_go(store: Store, name: str) -> None:
 
 
 def _require_whole(store: Store, run: Run) -> None:
-    """A fork that was stopped has no end that today's code could come to."""
+    """Refuse a fork that was stopped: it has no end that today's code could reach."""
     if was_stopped(run):
         write = refused_write(run)
         where = " at a refused write" if write else ""
@@ -197,10 +196,10 @@ def _require_whole(store: Store, run: Run) -> None:
 
 
 def _require_program(run: Run, golden: Golden, fixed: Run | None, golden_dir: GoldenDir, adding: Adding) -> None:
-    """An imported run is given a program, and no other run is.
+    """Require a program for an imported run, and none for other runs.
 
     Raises:
-        UsageError: It is the other way round, or something else is given that an import has no place for.
+        UsageError: It is the other way round, or an option does not apply to an imported run.
         UnreplayableRun: The program does not lie in this project.
     """
     if not is_imported(run):
@@ -229,8 +228,8 @@ def _require_program(run: Run, golden: Golden, fixed: Run | None, golden_dir: Go
 def _require_strength(
     store: Store, run: Run, fixed: Run | None, golden: Golden, court: GoldenCourt
 ) -> tuple[Expression, ...]:
-    """What is expected tells the bad run from a good one, and what is to stay true holds on both; gives all of it. A
-    model that judges is asked about both answers."""
+    """Require that ``expect`` tells the bad run from a good one, and that ``holds`` is true of both; returns all
+    expressions. A judge is asked about both answers."""
     if not golden.judged:
         return ()
     expected, held = (tuple(map(Expectation.from_json, each)) for each in (golden.expect, golden.holds))
@@ -253,11 +252,11 @@ def _require_strength(
 
 
 def _require_names(store: Store, run: Run, fixed: Run | None, expressions: Sequence[Expression]) -> str:
-    """Each call that an expression names is one that the runs make, that their models were offered or that the code
-    declares, or like none of these: those are told in words, for a call that is yet to be written may be meant.
+    """Require that an expression names calls that the runs make, that their models were offered, or that the code
+    declares. Other names are reported in words, because they may mean a call that is yet to be written.
 
     Raises:
-        UsageError: One is nearly the name of such a call, and was most likely misspelled.
+        UsageError: A name is nearly that of such a call, and was most likely misspelled.
     """
     names = [name for each in expressions for name in names_in(each)]
     known = {name for each in (run, fixed) if each is not None and names for name in known_names(store, each)}
@@ -283,7 +282,7 @@ def rm_golden(golden_dir: GoldenDir, name: str) -> Path:
     """Remove a golden.
 
     Raises:
-        UsageError: There is none of that name.
+        UsageError: There is no golden of that name.
     """
     golden_dir.matching([name])
     path = golden_dir.path(name)

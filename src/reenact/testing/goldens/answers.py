@@ -42,11 +42,11 @@ class Given:
 
 
 class Overlay:
-    """A recording made later, of calls that the golden's own does not have. Each of its answers is given once.
+    """A recording that was made later, of calls that the golden's own does not have. Each answer is used once.
 
     Args:
-        recording: It.
-        redactor: Cleans calls as its own were.
+        recording: The recording.
+        redactor: Cleans calls as those of the recording were.
     """
 
     def __init__(self, recording: Recording, redactor: Redactor) -> None:
@@ -55,7 +55,7 @@ class Overlay:
         self._ladder = Ladder(Tape(recording), rules_of(recording.run.capture))
 
     def find(self, path: str, call: Call) -> Given | None:
-        """The answer of a call that lane ``path`` makes; None where there is none, or several would fit."""
+        """The answer to a call of lane ``path``; None without one, or if several fit."""
         event = self._ladder.find(path, self._redactor.call(call)).answer
         if event is None or event.outcome is None:
             return None
@@ -73,13 +73,13 @@ class Overlay:
 
 
 class Answers:
-    """All of them, asked in this order: the recordings made later, newest first; then what a person has written.
+    """All answers beside the recording: later recordings, newest first; then those that a person has written.
 
-    Several scripted answers of one call are given one after the other, each once; a single one whenever it is asked.
+    Several scripted answers to one call are used one after the other, each once; a single one is used every time.
 
     Args:
         overlays: Oldest first.
-        scripted: As the golden says.
+        scripted: The golden's scripted answers.
     """
 
     def __init__(self, overlays: Sequence[Overlay], scripted: Sequence[Scripted]) -> None:
@@ -88,7 +88,7 @@ class Answers:
         self._several = {name for name, count in Counter(each.call for each in scripted).items() if count > 1}
 
     def find(self, path: str, call: Call) -> Given | None:
-        """The answer of a call that lane ``path`` makes; None where nobody has one."""
+        """The answer to a call of lane ``path``; None without one."""
         for overlay in self._overlays:
             found = overlay.find(path, call)
             if found is not None:
@@ -102,8 +102,8 @@ class Answers:
 
 
 def _names(call: Call) -> tuple[str, ...]:
-    """What a scripted answer may call it: its name, an HTTP call without its host too, and any question to a model
-    ``model``."""
+    """The names that a scripted answer may use for a call: its name, an HTTP call also without its host, and ``model``
+    for every model call."""
     model = ("model",) if is_model(call) else ()
     if call.kind is not Kind.HTTP:
         return call.name, *model
@@ -126,7 +126,7 @@ def _fits(arguments: Mapping[str, Json] | None, call: Call) -> bool:
 
 
 def _written(call: Call, value: Any) -> tuple[Outcome, bytes]:
-    """A scripted answer as what the call would have brought: a value, what a model says, or a whole response."""
+    """A scripted answer in the form of the call's outcome: a value, a model's answer, or a whole response."""
     if call.kind is not Kind.HTTP:
         return Value(b"", head={}), encode(value).body
     if speaks(call, value):
@@ -140,19 +140,19 @@ def _written(call: Call, value: Any) -> tuple[Outcome, bytes]:
 
 
 def speaks(call: Call, value: Json) -> bool:
-    """Whether a scripted value is what a model says, and not the body of a response."""
+    """Whether a scripted value is a model's answer, not the body of a response."""
     return is_said(value) and is_model_request(str(call.head.get("method")), str(call.head.get("url")), call.body)
 
 
 def spoken(call: Call, value: Json) -> WireAnswer:
-    """The response to a model request that says it: streamed where the request wants that.
+    """The response to a model request with this answer: streamed if the request wants that.
 
     Args:
         call: The request.
         value: ``say`` is the text, ``uses`` the tool calls: ``name`` and ``args`` each.
 
     Raises:
-        UsageError: It cannot be said, or not in the request's protocol.
+        UsageError: The value is no answer, or the request's protocol has no place for it.
     """
     try:
         return said(call.head, call.body, value)

@@ -23,15 +23,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How goldens are run.
+    """Options for running goldens.
 
     Attributes:
-        misses: What becomes of a call that nobody has an answer for; None: what each golden says.
-        live: What is asked again although there is an answer.
-        repeat: How often each is run.
-        at_least: How many of these must pass.
+        misses: The rule for a call without an answer; None: each golden's own rule.
+        live: The calls that go live although there is an answer.
+        repeat: The number of runs of each golden.
+        at_least: The number of these that must pass.
         rev: Revision whose code runs; empty takes the files as they are.
-        workers: How many are run at a time; 0 for one on each processor.
+        workers: The number of parallel runs; 0 for one on each processor.
     """
 
     misses: Misses | None = None
@@ -45,16 +45,16 @@ class How:
 def run_goldens(
     golden_dir: GoldenDir, names: Sequence[str], how: How, *, done: Callable[[Outcome], object] = lambda outcome: None
 ) -> list[Outcome]:
-    """Run goldens in processes of their own; those that do not depend on the hash seed from warm interpreters.
+    """Run goldens, each in a process of its own; those that do not depend on the hash seed from a fork server.
 
     Args:
-        golden_dir: Where they lie.
-        names: Which.
-        how: How.
-        done: Told of each as it is known.
+        golden_dir: The folder of the goldens.
+        names: Their names.
+        how: The options.
+        done: Called with each outcome when it is known.
 
     Returns:
-        What came of each, in the order of ``names``.
+        The outcomes, in the order of ``names``.
     """
 
     def run(name: str, fork_server: ForkServerClient) -> Outcome:
@@ -77,13 +77,13 @@ def several(
     """Do something with goldens, several at a time.
 
     Args:
-        names: Which.
-        run: Does it with one; it is given what starts processes from warm interpreters.
-        workers: How many at a time; 0 for one on each processor.
-        done: Told of each as it is known.
+        names: Their names.
+        run: Does it with one golden; it gets the function that starts processes from a fork server.
+        workers: The number at a time; 0 for one on each processor.
+        done: Called with each result when it is known.
 
     Returns:
-        What came of each, in the order of ``names``.
+        The results, in the order of ``names``.
     """
     found: dict[str, T] = {}
     workers = workers or os.cpu_count() or 1

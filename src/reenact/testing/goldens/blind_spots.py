@@ -1,4 +1,5 @@
-"""What a golden cannot judge: a fix inside a tool that raised, whose body does not run, and a longer time-out."""
+"""The fixes that a golden cannot judge: one inside a tool that raised, whose body does not run, and a longer
+time-out."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def blind_spot(today: Recording, recorded: Recording, blamed: Collection[int | N
     """A fix that a golden cannot judge, in words, and the command that shows it; empty where it can judge any.
 
     Args:
-        today: What today's code came to.
+        today: The result of today's code.
         recorded: The run that the golden keeps.
         blamed: Numbers of the events with which expectations over today's run were lost.
         golden: The golden, as a reference.
@@ -52,7 +53,7 @@ def _has_no_answer(event: Event) -> bool:
 
 
 def _raised_at(run: Recording, blamed: Collection[int | None]) -> str:
-    """The tool whose error decided a run; empty where none did."""
+    """The tool whose error decided a run; empty without one."""
     raised = list(_raised(run))
     if run.run.status is Status.OK:  # it came over the error: what it then said may be what is not expected
         tools = {event.number for event in run.events(kinds=(Kind.TOOL,))} if raised else set()
@@ -63,8 +64,8 @@ def _raised_at(run: Recording, blamed: Collection[int | None]) -> str:
 
 
 def mended_in(fork: Recording, run: Recording) -> tuple[str, str]:
-    """The tool that raised in a run, and gave a value in its fork when it was asked the same; and what that means for
-    a golden that serves the fork's answers. Empty where none did."""
+    """The tool that raised in a run, and gave a value in its fork for the same request; with a remark on a golden that
+    has the fork's answers. Empty without such a tool."""
     gave = {(event.name, event.call.body) for event in fork.events() if isinstance(event.outcome, Value)}
     tool = next((event.name for event, _ in _raised(run) if (event.name, event.call.body) in gave), "")
     said = (
@@ -75,14 +76,14 @@ def mended_in(fork: Recording, run: Recording) -> tuple[str, str]:
 
 
 def unseen_changes(today: Recording, texts: Mapping[str, str], folder: str) -> tuple[str, str]:
-    """The tools whose code has changed since they were recorded, in words, and the first of them; empty where none has.
+    """The tools whose code has changed since they were recorded, in words, and the first of them; empty without one.
 
-    A golden answers them as they were recorded: neither a fix in them nor a new fault can change what it comes to.
+    A golden gives their recorded answers: neither a fix in them nor a new fault changes its outcome.
 
     Args:
-        today: What today's code did; a tool that it declares to have no effect runs.
+        today: The run of today's code; a tool that it declares to have no effect runs.
         texts: The source files of the run that answers it, by path.
-        folder: Where these lie today.
+        folder: The folder of these files today.
     """
     frozen = {event.name for event in today.events(kinds=(Kind.TOOL,)) if event.call.effect is not Effect.NONE}
     changed = changed_functions(texts, folder, frozen)
@@ -95,7 +96,7 @@ def unseen_changes(today: Recording, texts: Mapping[str, str], folder: str) -> t
 
 
 def through(tool: str, ref: str) -> str:
-    """The command that runs the body of a tool on what it was asked then."""
+    """The command that runs the body of a tool on its recorded arguments."""
     return typed(["reenact", "replay", ref, "--through", tool])
 
 

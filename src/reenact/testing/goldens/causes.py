@@ -1,7 +1,7 @@
-"""Causes: why a golden is not what it was, by category, from what was recorded then and what today's replay shows.
+"""Causes: why a golden is not the same any more, by category, from the recording and from today's replay.
 
-Pure over two scenes (``triage.scene``). What the agent asks comes from the requests themselves; what it runs on from
-the evidence that each run keeps of its process, its packages, its sources and its revision.
+Pure over two scenes (``triage.scene``). The agent's calls are compared by their requests; its environment by each run's
+evidence of its process, packages, sources and revision.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _WIDTH: Final = 60
 _FEW: Final = 4
 _COMMIT: Final = 12
 _OWN: Final = frozenset({"run", *(kind.value for kind in (Kind.STEP, Kind.INPUT, Kind.OUTPUT, Kind.NOTE))})
-"""Kinds of what the agent's own code says: nobody else is asked."""
+"""The kinds of events of the agent's own code, which ask no other party."""
 
 ASKED: Final = ("prompt", "messages", "tool schema", "model", "parameters", "calls")
-"""Categories of what the agent asks."""
+"""The categories of changes in the agent's requests."""
 RUNS_ON: Final = ("code", "packages", "python")
-"""Categories of what it runs on."""
+"""The categories of changes in its environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class Cause:
 
     Attributes:
         category: One of ``ASKED`` or ``RUNS_ON``.
-        text: What has changed, in words.
-        event: Number of the golden's event it shows in; None where there is none.
+        text: The change, in words.
+        event: The number of the golden's event that shows it; None without one.
     """
 
     category: str
@@ -51,8 +51,8 @@ class Cause:
 
 
 def asked_otherwise(found: Sequence[Differing], then: Scene, now: Scene) -> list[Cause]:
-    """Why today's calls are not those of the golden. A call that is no longer made, and one that answers otherwise, is
-    none of these."""
+    """Why today's calls are not those of the golden. A call that is no longer made, or that has another answer, is no
+    cause."""
     before, after = _readings(then), _readings(now)
     causes: list[Cause] = []
     for each in found:
@@ -79,7 +79,7 @@ def stale_causes(call: Mapping[str, Any], then: Scene) -> list[Cause]:
     """Why a call has no recorded answer: how it differs from the recorded one in whose place it stands.
 
     Args:
-        call: It as data, see ``GoldenMisses.stale_call``.
+        call: The call as data, see ``GoldenMisses.stale_call``.
         then: The golden.
     """
     place, head, body = call["place"], call["head"], b64decode(call["body"])
@@ -101,12 +101,12 @@ def stale_causes(call: Mapping[str, Any], then: Scene) -> list[Cause]:
 
 
 def requests(old: Reading, new: Reading, event: int | None, *, gone: bool = False) -> list[Cause]:
-    """How two requests to a model differ.
+    """The differences between two requests to a model.
 
     Args:
         old, new: Their readings.
         event: Number of the golden's.
-        gone: Whether the old model is known to be asked nowhere any more.
+        gone: Whether the old model is not used anywhere any more.
     """
     found: list[Cause] = []
     if old.model_asked != new.model_asked:
@@ -136,7 +136,7 @@ def _readings(scene: Scene) -> dict[int, Reading]:
 
 
 def _is_function(reading: Reading) -> bool:
-    """Whether it is a model in the process, of which only the arguments are known."""
+    """Whether it is a model in the process, whose arguments alone are known."""
     return reading.dialect == "function"
 
 
@@ -159,7 +159,7 @@ def _arguments(body: bytes) -> Json:
 
 
 def _tools(old: Sequence[Json], new: Sequence[Json]) -> Iterator[str]:
-    """How the tools offered differ, by their names."""
+    """The differences in the offered tools, by their names."""
     before, after = _by_name(old), _by_name(new)
     for name in before:
         if name not in after:
@@ -186,7 +186,7 @@ def _fields(old: Mapping[str, Json], new: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _texts(old: Json, new: Json) -> str:
-    """Two values as they differ; of long texts what is around the first difference."""
+    """Two values that differ; long texts are cut to the part around the first difference."""
     if isinstance(old, str) and isinstance(new, str) and max(len(old), len(new)) > _WIDTH:
         at = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
         start = max(0, at - 12)
@@ -203,7 +203,7 @@ def _short(value: Json) -> str:
 
 
 def runs_on(then: Scene, now: Scene) -> list[Cause]:
-    """How code, packages and Python differ from those of the golden. What one of them does not say is no difference."""
+    """The differences in code, packages and Python. A fact that one side does not have is no difference."""
     return [*_code(then, now), *_packages(then, now), *_python(then, now)]
 
 

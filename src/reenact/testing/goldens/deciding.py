@@ -1,7 +1,7 @@
-"""Deciding: which differences of a golden have been accepted, and what becomes of it when all have been.
+"""Deciding: which differences of a golden were accepted, and the new golden when all are.
 
-Pure. Decisions are kept in ``Golden.pending`` until no difference is left open, in the order of the run; then they move
-into the history together. So it makes no difference in which order, or in how many reviews, they were taken.
+Pure. Decisions are kept in ``Golden.pending``, in the order of the run, until no difference is open; then all move into
+the history. So the order of decisions, and the number of reviews, make no difference.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reenact.testing.goldens.history import Change
 
 @dataclass(frozen=True, slots=True)
 class Reasons:
-    """What somebody accepts without being asked.
+    """The differences that are accepted by options, without a question.
 
     Attributes:
         by_place: Reasons by place; of one golden, or of several with its name in front (``NAME:PLACE``).
@@ -54,7 +54,7 @@ class Reasons:
         return tuple(place for place in self.by_place if ":" not in place)
 
     def strange(self, names: Collection[str]) -> tuple[str, ...]:
-        """The places that name a golden which is none of ``names``."""
+        """The places that name a golden that is not among ``names``."""
         named = (place for place in self.by_place if ":" in place)
         return tuple(place for place in named if place.partition(":")[0] not in names)
 
@@ -64,7 +64,7 @@ class Reasons:
         Args:
             name: The golden's name.
             differences: All of them.
-            left: Places of those that nobody has accepted before.
+            left: The places that were not accepted before.
 
         Raises:
             UsageError: A place is named at which nothing differs.
@@ -108,8 +108,8 @@ def _no_reason(text: str, option: str) -> UsageError:
 
 
 def accepted(differences: Sequence[Differing], pending: Iterable[Change]) -> dict[str, Change]:
-    """Which differences were accepted before, by place. A decision counts for what it was taken on: the same event of
-    the golden, the same there and here; of calls that the golden has not, any one that asks and answers the same."""
+    """The differences that were accepted before, by place. A decision holds for the same event of the golden with the
+    same old and new content; for a new call, for any with the same request and answer."""
     waiting = list(pending)
     found: dict[str, Change] = {}
     for exactly in (True, False):
@@ -137,13 +137,13 @@ def _is_about(change: Change, each: Differing, *, exactly: bool) -> bool:
 def decided(
     golden: Golden, differences: Sequence[Differing], reasons: Mapping[str, str], at: str, revision: str
 ) -> Golden:
-    """A golden with further decisions taken. Those about what does not differ any more are dropped.
+    """A golden with further decisions. Decisions on differences that are gone are dropped.
 
     Args:
-        golden: It.
-        differences: All that differs, in the order of the run.
-        reasons: Why, by the place of each difference that is accepted now.
-        at: Now.
+        golden: The golden.
+        differences: All differences, in the order of the run.
+        reasons: The reasons, by the place of each difference that is accepted now.
+        at: The time.
         revision: Revision of the code that is accepted.
     """
     before = accepted(differences, golden.pending)
@@ -172,19 +172,19 @@ def _decision(each: Differing, reason: str, at: str, revision: str) -> Change:
 
 
 def left_open(golden: Golden, differences: Sequence[Differing]) -> tuple[Differing, ...]:
-    """The differences that nobody has accepted."""
+    """The differences that are not accepted."""
     known = accepted(differences, golden.pending)
     return tuple(each for each in differences if each.place not in known)
 
 
 def concluded(golden: Golden, at: str, revision: str, before: str, after: str) -> Golden:
-    """A golden all of whose differences were accepted: what was decided is history, and it answers from another run.
+    """A golden with all differences accepted: the decisions move into its history, and another run answers.
 
     Args:
-        golden: With every decision pending.
-        at: Now.
+        golden: The golden, with every decision pending.
+        at: The time.
         revision: Revision of the code that was accepted.
-        before, after: Ids of the run that it answered from, and answers from now on.
+        before, after: The ids of the answering run, before and from now on.
     """
     count = len(golden.pending)
     last = Change(at, "reviewed", reason=f"{count} accepted", old=before, new=after, revision=revision)

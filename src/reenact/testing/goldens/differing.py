@@ -1,7 +1,7 @@
-"""Differing: what today's code does otherwise than a golden, call by call, each in one of four categories.
+"""Differing: the differences of today's run from a golden, call by call, each in one of four categories.
 
-Calls are aligned by what they are, as ``reenact diff`` does. What happened inside a call that was answered from the
-recording is part of that call: today it was not made at all. How the run ended is the last thing that may differ.
+Calls are paired as in ``reenact diff``. Calls inside a call that was answered from the recording are part of it: today
+they were not made. The end of the run is the last difference.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _STREAMS: Final = ((1, "printed"), (2, "printed as errors"))
 
 
 class Category(StrEnum):
-    """What sort of difference it is.
+    """The category of a difference.
 
-    ``FIX`` comes first: the golden's side had gone wrong (the call had failed, or an expectation that failed on the
-    golden and holds today blames it), and today's has not. ``CREATE``: a call that the golden has not. ``TRIM``: a call
-    of the golden that is no longer made. ``UPDATE``: the same call, asking something else, at another place, or, where
-    the agent's own code answers, coming to something else.
+    ``FIX`` comes first: the golden's call had gone wrong (it failed, or an expectation that failed on the golden and
+    holds today blames it), and today's has not. ``CREATE``: a new call. ``TRIM``: a call of the golden that is no
+    longer made. ``UPDATE``: the same call with another request, at another place or, where the agent's own code
+    answers, with another result.
     """
 
     CREATE = "create"
@@ -59,14 +59,14 @@ class Differing:
     """One difference between a golden and today's run.
 
     Attributes:
-        category: What sort it is.
-        event: Number of the golden's event; None where it has none.
-        today: Number of today's event; None where it has none.
-        call: Kind and name of what was called.
-        how: How they differ, in words.
-        was, now: Both as documents (``timetravel.event_documents``); None where there is none.
-        old, new: Digests of both: 32 hexadecimal digits of SHA-256 over the key of what is asked and what came back;
-            empty where there is none.
+        category: The category.
+        event: The number of the golden's event; None without one.
+        today: The number of today's event; None without one.
+        call: The kind and name of the call.
+        how: The difference, in words.
+        was, now: Both as documents (``timetravel.event_documents``); None without one.
+        old, new: Digests of both: 32 hexadecimal digits of SHA-256 over the key of the request, and the answer; empty
+            without one.
     """
 
     category: Category
@@ -81,7 +81,7 @@ class Differing:
 
     @property
     def place(self) -> str:
-        """What it is called to accept it: the golden's number, ``+`` and today's number, or ``end``."""
+        """The name with which it is accepted: the golden's number, ``+`` and today's number, or ``end``."""
         if self.event is not None:
             return str(self.event)
         return END if self.today is None else f"+{self.today}"
@@ -94,11 +94,11 @@ class Differing:
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """What failed on the golden and holds today.
+    """The expectations that failed on the golden and hold today.
 
     Attributes:
         events: The first bad event of each such expectation.
-        whole: Whether one of them blames no event, but the run.
+        whole: Whether one of them blames the run, and no event.
     """
 
     events: Collection[int] = ()
@@ -111,12 +111,12 @@ _UNBLAMED: Final = Blame()
 def differing(
     golden: Recording, today: Recording, blame: Blame = _UNBLAMED, known: KnownCredentials = NONE
 ) -> list[Differing]:
-    """What today's run does otherwise than the golden's, in the order of the golden.
+    """The differences of today's run from the golden's, in the order of the golden.
 
     Args:
         golden: The run that today's code was answered from.
-        today: What today's code did.
-        blame: What was wrong with the golden.
+        today: The run of today's code.
+        blame: The faults of the golden.
         known: Credentials that are known by value, whose stand-ins differ between runs.
 
     Cost: that of ``reenact diff`` over both.
@@ -129,7 +129,7 @@ def differing(
 
 
 def _outermost(side: Side) -> Side:
-    """A side without what happened inside calls that a replay answers as a whole."""
+    """A side without the events inside calls that a replay answers as a whole."""
     inside: set[int] = set()
     kept: list[Face] = []
     for face in side.faces:
@@ -146,7 +146,7 @@ class _Comparing:
     Args:
         laid: Both runs, aligned.
         rules: How two calls are compared.
-        blame: What was wrong with the golden.
+        blame: The faults of the golden.
     """
 
     def __init__(self, laid: Laid, rules: Rules, blame: Blame) -> None:
@@ -203,7 +203,7 @@ def has_failed(event: Event) -> bool:
 
 
 def digest(told: Json) -> str:
-    """A digest of JSON-able data, the same wherever it was kept, with every stand-in of a credential alike."""
+    """A digest of JSON-able data that does not depend on the store: all stand-ins of credentials count as equal."""
     text = json.dumps(told, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(normalise(text.encode("utf-8", "surrogatepass"))).hexdigest()[:DIGITS]
 
@@ -213,7 +213,7 @@ def _call(event: Event) -> str:
 
 
 def _ended(golden: Recording, today: Recording, blame: Blame, known: KnownCredentials) -> Differing | None:
-    """How the two ended: status, error, exit status, and what was printed."""
+    """The difference of the two ends: status, error, exit status, and output."""
     was, now = _end(golden), _end(today)
     cleaned = make_redactor(known=known).printed
     if golden.run.entry.kind == "command":
@@ -233,7 +233,7 @@ def _ended(golden: Recording, today: Recording, blame: Blame, known: KnownCreden
 
 
 def ended_by(told: tuple[str, ...]) -> Differing:
-    """The difference of a run whose calls are the same, and which a strict replay finds to differ all the same."""
+    """The difference of a run whose calls are all the same, but which a strict replay finds different."""
     now: dict[str, Json] = {"differences": list(told)}
     return Differing(Category.UPDATE, None, None, "run", "ends otherwise", {}, now, digest({}), digest(now))
 
@@ -246,7 +246,7 @@ def _end(recording: Recording) -> dict[str, Json]:
 
 
 def _text(recording: Recording, stream: int) -> str:
-    """What was printed, cut to what can be looked at; a digest stands for the rest."""
+    """The output, cut to a length that can be read; a digest stands for the rest."""
     data = normalise(b"".join(recording.printed(stream)))
     text = data.decode("utf-8", "replace")
     if len(text) <= _SHOWN:
@@ -255,7 +255,7 @@ def _text(recording: Recording, stream: int) -> str:
 
 
 def each_of(found: Collection[Differing]) -> Iterator[tuple[str, int]]:
-    """How many there are of each category, those that there are."""
+    """The number of differences in each category, without empty ones."""
     for category in Category:
         count = sum(each.category is category for each in found)
         if count:

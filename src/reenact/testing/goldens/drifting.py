@@ -1,4 +1,4 @@
-"""Drift: which goldens today's code has left behind, and why; nothing is written, and nobody is asked."""
+"""Drift: which goldens today's code has left behind, and why; nothing is written, and no model is asked."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ WORST_FIRST: Final[tuple[Standing, ...]] = ("refused", "broken", "stale", "faile
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How one golden stands.
+    """The drift of one golden.
 
     Attributes:
-        name: The golden's.
+        name: The name of the golden.
         file: Its bundle, relative to the project.
-        standing: ``fresh`` (it passes, and asks what it asked, or was recorded later); ``unfixed`` (it asks what it
-            asked, and still fails as the incident did); ``drifted`` (it asks something else, or is not the same any
-            more); ``failed`` (an expectation does not hold); ``stale`` (a call has no recorded answer); ``broken`` (it
-            cannot be read); ``refused`` (contact with the world).
-        why: What is asked otherwise, by category.
-        since: What it runs on now, and did not then: code, packages, Python. It explains, and is no drift by itself.
-        call: The call that has no recorded answer, with its place in the code; empty where there is none.
-        message: What the golden itself says; where it passes, what it cannot judge.
-        compared: What today's run was laid beside, in words; empty where there was no run.
-        mends: The command that records or scripts the answer that is missing; empty where none is.
-        fork: The commands that record all that are missing, where ``mends`` has to be filled in; else empty.
+        standing: ``fresh`` (it passes, with the recorded requests); ``unfixed`` (its requests are the same, and it
+            still fails as the incident did); ``drifted`` (its requests or results are different); ``failed`` (an
+            expectation does not hold); ``stale`` (a call has no recorded answer); ``broken`` (it cannot be read);
+            ``refused`` (contact with the world).
+        why: The changes in requests, by category.
+        since: The changes in its environment: code, packages, Python. They explain a drift, but are none.
+        call: The call that has no recorded answer, with its place in the code; empty without one.
+        message: The golden's own message; where it passes, the changes that it cannot judge.
+        compared: The recording with which today's run was compared, in words; empty where there was no run.
+        mends: The command that records or scripts the missing answer; empty without one.
+        fork: The commands that record all missing answers, where ``mends`` has to be filled in; else empty.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Drift:
 
     @property
     def exit_code(self) -> int:
-        """What the command line ends with."""
+        """The exit code of the command line."""
         return {"fresh": 0, "unfixed": 0, "drifted": 1}.get(self.standing, EXIT.get(self.standing, 1))
 
     @property
@@ -100,14 +100,14 @@ class Drift:
 
 
 def drift_of(golden_dir: GoldenDir, name: str, start_it: Starter = run_program) -> Drift:
-    """How one golden stands: its runs against what today's code does. Never raises for what is wrong with it.
+    """The drift of one golden: its runs, compared with today's code. Never raises for a fault in the golden.
 
     Args:
-        golden_dir: Where it lies.
-        name: Its name.
+        golden_dir: The folder of the goldens.
+        name: The name of the golden.
         start_it: Starts its processes.
 
-    Cost: that of running it; twice where it must stay the same.
+    Cost: one run; two where it must stay the same.
     """
     path = golden_dir.path(name)
     with ExitStack() as stack:
@@ -124,7 +124,7 @@ def drifts(
     *,
     done: Callable[[Drift], object] = lambda found: None,
 ) -> list[Drift]:
-    """How goldens stand, worst first; several are looked at at a time (0: one on each processor)."""
+    """The drift of goldens, worst first; several at a time (0: one on each processor)."""
     return in_order(several(names, partial(drift_of, golden_dir), workers, done=done))
 
 
@@ -169,7 +169,8 @@ def _drift(stack: ExitStack, golden_dir: GoldenDir, name: str, opened: OpenGolde
 
 
 def _of_import(stack: ExitStack, golden_dir: GoldenDir, name: str, opened: OpenGolden) -> Drift:
-    """One that is judged on the trace: what it ran on then is not known, so today's code passes there or does not."""
+    """The drift of a golden that is judged on the trace: its old environment is not known, so today's code only passes
+    or fails."""
     outcome = on_import(stack, golden_dir, opened, RunOptions()).outcome
     standing = _standing(outcome.status)
     if standing == "failed" and opened.golden.judged and _is_as_it_was(opened, outcome):
@@ -191,7 +192,7 @@ def _on_answering(stack: ExitStack, golden_dir: GoldenDir, opened: OpenGolden, r
 def _why(
     golden_dir: GoldenDir, ran: GoldenRun, there: Recording, scenes: tuple[Scene, Scene]
 ) -> tuple[list[Cause], str]:
-    """What today's code asks otherwise, and the call that has no answer."""
+    """The changes in requests of today's code, and the call that has no answer."""
     call = ran.stale_call
     if call:
         path, _, line = str(call.get("source") or "").rpartition(":")
@@ -205,7 +206,7 @@ def _why(
 
 
 def _compared(opened: OpenGolden, there: Recording) -> str:
-    """What today's run was laid beside."""
+    """The recording with which today's run was compared."""
     calls = f"what it asks with {counted(there.count(), 'recorded event')}"
     if not opened.golden.judged:
         return f"{calls}, what it prints, and how it ends"

@@ -1,4 +1,4 @@
-"""The files of goldens: where they lie below the root of a project, and what they are called."""
+"""The files of goldens: their places below the root of a project, and their names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reenact.facts.lazy_regex import lazy_regex
 FOLDER: Final = os.path.join("tests", "goldens")
 SUFFIX: Final = ".reenact"
 _DRAFT: Final = lazy_regex(r"\.draft-[0-9a-z]{8}\.reenact$")
-"""How the file ends that `golden add` tries out before it has its name."""
+"""The end of the file name of a draft, which `golden add` tries before it gets its name."""
 _MARKS: Final = (".reenact", "pyproject.toml", "reenact.toml", ".git")
 
 
@@ -21,8 +21,8 @@ def is_golden(file: str) -> bool:
 
 
 def name_of(path: Path) -> str:
-    """What a file is called as a golden, which another file may be a copy of; empty for a draft, and for one that lies
-    in no folder of goldens."""
+    """The golden's name of a file, which may be a copy of another; empty for a draft, and for a file that is in no
+    folder of goldens."""
     _, folder, below = str(path.absolute()).rpartition(os.path.join(os.sep, FOLDER, ""))
     return below.removesuffix(SUFFIX).replace(os.sep, "/") if folder and is_golden(path.name) else ""
 

@@ -1,4 +1,4 @@
-"""A golden trace as one frozen value: which run it keeps, what is expected of it, and what has become of it since."""
+"""A golden trace as one frozen value: the run that it keeps, its expectations, and its history."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reenact.testing.goldens.history import Change, chained, unchained
 
 FORMAT: Final = 4
 """The newest version of ``golden.json`` that this code reads. It writes 4 where a golden names its program, and else 3,
-which knows no such; format 2 has no ``holds``; format 1 has neither a chain in its history nor ``pending``."""
+which has no program; format 2 has no ``holds``; format 1 has neither a chain in its history nor ``pending``."""
 
 _UNSTARTED: Final = 3
 """The version of a golden that names no program."""
@@ -40,9 +40,9 @@ class Scripted:
     """An answer that a person has written for a call that was never recorded.
 
     Attributes:
-        call: Name of the tool, or of the HTTP call as ``show`` writes it (with its host or without); ``model`` for what
-            any model is asked.
-        value: What it answers: JSON-able.
+        call: Name of the tool, or of the HTTP call as ``show`` writes it (with its host or without); ``model`` for
+            every model call.
+        value: The answer: JSON-able.
         arguments: Arguments that the call must have, by name; None answers every call of that name.
     """
 
@@ -57,27 +57,27 @@ class Scripted:
 
 @dataclass(frozen=True, slots=True)
 class Golden:
-    """What a bundle says of itself as a test.
+    """The facts of a bundle as a test.
 
     Attributes:
         name: Its name, with ``/`` between folders.
         about: What went wrong, in a person's words.
         expected: What should have happened, in a person's words.
-        expect: What fails on the recorded run and must hold once it is mended: expectations as data
+        expect: The expectations that fail on the recorded run and must hold once it is fixed, as data
             (``testing.expectations``).
-        holds: What holds on the recorded run and must stay so: expectations likewise. Without either, the run must
-            re-enact *same*.
-        on_miss: What becomes of a call without a recorded answer: the golden is stale (``fail``), it is made live if
-            it only reads, or it is answered by ``answers``.
+        holds: The expectations that hold on the recorded run and must stay true, as data. Without either, the replay
+            must be *same*.
+        on_miss: The rule for a call without a recorded answer: the golden is stale (``fail``), the call goes live if it
+            only reads, or ``answers`` answers it.
         answers: Scripted answers.
-        any_seed: Whether it has been shown not to depend on the interpreter's hash seed; None where it was not tried.
-        proven: Whether it has been shown on the recorded code: ``expect`` to fail there, ``holds`` to hold; None where
-            neither is given, and where it was not tried.
-        unproven: Why it has not; empty where it has.
-        history: What has become of it, oldest first.
+        any_seed: Whether it does not depend on the interpreter's hash seed; None where that was not tried.
+        proven: Whether ``expect`` fails and ``holds`` holds on the recorded code; None where neither is given, or where
+            that was not tried.
+        unproven: Why that is not proven; empty where it is.
+        history: Its history, oldest first.
         command, entry: Of an imported run: the program that it answers, as a command line or as ``module:function``.
-        pending: Differences that were accepted in a review which is not finished, in the order of the run: others are
-            still open, so the golden is what it was.
+        pending: The differences that were accepted in an unfinished review, in the order of the run. While others are
+            open, the golden stays as it was.
     """
 
     name: str
@@ -106,7 +106,7 @@ class Golden:
 
     @property
     def judged(self) -> bool:
-        """Whether expectations judge it; otherwise it must re-enact without a difference."""
+        """Whether it has expectations; a golden without any must replay without a difference."""
         return bool(self.expect or self.holds)
 
     @property
@@ -116,12 +116,12 @@ class Golden:
 
     @property
     def judged_by(self) -> tuple[Mapping[str, Json], ...]:
-        """All that judges it: first what fails on the recorded run, then what holds on it."""
+        """All expectations: first those that fail on the recorded run, then those that hold on it."""
         return (*self.expect, *self.holds)
 
     def again(self, fixed: str = "") -> str:
-        """The command that adds it again from its own bundle, with what a person has said of it that fits into a line.
-        ``fixed``: the run in it whose answers it serves, where that is not the recorded one."""
+        """The command that adds it again from its own bundle, with the person's texts that fit into a line. ``fixed``:
+        the run in it whose answers it uses, where that is not the recorded one."""
         words = ["reenact", "golden", "add", f"@golden/{self.name}", "--as", self.name, "--force"]
         said = [("fixed", fixed), *((name, getattr(self, name)) for name in ("about", "expected"))]
         said += [("on-miss", self.on_miss)] if self.on_miss == "live-read" else []
@@ -164,7 +164,7 @@ class Golden:
 
         Raises:
             FormatTooNew: It was written by a newer version.
-            UsageError: It is no golden.
+            UsageError: The data is no golden.
             StoreError: Its history was altered.
         """
         written = data.get("golden")
@@ -205,7 +205,7 @@ def check_name(name: str) -> str:
     """The name, if it is one.
 
     Raises:
-        UsageError: It could not be the name of a file below the folder of goldens.
+        UsageError: It cannot be the name of a file below the folder of goldens.
     """
     if not _NAME.fullmatch(name) or len(name) > 150:
         raise UsageError(
@@ -224,14 +224,14 @@ def _listed(data: Mapping[str, Any], name: str) -> Sequence[Any]:
 
 
 def forking(run: str, writes: Iterable[str]) -> str:
-    """The command that lets today's code run on where the recording has no answer: what reads goes live, a model is
-    asked, and a write is made in the world, if a person allows it by this. What has an answer is not asked again."""
+    """The command that lets today's code go on where the recording has no answer: reads and model calls go live, and
+    the writes that it allows are made. Calls with an answer are not sent again."""
     allowed = [word for name in writes for word in ("--allow-write", name)]
     return typed(["reenact", "fork", f"{run}:0", "--live", "reads", *allowed])
 
 
 def written(recording: Recording, *more: str) -> tuple[str, ...]:
-    """What may change the world, and is called by code that goes on otherwise: the run's own tools, and what is new."""
+    """The writing calls of code that takes another way: the run's own tools, and new ones."""
     calls = (event.call for event in recording.events())
     made = [call.name for call in calls if calls_a_tool(call) and call.effect is Effect.WRITE]
     return tuple(dict.fromkeys([*made, *more]))

@@ -1,4 +1,4 @@
-"""Where goldens lie: ``tests/goldens/NAME.reenact``, below the root of the project."""
+"""The folder of goldens: ``tests/goldens/NAME.reenact``, below the root of the project."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reenact.testing.goldens.files import FOLDER, SUFFIX, names_in, root_of
 from reenact.testing.goldens.golden import check_name
 
 WILD: Final = frozenset("*?[")
-"""What makes a name a pattern."""
+"""The characters that make a name a pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class GoldenDir:
 
     Attributes:
         root: Root of the project.
-        folder: Where they lie.
-        project: The folder whose modules define graders: that of the settings that hold here, else the root. It is
-            looked for once.
+        folder: The folder of the goldens.
+        project: The folder whose modules define graders: that of the active settings, else the root. It is searched
+            once.
     """
 
     root: Path
@@ -80,7 +80,7 @@ class GoldenDir:
 
 
 def select(pattern: str, names: Iterable[str]) -> list[str]:
-    """Those that a pattern means: a name itself, or a shell pattern over all of it."""
+    """The names that a pattern means: a name itself, or a shell pattern over whole names."""
     if not WILD & set(pattern):
         return [name for name in names if name == pattern]
     return [name for name in names if fnmatch.fnmatchcase(name, pattern)]

@@ -1,4 +1,4 @@
-"""Launching one golden: what it needs beside its bundle, and what its process leaves."""
+"""Launching one golden: the files and options that its process needs, and its result."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ from reenact.timetravel.forks.fork_report import ForkReport
 from reenact.timetravel.forks.plan import Opening, Plan
 
 STALE: Final = 3
-"""What the process of a golden that was stopped for want of something ends with."""
+"""The exit status of a golden's process that was stopped because something was missing."""
 REFUSED: Final = 5
-"""What the process of a golden that has touched the world ends with."""
+"""The exit status of a golden's process that has touched the world."""
 
 _TOLD: Final = "golden"
 PLACE: Final = "boot"
-"""The private directory of a boot, beside what is thrown away like it."""
+"""The private directory of a boot, in the temporary folder of the golden."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """What the process of a golden has left.
+    """The result of a golden's process.
 
     Attributes:
         report: Its report as a fork.
-        used: Answers by source other than the recording.
-        boundaries: How many boundaries the agent's own code has crossed.
-        stale_at: The call that nobody has an answer for; empty where there is none.
-        enforcement: What kept it from the world.
-        run: Id of today's run, in the store that it was to go to.
-        stale_call: It as data, see ``GoldenMisses``; empty where there is none.
-        unused: How many calls of the recording today's code has not made.
-        unfelt: Flags that were to be set, and that the agent has not evaluated.
-        exit_status: Of the process; negative for the signal that ended it.
-        cut: That it came to where the recording was cut off, see ``GoldenMisses``; empty where it did not.
+        used: The number of answers from other sources than the recording.
+        boundaries: The number of calls that the agent's own code has made.
+        stale_at: The call without an answer; empty without one.
+        enforcement: The means that kept it from the world.
+        run: The id of today's run, in the store for it.
+        stale_call: That call as data, see ``GoldenMisses``; empty without one.
+        unused: The number of recorded calls that today's code has not made.
+        unfelt: The flags to be set that the agent has not evaluated.
+        exit_status: The exit status of the process; negative for the signal that ended it.
+        cut: A remark that it came to the place where the recording is cut off, see ``GoldenMisses``; else empty.
     """
 
     report: ForkReport
@@ -75,18 +75,18 @@ class ProcessResult:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked of one golden.
+    """The task for the process of one golden.
 
     Attributes:
         bundle: Its file, or the URL of a store.
         run: The run in it that today's code is answered from.
-        golden: It.
-        overlays: Ids of the runs in it that were recorded later.
-        misses: What becomes of a call that nobody has an answer for.
-        live: What is asked again although there is an answer: ``model``, or nothing.
-        hash_seed: Another one than the recorded; empty takes that one.
-        plan: What else is different; None: nothing.
-        mode: Who begins in its process, ``more`` what that is told besides.
+        golden: The golden.
+        overlays: The ids of the runs in it that were recorded later.
+        misses: The rule for a call without an answer.
+        live: The calls that go live although there is an answer: ``model``, or none.
+        hash_seed: A hash seed; empty takes the recorded one.
+        plan: Further changes; None: none.
+        mode: The part that begins in its process; ``more``: further instructions for it.
     """
 
     bundle: str
@@ -102,7 +102,7 @@ class Asked:
 
     @property
     def planned(self) -> Plan:
-        """It as a fork at the first event."""
+        """The task as a fork at the first event."""
         return self.plan if self.plan is not None else Plan(at=0, live=self.live)
 
     @property
@@ -117,9 +117,9 @@ def launch(
     """Run today's code on a golden.
 
     Args:
-        asked: What of it.
-        options: How the agent is started, and where its output goes.
-        into: URL of the store for today's run; ``handed:PATH`` for one that is judged and thrown away.
+        asked: The task.
+        options: The start of the agent, and the target of its output.
+        into: The URL of the store for today's run; ``handed:PATH`` for a run that is judged and thrown away.
         project: Root of the project.
         start_it: Starts its process.
 

@@ -1,7 +1,7 @@
 """The policy of a golden: a fork from the start, in which nothing goes live that the golden does not allow.
 
-Today's code is answered by what it asks, from the golden's own recording first. It may stop earlier than it did then;
-what it asks and nobody has recorded or written makes the golden stale, and never gets another call's answer.
+Each request of today's code is looked up, first in the golden's own recording. The code may stop earlier than it did
+then. A request that is neither recorded nor scripted makes the golden stale; it never gets another call's answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from reenact.timetravel.forks.plan import opens
 from reenact.timetravel.forks.refusals import recorded_calls
 
 Misses = Literal["stale", "models", "reads"]
-"""What becomes of a call that nobody has an answer for: the golden is stale; models are asked; whatever reads is."""
+"""The rule for a call without an answer: the golden is stale; model calls go live; all reads go live."""
 
 
 class Named(NamedTuple):
@@ -45,25 +45,25 @@ class Named(NamedTuple):
 
 
 class GoldenMisses(ForkMisses):
-    """Answers what the golden's own recording does not.
+    """Answers calls that the golden's own recording does not.
 
     Args:
-        answers: What else it has.
-        misses: What becomes of a call without an answer.
-        named: What is said of it.
+        answers: Its other answers.
+        misses: The rule for a call without an answer.
+        named: The facts of the golden.
 
     Attributes:
-        used: How many calls were answered from where: ``overlay``, ``scripted``, ``live``.
-        stale_at: Name of the call that nobody has an answer for; empty while there is none.
+        used: The number of answers by source: ``overlay``, ``scripted``, ``live``.
+        stale_at: The name of the call without an answer; empty while there is none.
         stale_call: That call as data, without credentials: ``kind``, ``name``, ``effect``, ``source``, ``head``,
             ``body`` (base64), and ``place``, the number of the recorded event in whose place it stands.
-        cut: That the agent has come to the place where its recording was cut off, in words; empty while it has not.
+        cut: A remark that the agent has come to the place where its recording is cut off; empty before.
     """
 
     revives = False
     from_the_start = True
     judges_cut = True
-    """Whether an agent that comes to where its recording was cut off is judged on what it has done by then."""
+    """Whether an agent that comes to the place where its recording is cut off is judged at that place."""
 
     def __init__(self, answers: Answers, misses: Misses, named: Named) -> None:
         self._answers = answers
@@ -78,7 +78,7 @@ class GoldenMisses(ForkMisses):
         self._left_open: tuple[Call, Found] | None = None
 
     def asked(self, calls: ForkCalls, question: ForkQuestion, model: bool) -> Crossing:
-        """What the golden's own recording does not answer, or is not to."""
+        """Decide a call that the golden's own recording does not or must not answer."""
         lane, call, _, found = question
         anew = opens(calls.plan, call, model=model)
         given = None if anew else self._answers.find(lane.path, call)
@@ -100,7 +100,7 @@ class GoldenMisses(ForkMisses):
         return calls.performed(question)
 
     def breaks_off(self, calls: ForkCalls, event: Event) -> bool:
-        """What the cut has left open may have an answer that was recorded later, or scripted."""
+        """A call that was cut off may have an answer that was recorded later, or scripted."""
         return super().breaks_off(calls, event) or (self._is_cut_off(calls) and event.is_open)
 
     def ends(self, calls: ForkCalls) -> bool:
@@ -114,8 +114,8 @@ class GoldenMisses(ForkMisses):
         return self.judges_cut and calls.session.run.interrupted_at is not None
 
     def _comes_to_the_cut(self, calls: ForkCalls, call: Call | None, found: Found | None) -> Halt:
-        """What today's code would do from here on is not known. A process that was ended from outside notes and prints
-        nothing more."""
+        """Stop at the place where the recording is cut off: what today's code would do after it is not known. Like a
+        process that was ended from outside, it notes and prints nothing more."""
         told, kept, next_command = " here", "", f"reenact show @golden/{self.named.name}"
         if call is not None and found is not None:
             told = f" {'before' if found.answer is None else 'in'} {call.name} at {call.source or 'an unknown place'}"
@@ -151,7 +151,7 @@ class GoldenMisses(ForkMisses):
         return calls.stops.stopped(lane, call, error, f"{call.name} {found.why}")
 
     def _golden_is_stale(self, recording: Recording, call: Call, found: Found) -> UnreplayableRun:
-        """Says what was asked, and how to record the answer that is missing."""
+        """The error for a call without an answer: it shows the request, and how to record the missing answer."""
         kept, next_command = self._leads_on(recording, call, found)
         return UnreplayableRun(
             f"golden {self.named.name} is stale: {call.name} at {call.source or 'an unknown place'} {found.why}"
@@ -183,5 +183,5 @@ class GoldenMisses(ForkMisses):
 
 
 def boundaries(course: Course) -> int:
-    """How many times the agent's own code has crossed a boundary: what was answered, and what was performed."""
+    """The number of calls that the agent's own code has made, answered or performed."""
     return course.frozen + course.live + len(course.given)

@@ -40,10 +40,10 @@ class GoldenRole(ForkRole):
     """A process that runs one golden.
 
     Args:
-        instructions: What a ``ForkingProcess`` takes, and ``into`` (URL of the store that the run of today goes to, or
-            ``handed:PATH``), ``overlays`` (ids of runs in the bundle), ``scripted``, ``misses``, ``name``
-            and ``again`` (see ``Golden.again``).
-        around: Puts another policy around that of the golden.
+        instructions: Those of a ``ForkingProcess``, and ``into`` (URL of the store that the run of today goes to, or
+            ``handed:PATH``), ``overlays`` (ids of runs in the bundle), ``scripted``, ``misses``, ``name`` and ``again``
+            (see ``Golden.again``).
+        around: Wraps another policy around the golden's.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class GoldenRole(ForkRole):
         return Isolation(no_network=_ASKED, no_files=_ASKED, no_calls=_ASKED) if self._asks else None
 
     def misses(self, store: Store, tree: Tree | None) -> ForkMisses:
-        """What the golden says."""
+        """The golden's rule for calls without an answer."""
         told = self.instructions
         overlays = [store.open(store.run(each)) for each in told["overlays"]]
         answers = Answers(
@@ -83,11 +83,11 @@ class GoldenRole(ForkRole):
         return store, store.close
 
     def ended(self) -> tuple[Status, str] | None:
-        """A run that comes to where the recorded one was cut off has no more of an end than that one."""
+        """A run that comes to the place where the recorded one is cut off has, like that one, no end."""
         return (Status.RECORDING, "") if self._golden.cut else None
 
     def told(self, session: ForkSession, report: ForkReport, enforcement: Sequence[str]) -> dict[str, Any]:
-        """Today's run stands behind every report."""
+        """Today's run, after the report."""
         if self._result is not None:
             self._result.hand_over()
         golden = self._golden
@@ -108,8 +108,8 @@ class GoldenRole(ForkRole):
 
 
 def rehearse() -> None:
-    """Do once, in an interpreter that others are forked from, what the run of today does alike in each of them: its
-    surroundings are cleaned, and codecs and tables made ready."""
+    """Prepare an interpreter from which others are forked: clean the surroundings of today's run, and make codecs and
+    tables ready, once for all."""
     store = MemoryStore()
     plan = {"fork": Plan(at=0, live="none").to_json()}
     run = Run(

@@ -1,4 +1,4 @@
-"""Writing a golden again: what it says of itself changes, and recordings made later come beside the incident's own."""
+"""Writing a golden again, with other facts, or with later recordings beside the incident's own."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from reenact.timetravel.bundling.packing import require_no_secret
 def with_golden(
     path: Path, golden: Golden, *, overlays: Sequence[PackedRun] | None = None, opinions: Sequence[PackedRun] = ()
 ) -> None:
-    """Write a bundle with something else said of it, in one step.
+    """Write a bundle with other facts, in one step.
 
     Args:
         path: The bundle.
-        golden: What it says of itself from now on.
-        overlays: The recordings made later that it holds from now on; None keeps those that it has.
-        opinions: What models that judge have said since; each takes the place of an earlier one on the same question.
+        golden: Its new facts.
+        overlays: Its new list of later recordings; None keeps the old one.
+        opinions: New opinions of judges; each replaces an earlier one on the same question.
 
     Raises:
         RedactionLeak: A credential would be left in it; nothing was written.
@@ -49,8 +49,8 @@ def with_runs(path: Path, runs: Sequence[PackedRun], golden: Golden) -> None:
 
     Args:
         path: The file; one that is there is replaced.
-        runs: What it holds, the incident first.
-        golden: What it says of itself.
+        runs: Its runs, the incident first.
+        golden: Its facts.
 
     Raises:
         RedactionLeak: A credential would be left in it; nothing was written.
@@ -62,15 +62,15 @@ def with_runs(path: Path, runs: Sequence[PackedRun], golden: Golden) -> None:
 
 
 def require_unchanged(path: Path, digest: str) -> None:
-    """A bundle is still what was read.
+    """Require that a bundle is unchanged since it was read.
 
     Args:
-        path: It.
+        path: The bundle.
         digest: Its ``Bundle.digest`` then.
 
     Raises:
-        UsageError: It is another one now.
-        StoreError: It is damaged now.
+        UsageError: The bundle has changed.
+        StoreError: The bundle is damaged.
     """
     if read_bundle(path).digest != digest:
         raise UsageError(
@@ -81,11 +81,11 @@ def require_unchanged(path: Path, digest: str) -> None:
 
 
 def cleaned_today(store: Store, run: Run) -> Cleaned:
-    """A run of today as it may be kept in a golden: without credentials.
+    """A run of today in the form in which a golden keeps it: without credentials.
 
     Args:
-        store: Where it is.
-        run: It.
+        store: The store of the run.
+        run: The run.
     """
     gathered = gather_alone(store, run)
     return clean(run, records(gathered, store), known_here(run, os.environ))
@@ -95,9 +95,9 @@ def packed_today(store: Store, run: Run, role: str) -> PackedRun:
     """A run of today as a golden keeps it, without credentials.
 
     Args:
-        store: Where it is.
-        run: It.
-        role: ``overlay`` for what was recorded later, ``fixed`` for the run that today's code is answered from.
+        store: The store of the run.
+        run: The run.
+        role: ``overlay`` for a later recording, ``fixed`` for the run that answers today's code.
     """
     return PackedRun(role, run, cleaned_today(store, run).records)
 

@@ -1,8 +1,8 @@
-"""Here: a golden in the calling process, where its entry point is at home too: there is no interpreter to start.
+"""Here: runs a golden in the calling process, if its entry point can be imported there; no interpreter is started.
 
-It is a shorter way to the same verdict, never another one: whoever takes it asks a process of its own about anything
-that has not simply passed. The audit hook refuses connections and processes, and stops the agent before it changes
-a file; the hash seed, the working directory and what was imported before are as they are.
+It is a shorter way to the same verdict: a golden that does not simply pass is run again in a process of its own. The
+audit hook refuses connections and processes, and stops the agent before it changes a file; the hash seed, the working
+directory and earlier imports stay as they are.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def run_here(opened: OpenGolden, run: Run, project: str) -> tuple[ProcessResult,
         project: Root of the project.
 
     Returns:
-        What a process of its own would have told, and today's run; None where only such a process will do: the golden
-        depends on the hash seed or was not tried, its entry point is a program, is defined elsewhere or is not what
-        this process imports, it needs other surroundings, or it was about to change a file.
+        The result, and today's run; None where it takes a process of its own: the golden depends on the hash seed or
+        was not tried, its entry point is a program, is defined elsewhere or is imported from another place, it needs
+        other surroundings, or it was about to change a file.
 
     Raises:
-        BaseException: What stops the test and not the agent: an interrupt, a time limit.
+        BaseException: An error that stops the test and not the agent: an interrupt, a time limit.
     """
     moved_run, tree = relocated(run, project)
     entry = _entry(opened, moved_run, project)
@@ -115,8 +115,7 @@ def _function(start: Start) -> Callable[..., Any] | None:
 def _imported(name: str, file: str) -> Any:
     """The module of a file, imported without a network unless that was done; None where this name means another file.
 
-    A script, which was no module when it was recorded, is one only where somebody has imported it: it may do its work
-    when it is imported."""
+    A script counts as a module only if it is imported already: it may do its work when it is imported."""
     if name == "__main__":
         return sys.modules.get(os.path.basename(file).removesuffix(".py"))
     if name in sys.modules:

@@ -1,4 +1,4 @@
-"""The history of a golden: what has become of it, entry by entry, each chained to those before it.
+"""The history of a golden, entry by entry, each chained to those before it.
 
 An entry is a JSON object whose last field is its ``chain``: the first 32 hexadecimal digits of SHA-256 over the chain
 of the entry before and the entry itself, written as compact JSON with sorted names and without that field. So no entry
@@ -24,21 +24,21 @@ _ALWAYS: Final = ("at", "what", "event", "category", "reason")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One entry of a golden's history, or a difference that was accepted and still waits for the others.
+    """One entry of a golden's history, or a difference that was accepted while others are open.
 
     Attributes:
-        at: When, ISO 8601 in UTC.
+        at: The time, ISO 8601 in UTC.
         what: ``added``, ``accepted`` (one difference), ``reviewed`` (all were: the answering run is another one from
             here on), ``recorded`` (what was missing), ``rerecorded`` (what was recorded later, again) or ``verified``
             (it passed on the code of a deploy).
-        event: Number of the event it is about, in the run that the golden answered from; None for the whole golden, or
-            where it had none.
+        event: The number of the event, in the run that the golden answered from; None for the whole golden, or without
+            one.
         category: ``create``, ``fix``, ``trim`` or ``update``; empty where nothing was accepted.
-        reason: Why, in a person's words; of ``verified`` the text of the mark of that deploy.
-        today: Number of the event in the run of that day; None where it had none.
-        call: What was called, for people.
-        old, new: Digests of what the event was and is, see ``differing``; empty where there is none. Of ``reviewed``
-            the ids of the answering run before and after.
+        reason: The reason, in a person's words; for ``verified``, the text of the deploy's mark.
+        today: The number of the event in the run of that day; None without one.
+        call: The call, for people.
+        old, new: Digests of the old and the new event, see ``differing``; empty without one. For ``reviewed``, the ids
+            of the answering run before and after.
         revision: Revision of the code that was accepted, or verified; empty where git knows none.
     """
 
@@ -54,7 +54,7 @@ class Change:
     revision: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-able data; what it has nothing to say of is left out."""
+        """As JSON-able data; empty fields are left out."""
         return {name: value for name, value in asdict(self).items() if name in _ALWAYS or value not in (None, "")}
 
     @classmethod
@@ -62,7 +62,7 @@ class Change:
         """The inverse of ``to_json``.
 
         Raises:
-            TypeError, KeyError: It is none.
+            TypeError, KeyError: The data is no entry.
         """
         for name in data.keys() - _TYPES.keys():
             raise TypeError(f"an entry of the history has a field {str(name)[:40]!r}")
@@ -89,15 +89,15 @@ def chained(history: Iterable[Change]) -> list[dict[str, Any]]:
 
 
 def unchained(entries: Sequence[Any], *, required: bool) -> tuple[Change, ...]:
-    """A history again, if it is as it was written.
+    """A history, verified to be as it was written.
 
     Args:
-        entries: As ``chained`` gave them.
+        entries: The result of ``chained``.
         required: Whether each must have a chain; those of format 1 have none.
 
     Raises:
         StoreError: An entry is not chained to those before it.
-        TypeError, KeyError: It is no history.
+        TypeError, KeyError: The data is no history.
     """
     found, link = [], _FIRST
     for number, entry in enumerate(entries, 1):

@@ -1,8 +1,8 @@
-"""A golden of an imported run: an import knows no program, so a person names one; the import answers it, and what it
-says is judged.
+"""A golden of an imported run: an import knows no program, so a person names one; the import answers it, and the result
+is judged.
 
-Which program is run stands in the golden, which is a file. A file is data: its program is started only where it lies in
-this project.
+The golden, which is a file, names the program. A file is data, so its program is started only if it lies in this
+project.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from reenact.timetravel.bundling.unpacking import unpack
 from reenact.timetravel.vocabulary import RunScope
 
 JUDGED: Final = "judged on the trace"
-"""What is said of such a golden: no commit is known on which the run could be made again."""
+"""The words for such a golden: no commit is known on which the run could be made again."""
 
 _PYTHON: Final = lazy_regex(r"python[0-9.]*(?:\.exe)?")
 _MODULE: Final = lazy_regex(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -49,8 +49,8 @@ class Answered:
     """Today's code, answered by an import.
 
     Attributes:
-        report: Of its replay.
-        today: What was served to it, what it printed and what it gave back.
+        report: The report of its replay.
+        today: The answers that it got, its output and its result.
     """
 
     report: Report
@@ -58,14 +58,14 @@ class Answered:
 
     @property
     def given(self) -> str:
-        """What the agent was given as its input, and which of how many turns that is; empty where it took none."""
+        """The input that the agent got, and its number among the turns; empty where it took none."""
         return next((each for each in self.report.remarks if each.startswith("input: ")), "")
 
     def concluded(self, found: Judgement | None) -> tuple[Status, str]:
-        """What it comes to, and why.
+        """The status, and the reason.
 
         Args:
-            found: What the expectations come to; None where it must stay the same.
+            found: The verdicts of the expectations; None where it must stay the same.
         """
         report = self.report
         raised = f"today's code raised {report.raised}" if report.raised else ""
@@ -87,14 +87,14 @@ class Answered:
 def answered_by(
     stack: ExitStack, bundle: Path, golden: Golden, project: Path, options: Options, *, vouched: bool = False
 ) -> Answered:
-    """Run a golden's program against the import that its bundle holds; what it left is there until the stack is closed.
+    """Run a golden's program against the import in its bundle; the result is kept until the stack is closed.
 
     Args:
-        stack: Closes what it took.
+        stack: Releases the resources.
         bundle: The file that holds the import.
-        golden: Which program is run.
+        golden: The golden, which names the program.
         project: Root of the project that the program lies in.
-        options: Which revision of it, and where its output goes.
+        options: The revision of the program, and the target of its output.
         vouched: Whether a person has just named the program, so that it may be any.
 
     Raises:
@@ -115,10 +115,10 @@ def answered_by(
 
 
 def require_own(golden: Golden, project: Path) -> None:
-    """A golden's program lies in this project.
+    """Require that a golden's program lies in this project.
 
     Raises:
-        UnreplayableRun: It does not, or that cannot be told.
+        UnreplayableRun: It does not, or that is not known.
     """
     if golden.entry and _is_module(golden.entry.partition(":")[0], project):
         return
@@ -139,13 +139,13 @@ def require_own(golden: Golden, project: Path) -> None:
 
 
 def require_answer(recording: Recording, expectations: Iterable[Expectation]) -> None:
-    """What is expected of the answer of an imported run can be judged on it: its file tells one.
+    """Require that an imported run has an answer, if expectations are about it.
 
-    A cassette or an archive of plain HTTP tells none. There ``'lost' not in answer`` fails for want of an answer, and
-    not because the agent has said *lost*; what fails on the bad run has to fail for what went wrong.
+    A cassette or an archive of plain HTTP has none. There ``'lost' not in answer`` fails because there is no answer,
+    and not because the agent has said *lost*; but an expectation must fail on the bad run because of its fault.
 
     Raises:
-        UsageError: It tells none.
+        UsageError: It has none.
     """
     run = recording.run
     asking = [each.text for each in expectations if words_of(each.compiled()) & _OF_THE_ANSWER]
@@ -160,14 +160,14 @@ def require_answer(recording: Recording, expectations: Iterable[Expectation]) ->
 
 
 def require_recorded(golden: Golden, doing: str) -> None:
-    """What needs a recorded program is refused for a golden of an import.
+    """Refuse an option that needs a recorded program, for a golden of an import.
 
     Args:
-        golden: It.
-        doing: What was asked for, as an option.
+        golden: The golden.
+        doing: The option.
 
     Raises:
-        UsageError: It is one of an import.
+        UsageError: It is a golden of an import.
     """
     if golden.starts:
         raise UsageError(

@@ -23,17 +23,17 @@ _CODE: Final = (".py", ".pyw")
 _FEW: Final = 3
 _COMMIT: Final = 12
 _DIGITS: Final = 32
-"""Of a digest; what stands in its place (a file that was too large) says nothing."""
+"""The length of a digest; a text in place of one (for a file that was too large) has another length."""
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentCode:
-    """Where the code of a recorded run is.
+    """The place of the code of a recorded run.
 
     Attributes:
-        rev: The commit that has it; empty where the files as they are have it.
-        patch: What the run had changed in that commit and not committed, as a diff; empty where it had not.
-        missing: Why it is nowhere; empty where it is at hand.
+        rev: The commit that has it; empty where today's files are that code.
+        patch: The uncommitted changes of the run, as a diff; empty without any.
+        missing: Why the code cannot be had; empty where it can.
     """
 
     rev: str = ""
@@ -45,16 +45,16 @@ class IncidentCode:
 
 
 def incident_code(recording: Recording, project: str) -> IncidentCode:
-    """Where the code that a run ran is: in the files as they are, at its commit (with what was not committed, where the
-    run keeps a diff of it), or nowhere.
+    """The place of the code that a run ran: today's files, its commit (with its uncommitted changes, if the run keeps a
+    diff of them), or none.
 
     Args:
         recording: The run, with the evidence that it keeps of its sources, of the files that it read (a prompt may be
             one) and of its revision.
         project: Root of the project.
 
-    Cost: a read of each of these files, and of each again by git where one of them differs today; a worktree where the
-    commit alone is not it.
+    Cost: a read of each of these files, and a second one by git if one of them differs today; a worktree if the commit
+    alone is not that code.
     """
     notes = recording.notes(None)
     run, moved = relocated(recording.run, project)
@@ -90,7 +90,7 @@ def incident_code(recording: Recording, project: str) -> IncidentCode:
 
 
 def _patch(revision: Mapping[str, Any]) -> str:
-    """What a run had changed and not committed, as a diff; empty where it had not, or not all of it was kept."""
+    """A run's uncommitted changes, as a diff; empty if there were none, or if not all of them were kept."""
     diff = revision.get("diff")
     return diff if isinstance(diff, str) and revision.get("whole") else ""
 
@@ -98,7 +98,7 @@ def _patch(revision: Mapping[str, Any]) -> str:
 def _lost_in_tree(
     commit: str, patch: str, folder: str, run: Run, files: Mapping[str, tuple[str, ...]], lost: list[str]
 ) -> list[str]:
-    """Which files are not as they were in a commit with what was not committed; ``lost`` where that cannot be had."""
+    """The files that differ from a commit with its uncommitted changes; ``lost`` where that cannot be had."""
     try:
         with tree_of(commit, folder, run, patch) as tree:
             found = {path: _digest_of(os.path.join(tree.path, path)) for path in files}
@@ -108,8 +108,8 @@ def _lost_in_tree(
 
 
 def _decides(path: str, digests: tuple[str, ...], then: bytes | None, repository: str) -> bool:
-    """Whether a file is part of the code, or one that git keeps beside it. Any other one is data: where the code reads
-    it, it is today's. What was not there is data that the run has made, unless git knows it now: a fix may have added
+    """Whether a file is part of the code, or one that git keeps beside it. Other files are data, and the code reads
+    today's. A file that did not exist is data that the run has made, unless git knows it now: a fix may have added
     it."""
     if path.endswith(_CODE) or then is not None:
         return True
@@ -119,8 +119,8 @@ def _decides(path: str, digests: tuple[str, ...], then: bytes | None, repository
 
 
 def _files(recording: Recording, root: str) -> dict[str, tuple[str, ...]]:
-    """The files that decide what a run does, by path, with the digests of what it found in each; what the run itself
-    has written is its own doing."""
+    """The files that decide the behaviour of a run, by path, with the digests of the contents that it found; without
+    files that the run itself has written."""
     notes = recording.notes(None)
     sources = _mapping(_mapping(notes.get(PROCESS)).get("sources"))
     found: dict[str, tuple[str, ...]] = {

@@ -29,11 +29,11 @@ OPINION = "opinion"
 
 
 class GoldenCourt:
-    """Gives the opinions that the expectations of one golden ask for.
+    """Gives the opinions that the expectations of one golden need.
 
     Args:
-        name: The golden's.
-        kept: Stores with opinions that were given before, asked in this order.
+        name: The name of the golden.
+        kept: The stores with earlier opinions, searched in this order.
         asks: When a model is asked.
 
     Attributes:
@@ -49,10 +49,10 @@ class GoldenCourt:
         self._missing: set[str] = set()
 
     def opinion(self, question: Question) -> Opinion:
-        """See ``Court``. One question is asked once, however often it comes up.
+        """See ``Court``. Each question is asked once, even if it comes up again.
 
         Raises:
-            UnreplayableRun: No opinion is kept, and nobody may be asked, or could be.
+            UnreplayableRun: No opinion is kept, and the model may not or could not be asked.
         """
         digest = question.digest
         if digest not in self._given:
@@ -64,7 +64,7 @@ class GoldenCourt:
         return self._given[digest][1]
 
     def _had(self, question: Question) -> tuple[str, Opinion]:
-        """Where an opinion comes from, and it."""
+        """The source of an opinion, and the opinion."""
         why = "it has not been asked about this answer"
         for store in self._kept if self.asks != "anew" else ():
             try:
@@ -86,8 +86,8 @@ class GoldenCourt:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many opinions were ``judged`` by, how many of them were ``kept`` and ``asked`` for, and how many are
-        ``missing``; empty where no model judges."""
+        """The number of opinions in all (``judged``), of those that were ``kept`` and ``asked`` for, and of those that
+        are ``missing``; empty without a judge."""
         if not self._given and not self._missing:
             return {}
         sources = Counter(source for source, _ in self._given.values())
@@ -95,8 +95,8 @@ class GoldenCourt:
         return counts | ({"missing": len(self._missing)} if self._missing else {})
 
     def asked(self) -> list[PackedRun]:
-        """The exchanges with models that were asked, without credentials: what a bundle keeps of them. A reply without
-        a score is no opinion, and is not kept: the model may be asked again."""
+        """The exchanges with judges, without credentials, in the form in which a bundle keeps them. A reply without a
+        score is no opinion, and is not kept: the model may be asked again."""
         fresh = self._fresh
         if fresh is None:
             return []
@@ -120,12 +120,12 @@ def question_of(packed: PackedRun) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What every expectation comes to over a run.
+    """The verdicts of all expectations over a run.
 
     Attributes:
         verdicts: One for each.
-        stale: Why an opinion is not there; empty where none is missing.
-        opinions: How many models have judged, see ``GoldenCourt.counts``.
+        stale: Why an opinion is missing; empty without one.
+        opinions: The number of opinions, see ``GoldenCourt.counts``.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -136,12 +136,12 @@ class Judgement:
 def judgement(
     expectations: Sequence[Expectation], recording: Recording, court: GoldenCourt, project: Path | None = None
 ) -> Judgement:
-    """Judge a run by all that is expected, also where an opinion is missing for one.
+    """Judge a run by all expectations, even where an opinion is missing for one.
 
     Args:
-        expectations: What is expected.
+        expectations: The expectations.
         recording: The run.
-        court: Who gives the opinions of models.
+        court: Gives the opinions of models.
         project: Root of the project that defines graders; None for the one around the working directory.
     """
     verdicts: list[Verdict] = []

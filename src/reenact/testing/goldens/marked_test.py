@@ -24,7 +24,7 @@ from reenact.testing.goldens.running import GoldenRun, RunOptions, running
 from reenact.testing.goldens.side_by_side import all_side_by_side
 
 SHOWN = Options(as_is=True)
-"""What the agent prints belongs to the test, which captures it."""
+"""The agent's output belongs to the test, which captures it."""
 
 
 _KEPT: Final = 8
@@ -32,8 +32,8 @@ _SMALL: Final = 64 << 10
 
 
 class Opener:
-    """Opens goldens, and keeps those that it opened last, the large ones but for one: several tests are about the same.
-    A file is read each time: what is kept is given for the very bytes that it was made of."""
+    """Opens goldens, and keeps the last ones, but only one large one: several tests often use the same golden. A file
+    is read each time, and a kept golden is used only for exactly the same bytes."""
 
     def __init__(self) -> None:
         self._kept: dict[Path, OpenGolden] = {}
@@ -61,15 +61,15 @@ class Trial:
     """One marked test and its golden.
 
     Args:
-        golden_dir: Where goldens lie.
-        names: The golden that the test is about: one name, or what its marker says where that is none.
+        golden_dir: The folder of the goldens.
+        names: The name of the test's golden, or the text of its marker if that is no name.
         mode: ``frozen``, ``missing``, ``rerecord`` or ``review``.
         opens: Gives the golden of a file.
-        reasons: What a review accepts; it asks nobody.
+        reasons: The differences that a review accepts; it asks no person.
 
     Attributes:
-        replayed: What the test sees of it.
-        complaint: Why the test has failed, where that is the golden's doing.
+        replayed: The replay as the test sees it.
+        complaint: Why the test has failed, if because of the golden.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Trial:
         return self._ran is not None
 
     def run(self) -> GoldenRun:
-        """Run it, unless that was done. What is wrong with it is its outcome."""
+        """Run it, unless that was done. A fault in the golden is its outcome."""
         if self._ran is None:
             name = str(self._names[0]) if self._names else ""
             try:
@@ -109,10 +109,10 @@ class Trial:
         return self._ran
 
     def judge(self) -> None:
-        """Run it, and insist that it passes.
+        """Run it, and require that it passes.
 
         Raises:
-            GoldenMismatch: It does not.
+            GoldenMismatch: It does not pass.
         """
         outcome = self.run().outcome
         if outcome.status != "passed":
@@ -121,10 +121,10 @@ class Trial:
 
     @contextmanager
     def kept_from_the_world(self) -> Iterator[None]:
-        """Keep this process from the network, where the golden is frozen.
+        """Keep this process from the network, if the golden is frozen.
 
         Raises:
-            GoldenMismatch: Something was refused, whatever became of it in the block.
+            GoldenMismatch: Something was refused, even if the block has caught that error.
         """
         if self._mode not in (FROZEN, REVIEW):
             yield
@@ -142,7 +142,7 @@ class Trial:
             raise self.complaint
 
     def close(self) -> None:
-        """Let go of what the run has left."""
+        """Release the files of the run."""
         self._stack.close()
 
     def properties(self) -> list[tuple[str, str]]:
@@ -150,7 +150,7 @@ class Trial:
         return [("reenact.golden", self._told.name), *((f"reenact.{name}", value) for name, value in facts(self._told))]
 
     def told(self, body: str = "") -> dict[str, Any]:
-        """Its outcome as data. ``body``: what the test's own body failed with, though the golden has passed."""
+        """Its outcome as data. ``body``: the error of the test's own body, although the golden has passed."""
         outcome = self._told
         if body and outcome.status == "passed":
             outcome = replace(outcome, status="failed", message=body)
@@ -177,7 +177,7 @@ class Trial:
         )
 
     def _reviewed(self, name: str) -> Outcome:
-        """What a review comes to: passed where every difference is accepted."""
+        """The outcome of a review: passed where every difference is accepted."""
         looked = look(self._golden_dir, name)
         settled = settle(self._golden_dir, looked, self._reasons)
         outcome = settled.outcome

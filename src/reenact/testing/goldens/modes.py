@@ -27,28 +27,28 @@ from reenact.testing.goldens.running import outcome_of
 from reenact.timetravel.forks.fork_report import ForkReport
 
 FROZEN: Final = "frozen"
-"""Only what is recorded."""
+"""Only recorded answers."""
 MISSING: Final = "missing"
 """Record the answers that are missing; tools stay frozen."""
 RERECORD: Final = "rerecord"
 """Record those again that were recorded later; tools stay frozen."""
 REVIEW: Final = "review"
-"""Show each difference between a golden and what today's code does, and accept it with a reason."""
+"""Show each difference between a golden and today's run, and accept it with a reason."""
 _REFUSAL: Final = 400
-"""From this status on an answer over HTTP is none to keep."""
+"""The least HTTP status of an answer that is not kept."""
 MODES: Final = (FROZEN, MISSING, RERECORD, REVIEW)
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What recording the missing answers has come to.
+    """The result of recording the missing answers.
 
     Attributes:
-        outcome: What the golden came to with them.
-        kept: How many answers were recorded, and are kept from now on.
-        opinions: How many opinions of models that judge were asked for, and are kept from now on.
-        unproven: Why it proves nothing of the recorded code; empty where it does, or where that was not tried.
-        unanswered: Whether a model had no answer that can be kept, so that none was.
+        outcome: The outcome of the golden with them.
+        kept: The number of answers that were recorded, and are now kept.
+        opinions: The number of judges' opinions that were asked for, and are now kept.
+        unproven: Why it proves nothing on the recorded code; empty where it does, or where that was not tried.
+        unanswered: Whether a model gave no answer that can be kept: then none is kept.
     """
 
     outcome: Outcome
@@ -59,20 +59,20 @@ class Recorded:
 
 
 def record_missing(golden_dir: GoldenDir, name: str, *, anew: bool = False) -> Recorded:
-    """Run a golden, and ask models for what has no answer yet. Tools are not asked: what they lack stays missing. A
-    model that judges is asked about an answer that it has given no opinion on.
+    """Run a golden, and send the model calls that have no answer yet. Missing answers of tools stay missing. A judge is
+    asked about an answer on which it has no opinion yet.
 
     The answers are kept beside the incident's own recording, which stays as it is; nothing is written where the run
     was stopped before its end.
 
     Args:
-        golden_dir: Where it lies.
-        name: Its name.
-        anew: Forget what was recorded later before, and ask it again.
+        golden_dir: The folder of the goldens.
+        name: The name of the golden.
+        anew: Drop earlier recordings of missing answers, and record them again.
 
     Raises:
-        UsageError: It is one that must stay the same, and nothing is missing in it.
-        ReenactError: It cannot be read, started or written.
+        UsageError: The golden must stay the same, and has no missing answer.
+        ReenactError: The golden cannot be read, started or written.
     """
     started_us = CLOCK.mono_us()
     opened = open_golden(golden_dir.path(name))
@@ -96,7 +96,7 @@ def record_missing(golden_dir: GoldenDir, name: str, *, anew: bool = False) -> R
 def _recorded(
     golden_dir: GoldenDir, opened: OpenGolden, earlier: tuple[str, ...], misses: Misses, *, anew: bool
 ) -> tuple[Recorded, bool]:
-    """Run a golden in one way, and keep what was missing; and whether it was stopped before its end."""
+    """Run a golden in one way, and keep the missing answers; also whether it was stopped before its end."""
     golden = opened.golden
     gone = set(opened.overlays) - set(earlier)
     beside = tuple(each for each in opened.beside(opened.answering) if each not in gone)
@@ -131,8 +131,8 @@ def _recorded(
 
 
 def _unanswered(report: ForkReport, today: Recording) -> str:
-    """Which call that went live has no answer to keep: it was not sent, nobody answered, or the answer is a refusal,
-    and no later one of that name has another. Empty where all have one."""
+    """The live call that has no answer to keep: it was not sent, got no answer, or got a refusal, and no later call of
+    that name did better. Empty where all have one."""
     if report.refused:
         return report.message or report.refused[0]
     lacking: dict[str, str] = {}
@@ -144,7 +144,7 @@ def _unanswered(report: ForkReport, today: Recording) -> str:
 
 
 def _lack(today: Recording, event: int) -> str:
-    """What is wrong with the answer of a call that went live; empty where it is one."""
+    """The fault in the answer of a live call; empty where it is good."""
     try:
         outcome = today.event(event).outcome
     except EventNotFound:
@@ -156,7 +156,7 @@ def _lack(today: Recording, event: int) -> str:
 
 
 def _not_kept(name: str, what: str) -> str:
-    """What is said where nothing was kept; a refusal says itself why, and what helps."""
+    """The message where nothing was kept; a refusal has its own reason and remedy."""
     first, line, rest = what.partition("\n")
     if "\n  next: " in what:
         return f"{first}; nothing was kept{line}{rest}"

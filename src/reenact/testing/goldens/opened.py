@@ -1,4 +1,4 @@
-"""A golden's bundle, opened: what it says of itself, its runs by what they are, what is expected, and who judges."""
+"""An opened golden: its facts, its runs by their roles, its expectations and its judges."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class OpenGolden:
     """One golden with its runs.
 
     Attributes:
-        path: Its file.
-        golden: What it says of itself.
-        store: Its runs.
-        expectations: What is judged: first what fails on the incident, then what holds on it.
+        path: The file.
+        golden: Its facts as a test.
+        store: The store with its runs.
+        expectations: All expectations: first those that fail on the incident, then those that hold on it.
     """
 
     path: Path
@@ -51,12 +51,12 @@ class OpenGolden:
 
     @property
     def must_fail(self) -> tuple[Expectation, ...]:
-        """What fails on the incident."""
+        """The expectations that fail on the incident."""
         return self.expectations[: len(self.golden.expect)]
 
     @property
     def must_hold(self) -> tuple[Expectation, ...]:
-        """What holds on the incident too."""
+        """The expectations that hold on the incident too."""
         return self.expectations[len(self.golden.expect) :]
 
     @property
@@ -69,12 +69,12 @@ class OpenGolden:
         return self.golden.again(tail(self.fixed.id) if self.fixed is not None else "")
 
     def court(self, asks: Asks = "never") -> GoldenCourt:
-        """Who gives the opinions that its expectations ask for: first those that it keeps."""
+        """The court for its expectations; opinions that the golden keeps come first."""
         return GoldenCourt(self.golden.name, (self.store,), asks)
 
     def beside(self, run: Run) -> tuple[str, ...]:
-        """Ids of the runs that answer what ``run`` does not, oldest first: those that were recorded later; where the
-        golden must stay the same and has been reviewed, what it was before too."""
+        """The ids of the runs that answer calls which ``run`` does not, oldest first: later recordings; and the
+        incident, if the golden must stay the same and was reviewed."""
         before = () if self.golden.judged or run.id == self.recorded.id else (self.recorded.id,)
         return (*before, *self.overlays)
 
@@ -83,7 +83,7 @@ def open_golden(path: Path) -> OpenGolden:
     """Open the bundle of a golden; all of it is checked.
 
     Raises:
-        UsageError: It is no golden, or there is none.
+        UsageError: The bundle is no golden, or does not exist.
         StoreError: It is damaged.
     """
     try:

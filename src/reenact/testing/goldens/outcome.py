@@ -1,4 +1,4 @@
-"""What came of running a golden, as one frozen value and its lines."""
+"""The outcome of running a golden, as one frozen value and its lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reenact.testing.expectations.verdict import Verdict
 
 Status = Literal["passed", "failed", "stale", "refused", "broken"]
 _LATER: Final = {"overlay": ("answer recorded later", "answers recorded later")}
-"""How a source in ``Outcome.used`` is called where that is no ``scripted`` or ``live`` answer."""
+"""The words for a source in ``Outcome.used`` that is neither ``scripted`` nor ``live``."""
 EXIT: Final[Mapping[str, int]] = {"passed": 0, "failed": 1, "stale": 3, "broken": 4, "refused": 5}
 """Exit code of each status; of several goldens the highest counts."""
 _NEXT: Final = "  next: "
@@ -25,8 +25,8 @@ class Judged:
     Attributes:
         text: The expectation.
         holds: Whether it holds.
-        seen: What was seen instead; empty where it holds.
-        event: Number of the first bad event in today's run; None where there is none.
+        seen: The facts that were seen instead; empty where it holds.
+        event: The number of the first bad event in today's run; None without one.
     """
 
     text: str
@@ -37,31 +37,31 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of running one golden.
+    """The outcome of running one golden.
 
     Attributes:
-        name: The golden's.
+        name: The name of the golden.
         file: Its bundle, relative to the project.
         status: ``passed``; ``failed`` (an expectation does not hold, or a *same* golden differs); ``stale`` (a call has
             no recorded answer, or an answer no opinion of the model that judges it); ``refused`` (contact with the
             world); ``broken`` (the bundle cannot be read).
         judged: Its expectations.
         message: Why it did not pass, in words; empty where it did.
-        boundaries: How many times the agent's own code has crossed a boundary.
-        renamed: How many strands run a function that has another name now.
-        used: Answers by source other than the recording: ``overlay``, ``scripted``, ``live``.
-        differences: What differs from a run that must be the same, a text each.
-        enforcement: What kept it from the world.
-        duration_us: How long it took.
+        boundaries: The number of calls that the agent's own code has made.
+        renamed: The number of strands whose function has another name now.
+        used: The number of answers by other source than the recording: ``overlay``, ``scripted``, ``live``.
+        differences: The differences from a run that must be the same, a text each.
+        enforcement: The means that kept it from the world.
+        duration_us: Its duration.
         stale_at: The call that has no recorded answer; ``stale_writes``: whether it may change the world.
-        blind_spot: What it cannot judge, in words (a longer time-out, a tool's code); empty where it can judge all.
-        answers: How each call was answered, and why.
-        recorded: Id of the run that it keeps.
-        samples: How often it has passed, and how often it was run, where it was run more than once.
-        opinions: By how many opinions of models it was ``judged``, how many of these were ``kept`` and ``asked`` for,
-            and how many are ``missing``; empty where no model judges.
-        cut: Whether it was judged up to the place where the recorded run was cut off.
-        proves_nothing: Why it passes with any code that goes on beyond that place; empty where it does not.
+        blind_spot: The change that it cannot judge, in words (a longer time-out, a tool's code); empty without one.
+        answers: The answer of each call, and the reason.
+        recorded: The id of the run that it keeps.
+        samples: The number of passes and of runs, where it was run more than once.
+        opinions: The number of judges' opinions: ``judged`` in all, ``kept`` and ``asked`` among them, and ``missing``;
+            empty without a judge.
+        cut: Whether it was judged at the place where the recorded run is cut off.
+        proves_nothing: Why it passes with any code that goes on beyond that place; else empty.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """What the command line ends with."""
+        """The exit code of the command line."""
         return EXIT[self.status]
 
     @property
@@ -103,7 +103,7 @@ class Outcome:
 
     @property
     def lacks_only_an_end(self) -> bool:
-        """Whether nothing that the code did is to blame: the run was cut off before what is expected could happen."""
+        """Whether the code is not to blame: the run was cut off before the expected events could happen."""
         return self.cut and bool(self.failed) and all(each.event is None for each in self.failed)
 
     @property
@@ -122,7 +122,7 @@ class Outcome:
 
     @property
     def crossed(self) -> str:
-        """How many boundaries the agent's own code crossed, for people."""
+        """The number of calls that the agent's own code made, for people."""
         where = ", to where the recorded run was cut off" if self.cut else ""
         return f"{counted(self.boundaries, 'call')} replayed{where}"
 

@@ -1,4 +1,4 @@
-"""Playing: the goldens of one session of tests: which a marker means, which no test names, and what came of them."""
+"""Playing: the goldens of one test session: those that a marker means, those that no test names, and the outcomes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from reenact.testing.goldens.reports import in_order, write_pages
 
 
 class Playing:
-    """The goldens of one session.
+    """The goldens of one test session.
 
     Importing this must stay cheap: it is what collecting tests needs.
 
     Attributes:
-        outcomes: What came of each that was run; the worst, where several tests are about one.
+        outcomes: The outcome of each that was run; the worst, where several tests use one.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Playing:
     # --- what a worker tells ---------------------------------------------------------------------------------------
 
     def told(self) -> list[list[str]]:
-        """Which goldens tests name, as data."""
+        """The goldens that tests name, as data."""
         return sorted(list(each) for each in self._used)
 
     def heard(self, used: Iterable[Sequence[str]]) -> None:
@@ -69,7 +69,7 @@ class Playing:
         self._used.update((folder, name) for folder, name in used)
 
     def came_of(self, told: Mapping[str, Any]) -> None:
-        """What came of one test."""
+        """Take in the outcome of one test."""
         outcome = Outcome.from_json(told)
         before = self.outcomes.get(outcome.name)
         self.outcomes[outcome.name] = outcome if before is None else in_order((before, outcome))[0]
@@ -77,8 +77,8 @@ class Playing:
     # --- in the end ------------------------------------------------------------------------------------------------
 
     def unused(self, arguments: Iterable[Path]) -> list[str]:
-        """Goldens that no test names, as files to show, in the golden folders below one of ``arguments``: whoever
-        runs a part of the tests is told nothing."""
+        """The goldens that no test names, as files to show, in the golden folders below one of ``arguments``; nothing
+        where only a part of the tests is run."""
         found = []
         folders = {golden_dir.folder: golden_dir for golden_dir in self._shelves.values()}
         for golden_dir in folders.values():

@@ -1,9 +1,9 @@
-"""Proving a new golden: its bundle is re-enacted on the recorded code, and then on today's, before it takes its name.
+"""Proving a new golden: before its bundle gets its name, it is replayed on the recorded code, and then on today's.
 
-The usual order is fix first: when a run becomes a golden, the code that made it is mostly mended. So the recorded code
-is taken from its commit, with what was not committed. On it the golden must do what it did, from its first call to its
-end, which proves both the test and the bundle; what today's code comes to is told. Mended code may ask what is not
-recorded: that refuses no golden, and the next command records it.
+Usually the fix comes first: when a run becomes a golden, its code is already fixed. So the recorded code is taken from
+its commit, with the uncommitted changes. On it the golden must do what it did, from its first call to its end, which
+proves both the test and the bundle. The result on today's code is only reported: if fixed code makes calls that are not
+recorded, the golden is added, and the next command records them.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _SEED: Final = "seed"
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is known of a new golden.
+    """The findings on a new golden.
 
     Attributes:
-        golden: It, with that.
-        now: What today's code comes to on it.
-        code: The recorded code that it was re-enacted on, in words; empty where that is today's, or is not at hand.
+        golden: The golden, with these findings.
+        now: The outcome of today's code on it.
+        code: The recorded code on which it was replayed, in words; empty where that is today's, or is not at hand.
     """
 
     golden: Golden
@@ -57,8 +57,8 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """One try: what it came to, the run that answered, where it parts from the recorded run, and the exception that
-    ended the code where that ended otherwise; or why there was none."""
+    """One try: its outcome, the run that answered, its first difference from the recorded run, and the exception that
+    ended the code, if that is new; or why there was none."""
 
     outcome: Outcome | None = None
     run: Run | None = None
@@ -123,7 +123,8 @@ class _Tries:
             return _Tried(error=error)
 
     def strictly(self, code: IncidentCode) -> str:
-        """Where a strict replay of the recorded run on the recorded code parts from it; empty where it does not."""
+        """The first difference between the recorded run and a strict replay of it on the recorded code; empty without
+        one."""
         self._say("replaying the recorded run alone, in its recorded order")
         self._left -= 1
         try:
@@ -133,7 +134,7 @@ class _Tries:
         return "" if outcome.status == "passed" else first_line(outcome)
 
     def any_seed(self, now: _Tried) -> bool | None:
-        """Whether today's code comes to the same under another hash seed; None where that was not tried."""
+        """Whether today's code has the same outcome under another hash seed; None where that was not tried."""
         if now.outcome is None or now.run is None or now.outcome.status not in ("passed", "failed"):
             return None
         if self._under is not None:
@@ -149,19 +150,19 @@ def _run_options(code: IncidentCode) -> RunOptions:
 
 
 def prove(golden_dir: GoldenDir, draft: str, golden: Golden, court: GoldenCourt, say: Say, adding: Adding) -> Proof:
-    """Re-enact a draft on the recorded code and on today's.
+    """Replay a draft on the recorded code and on today's.
 
     Args:
-        golden_dir: Where it lies.
+        golden_dir: The folder of the goldens.
         draft: The name of its file there.
-        golden: What it says of itself.
-        court: Who gives the opinions of models.
-        say: Told what is being done, a line each.
+        golden: Its facts.
+        court: Gives the opinions of models.
+        say: Called with a line for each step.
         adding: The command that adds it.
 
     Raises:
-        UsageError: The recorded code passes on it, or what is to stay true does not hold there.
-        UnreplayableRun: The code at hand does not re-enact the run, or it must stay the same and does not today.
+        UsageError: The recorded code passes on it, or ``holds`` is not true there.
+        UnreplayableRun: The code at hand does not reproduce the run, or the run must stay the same and does not today.
 
     Cost: three replays at most, two at a time; a fourth where the recorded code has strayed from the recorded run.
     """
@@ -192,11 +193,12 @@ def prove(golden_dir: GoldenDir, draft: str, golden: Golden, court: GoldenCourt,
 def _of_import(
     golden_dir: GoldenDir, opened: OpenGolden, golden: Golden, court: GoldenCourt, say: Say, adding: Adding
 ) -> Proof:
-    """No commit is known on which an imported run could be made again: what is expected was judged on the trace, and
-    today's code is tried.
+    """For an imported run there is no commit to replay it on: its expectations were judged on the trace, and today's
+    code is tried.
 
     Raises:
-        UnreplayableRun: The import does not answer today's code, or nothing is expected and it is not the same.
+        UnreplayableRun: The import does not answer today's code, or there are no expectations and the replay is not the
+            same.
     """
     say(f"{JUDGED}: no commit is known that could make the run again")
     say("running today's code, answered by the import")
@@ -229,14 +231,14 @@ def _unproven(golden: Golden, opened: OpenGolden, then: _Tried, adding: Adding, 
     """Why the recorded code does not prove a golden; empty where it does.
 
     Args:
-        golden: It.
+        golden: The golden.
         opened: Its draft.
-        then: What the recorded code came to.
+        then: The outcome of the recorded code.
         adding: The command that adds it.
-        elsewhere: Whether that is another code than today's.
+        elsewhere: Whether that code differs from today's.
 
     Raises:
-        UsageError: That code passes although it made the mistake, or what is to stay true does not hold on it.
+        UsageError: That code passes although it made the mistake, or ``holds`` is not true on it.
     """
     if then.outcome is None:
         return f"the recorded code cannot be run: {then.error.message if then.error else ''}"
@@ -261,9 +263,9 @@ def _by_the_cut(then: _Tried) -> str:
 
 
 def _parts(tries: _Tries, opened: OpenGolden, then: _Tried, code: IncidentCode) -> str:
-    """Why the recorded code has not made the recorded run again; empty where it has. Answered by what it asks, calls of
-    several strands may come in another order, and those of a fork come to another end: a strict replay decides then.
-    One of a run whose process was killed has no recorded end to come to."""
+    """Why the recorded code has not made the recorded run again; empty where it has. Here calls of several strands may
+    come in another order, and those of a fork may end differently: then a strict replay decides. A run whose process
+    was killed has no recorded end to reach."""
     parts = then.parts
     if parts and opened.recorded.interrupted_at is None:
         strictly = tries.strictly(code)
@@ -273,7 +275,7 @@ def _parts(tries: _Tries, opened: OpenGolden, then: _Tried, code: IncidentCode) 
 
 
 def _not_held(golden: Golden, opened: OpenGolden, outcome: Outcome) -> tuple[Judged, ...]:
-    """What is to stay true, and was not on a replay of the run itself; a fork's answers may make it false there."""
+    """The ``holds`` that are not true on a replay of the run itself; with a fork's answers they may be false there."""
     if opened.fixed is not None or golden.answers:
         return ()
     return tuple(each for each in outcome.judged[len(golden.expect) :] if not each.holds)

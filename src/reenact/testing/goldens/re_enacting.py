@@ -1,7 +1,7 @@
-"""Re-enacting: whether today's run of the recorded code is the recorded run, from its first call to how it ended.
+"""Re-enacting: whether today's run of the recorded code equals the recorded run, from its first call to its end.
 
-An expectation that fails proves little by itself: it fails as well where the code was stopped, or went another way,
-long before it came to the mistake.
+A failing expectation proves little by itself: it also fails if the code was stopped, or went another way, long before
+the mistake.
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ _WIDTH = 60
 
 
 def parting(opened: OpenGolden, ran: GoldenRun, project: str) -> str:
-    """Where a run of the recorded code is no longer the recorded run.
+    """The first difference between a run of the recorded code and the recorded run.
 
     Args:
         opened: The golden.
-        ran: The recorded code, run on it. What it left must still be there.
+        ran: The run of the recorded code, whose files must still be there.
         project: Root of the project.
 
     Returns:
-        In words; empty where every call was made again, no other one was, and both ended alike; of a golden without
-        expectations what it came to. Of a run whose process was killed only the calls are compared: its end was never
-        written.
+        In words; empty where both made exactly the same calls and ended alike. For a golden without expectations, its
+        outcome. If the run's process was killed, only the calls are compared: it has no recorded end.
 
     Cost: that of ``reenact diff`` over both.
     """
@@ -51,7 +50,7 @@ def parting(opened: OpenGolden, ran: GoldenRun, project: str) -> str:
 
 
 def first_line(outcome: Outcome) -> str:
-    """What a golden that did not pass says first: the first difference, where it had to be the same."""
+    """The first line of a golden that did not pass: the first difference, if it had to be the same."""
     return (outcome.differences[0] if outcome.differences else outcome.message or outcome.status).splitlines()[0]
 
 

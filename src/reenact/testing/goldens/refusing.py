@@ -23,12 +23,12 @@ Adding = Callable[..., str]
 other values of its parameters (None leaves one out)."""
 _WELL: Final = "status == 'ok'"
 _ADVICE: Final = ("  likely cause: ", "  next: ")
-"""How lines begin that an error adds to what happened."""
+"""The beginnings of the lines that an error adds to its message."""
 
 
 def expecting(run: Recording, fixed: Recording | None = None) -> tuple[str, str]:
-    """What can be expected of a run, as an option: what fails on one that went wrong (and holds on the fork that fixed
-    it), or what is true of any other. One that was cut off has no end of which it could be."""
+    """A possible expectation for a run, as an option: one that fails on a run that went wrong (and holds on the fork
+    that fixed it), or one that is true of another run. A run that was cut off has no end to expect."""
     well, cut = run.run.status is Status.OK, run.run.interrupted_at is not None
     if fixed is not None or not (well or cut):
         return "--expect", next(iter(proposals(None, run, fixed)), _WELL)
@@ -70,7 +70,8 @@ def no_test(golden: Golden, opened: OpenGolden, adding: Adding) -> UsageError:
 
 
 def not_held(golden: Golden, run: Run, lost: Sequence[Judged]) -> UsageError:
-    """What holds on the recorded run and not on a replay of it can stay true for no code."""
+    """The error for an expectation that holds on the recorded run but not on its replay: it can stay true for no
+    code."""
     return UsageError(
         f"golden {golden.name} is not added: --holds is true of the recorded run, not of its replay: {lost[0].seen}",
         cause="it depends on what no replay gives again, such as how long the run took",
@@ -108,5 +109,5 @@ def not_the_same(golden: Golden, run: Recording, now: Outcome, adding: Adding) -
 
 
 def _without_advice(text: str) -> str:
-    """What happened, without the cause and the command of the error that told it."""
+    """The message of an error, without its cause and command."""
     return "\n".join(line for line in text.splitlines() if not line.startswith(_ADVICE))

@@ -1,4 +1,4 @@
-"""Replayed: what a test sees of the golden that it is marked with: what today's code did, as plain data."""
+"""Replayed: the replay of a golden as the marked test sees it, as plain data."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class GoldenCall:
     """One call that today's code has made.
 
     Attributes:
-        name: What was called.
-        arguments: What it was asked with.
-        result: What it gave; None where it failed.
-        error: What it failed with, as data; None where it gave something.
+        name: The name of the call.
+        arguments: Its arguments.
+        result: Its result; None where it failed.
+        error: Its error, as data; None where it has a result.
         event: Number of its event in today's run.
     """
 
@@ -41,14 +41,14 @@ class GoldenCall:
 
 
 class Replayed:
-    """The replay of the golden that a test is marked with. The golden is run when it is first asked, at the latest
-    before the test's body.
+    """The replay of the golden that a test is marked with. The golden is run at the first use, at the latest before the
+    test's body.
 
-    What the values hold is plain data (objects are dicts, arrays lists), as it was kept: it compares equal to what
-    snapshots write down, and it is a copy, which a test may change.
+    The values are plain data (objects are dicts, arrays are lists), so they compare equal to snapshots; they are
+    copies, which a test may change.
 
     Args:
-        run: Gives the golden, run; called once, when something is first asked.
+        run: Runs the golden; called once, at the first use.
     """
 
     def __init__(self, run: Callable[[], GoldenRun]) -> None:
@@ -61,7 +61,7 @@ class Replayed:
 
     @property
     def outcome(self) -> Outcome:
-        """What the golden came to: its status, its expectations, how many boundaries were crossed."""
+        """The outcome of the golden: its status, its expectations, the number of calls."""
         return self._ran.outcome
 
     @property
@@ -78,8 +78,7 @@ class Replayed:
 
     @property
     def output(self) -> Json:
-        """What the run said in the end: what its entry point returned, else the last words of a model, else what it
-        printed."""
+        """The final output: the result of the entry point, else the last words of a model, else the printed text."""
         return _plain(self._view.answer)
 
     @property
@@ -126,7 +125,7 @@ class Replayed:
 
     @property
     def report(self) -> Report | ForkReport:
-        """What the replay of it reported: a ``Report`` where it must stay the same, else that of a fork."""
+        """The report of the replay: a ``Report`` where it must stay the same, else that of a fork."""
         found: Report | ForkReport = self._there(self._ran.report)
         return found
 
@@ -150,7 +149,7 @@ class Replayed:
 
     @property
     def matched(self) -> int:
-        """How many calls the recording has answered."""
+        """The number of calls that the recording has answered."""
         report = self.report
         return report.matched if isinstance(report, Report) else report.frozen
 
@@ -176,7 +175,7 @@ class Replayed:
 
     @property
     def enforcement(self) -> tuple[str, ...]:
-        """What kept it from the world."""
+        """The means that kept it from the world."""
         return self.outcome.enforcement
 
     # -------------------------------------------------------------------------------------------------------------
@@ -205,7 +204,7 @@ class Replayed:
 
 
 def mismatch(outcome: Outcome) -> GoldenMismatch:
-    """What a golden that has not passed is raised as: in the words of what did not hold, with its next command."""
+    """The error for a golden that did not pass: the failed expectations in words, with its next command."""
     told = "\n".join((*outcome.message.splitlines(), *(each for each in outcome.differences)))
     words = f"golden {outcome.name} {_SAID.get(outcome.status, outcome.status)}"
     return GoldenMismatch(

@@ -13,11 +13,11 @@ from reenact.facts.lazy_regex import lazy_regex
 from reenact.testing.goldens.outcome import Outcome
 
 SUMMARY_LIMIT: Final = 900 << 10
-"""Bytes of a summary: what is said to be 1 MiB is cut without a word by those who show it."""
+"""The most bytes of a summary: those who show it have a limit of 1 MiB, and cut without a word."""
 
 _WORST: Final = ("refused", "broken", "stale", "failed", "passed")
 _CONTROL = lazy_regex("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
-"""What XML cannot hold, and no terminal should get."""
+"""The characters that XML cannot hold, and no terminal should get."""
 
 
 def write_reports(folder: Path, outcomes: Sequence[Outcome]) -> list[Path]:
@@ -29,8 +29,8 @@ def write_reports(folder: Path, outcomes: Sequence[Outcome]) -> list[Path]:
 
 
 def write_pages(folder: Path, outcomes: Sequence[Outcome]) -> list[Path]:
-    """Write what people read into a folder, which is made: a summary, and a page for each that did not pass; gives the
-    files."""
+    """Write the pages for people into a folder, which is made: a summary, and a page for each golden that did not pass;
+    returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
     pages = {outcome.name: page_name(outcome) for outcome in outcomes if outcome.status != "passed"}
     written = [folder / "summary.md"]
@@ -57,7 +57,7 @@ def in_order(outcomes: Iterable[Outcome]) -> list[Outcome]:
 
 
 def summary(outcomes: Sequence[Outcome], pages: dict[str, str] | None = None, limit: int = SUMMARY_LIMIT) -> str:
-    """A summary in Markdown, worst first, never longer than ``limit`` bytes: what does not fit is counted."""
+    """A summary in Markdown, worst first, of at most ``limit`` bytes; goldens that do not fit are counted."""
     passed = sum(outcome.status == "passed" for outcome in outcomes)
     head = f"# Goldens: {passed} of {len(outcomes)} passed\n\n"
     parts, size, left = [head], len(head.encode()), 0
@@ -141,7 +141,7 @@ def facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
 
 
 def page(outcome: Outcome) -> str:
-    """One outcome as a page that needs nothing else: no script, no font, no address."""
+    """One outcome as a page that loads nothing else: no script, no font, no address."""
     title = html.escape(f"{outcome.name}: {outcome.status}")
     judged = "".join(
         f"<tr class={'ok' if each.holds else 'bad'}><td>{'holds' if each.holds else 'fails'}</td>"

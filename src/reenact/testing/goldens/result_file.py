@@ -1,8 +1,8 @@
-"""Handing over: today's run from the process of a golden to whoever judges it, in one file and without a database.
+"""Handing over: today's run, from the process of a golden to its judge, in one file and without a database.
 
-It is judged and thrown away, so nothing of it needs to be found by anybody else: the process keeps it in memory and
-leaves it when it ends, as the lines that a bundle holds. What comes back was written by a process in which the agent's
-own code has run, so each value is looked at before it becomes a fact.
+The run is judged and thrown away, so no other process has to find it: the golden's process keeps it in memory, and
+writes it at its end, in the lines of a bundle. The agent's own code has run in that process, so each value is checked
+before it becomes a fact.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def path_of(into: str) -> str:
 
 
 class ResultFile:
-    """Today's run while it is being made: in memory.
+    """Today's run in memory, while it is being made.
 
     Args:
-        into: ``handed:PATH``: the file that it is left in.
+        into: ``handed:PATH``: the file for it.
 
     Attributes:
-        store: What it is written to.
+        store: The store for it.
     """
 
     def __init__(self, into: str) -> None:
@@ -67,14 +67,14 @@ class ResultFile:
 
 
 def read_result(into: str, run: str) -> MemoryStore:
-    """The store of what was handed over.
+    """The store with the run that was handed over.
 
     Args:
-        into: Where it was to be left.
-        run: Id of today's run, which must be there.
+        into: The place of the file.
+        run: The id of today's run, which must be in it.
 
     Raises:
-        StoreError: It is not there, or no log of a run.
+        StoreError: The file is missing, or is no log of a run.
     """
     store = MemoryStore(into)
     try:

@@ -1,7 +1,8 @@
-"""Reviewing a golden: what today's code does otherwise, and accepting it: then today's run is what the golden answers
-from, beside the incident, which stays.
+"""Reviewing a golden: its differences are shown and accepted; then the golden answers from today's run, and the
+incident stays beside it.
 
-Nothing is accepted on which an expectation fails, and nothing takes its place before today's code has passed on it.
+No difference is accepted on which an expectation fails, and no run becomes the answering one before today's code has
+passed on it.
 """
 
 from __future__ import annotations
@@ -35,20 +36,20 @@ from reenact.testing.goldens.today import comparable
 from reenact.timetravel.bundling.packing import Packed
 
 _WHOLE = RunOptions(evidence=True)
-"""Today's run may be kept: it tells what it ran on."""
+"""Today's run may be kept, so it gathers evidence of its surroundings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a review of one golden has found.
+    """The findings of a review of one golden.
 
     Attributes:
         opened: The golden.
-        outcome: What it came to with today's code: anything but ``passed`` says why nothing can be accepted.
-        differences: What today's code does otherwise, in the order of the golden.
-        today: Today's run; None where it did not come to its end, or the golden did not answer it.
-        findings: What was removed from today's run, and what in it looks like personal data; None without one.
-        revision: Of today's code; empty where git knows none.
+        outcome: The outcome with today's code; if it is not ``passed``, it says why nothing can be accepted.
+        differences: The differences of today's run, in the order of the golden.
+        today: Today's run; None where it did not reach its end, or where an import answered it.
+        findings: The removed credentials, and possible personal data, in today's run; None without one.
+        revision: The revision of today's code; empty where git knows none.
     """
 
     opened: OpenGolden
@@ -60,18 +61,18 @@ class Looked:
 
     @property
     def left(self) -> tuple[Differing, ...]:
-        """The differences that nobody has accepted yet."""
+        """The differences that are not accepted yet."""
         return left_open(self.opened.golden, self.differences)
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What has become of a golden.
+    """The result of decisions on a golden.
 
     Attributes:
-        outcome: What the review came to: ``passed`` where nothing is left open.
-        left: What is still open.
-        accepted: How many differences were accepted now.
+        outcome: The outcome of the review: ``passed`` where nothing is open.
+        left: The open differences.
+        accepted: The number of differences that were accepted now.
         replaced: Whether the golden answers from today's run from now on.
     """
 
@@ -91,14 +92,14 @@ class Settled:
 
 
 def look(golden_dir: GoldenDir, name: str) -> Looked:
-    """Run today's code on a golden, and say what it does otherwise. Nothing is written.
+    """Run today's code on a golden, and find the differences. Nothing is written.
 
     Args:
-        golden_dir: Where it lies.
-        name: Its name.
+        golden_dir: The folder of the goldens.
+        name: The name of the golden.
 
     Raises:
-        ReenactError: It cannot be read, or started.
+        ReenactError: The golden cannot be read, or started.
     """
     started_us = CLOCK.mono_us()
     opened = open_golden(golden_dir.path(name))
@@ -135,7 +136,7 @@ def _looked(stack: ExitStack, golden_dir: GoldenDir, opened: OpenGolden) -> Look
 
 
 def _blame(golden_dir: GoldenDir, opened: OpenGolden, there: Recording, now: Outcome) -> Blame:
-    """What failed on the run that the golden answers from, and holds now."""
+    """The expectations that failed on the answering run, and hold now."""
     verdicts = judgement(opened.expectations, there, opened.court(), golden_dir.project).verdicts
     mended = [was for was, judged in zip(verdicts, now.judged, strict=True) if not was.holds and judged.holds]
     events = frozenset(each.event for each in mended if each.event is not None)
@@ -153,10 +154,10 @@ def revision_of(folder: Path) -> str:
 
 
 def settle(golden_dir: GoldenDir, looked: Looked, reasons: Reasons) -> Settled:
-    """Accept what somebody has accepted without being asked; see ``accept``.
+    """Accept the differences that options accept; see ``accept``.
 
     Raises:
-        UsageError: Nothing differs at a place that was named.
+        UsageError: There is no difference at a named place.
     """
     places = [each.place for each in looked.left]
     return accept(golden_dir, looked, reasons.of(looked.opened.golden.name, looked.differences, places))
@@ -169,15 +170,15 @@ def accept(golden_dir: GoldenDir, looked: Looked, reasons: Mapping[str, str]) ->
     becomes the one that it answers from. The incident stays.
 
     Args:
-        golden_dir: Where it lies.
-        looked: What was found.
-        reasons: Why, by the place of each difference that is accepted now.
+        golden_dir: The folder of the goldens.
+        looked: The findings.
+        reasons: The reasons, by the place of each difference that is accepted now.
 
     Raises:
-        GoldenMismatch: What is expected does not hold on today's run, or does not fail on the incident. Nothing was
+        GoldenMismatch: An expectation does not hold on today's run, or does not fail on the incident. Nothing was
             written.
         UsageError: The golden has changed meanwhile.
-        ReenactError: It cannot be written.
+        ReenactError: The golden cannot be written.
     """
     opened, outcome, found = looked.opened, looked.outcome, looked.differences
     if outcome.status != "passed":
@@ -245,5 +246,5 @@ def _refused(name: str, why: str) -> GoldenMismatch:
 
 
 def summary(found: Sequence[Differing]) -> str:
-    """How many differences there are of each category."""
+    """The number of differences in each category."""
     return ", ".join(f"{count} {name}" for name, count in each_of(found)) or "none"

@@ -40,7 +40,7 @@ from reenact.timetravel.forks.fork_report import ForkReport
 from reenact.timetravel.forks.plan import Opening, Plan
 
 QUIET = Options(divert_output=True, as_is=True)
-"""What the agent prints is not shown; a golden is about today's code, whichever its run had."""
+"""The agent's output is not shown; a golden tests today's code, whichever code its run had."""
 
 WARM_SEED = "1"
 """The hash seed of warm interpreters: each of them was tried under it when it was added."""
@@ -52,15 +52,15 @@ _BY_CODE: Final[Mapping[int, Status]] = {3: "stale", 4: "broken", 5: "refused"}
 
 @dataclass(frozen=True, slots=True)
 class GoldenRun:
-    """A golden that was run, for as long as what it left is kept.
+    """A golden that was run, while its files are kept.
 
     Attributes:
-        outcome: What came of it.
-        run: The run that today's code was answered from; None where it did not come to that.
-        today: Today's run; of one that stayed the same, the recorded one; None where there is none.
-        report: Of the process that ran it.
-        stale_call: The call that nobody has an answer for, as data; empty where there is none.
-        replays: How many replays it took.
+        outcome: The outcome.
+        run: The run that answered today's code; None where it was not run.
+        today: Today's run; the recorded one, if it stayed the same; None without one.
+        report: The report of its process.
+        stale_call: The call without an answer, as data; empty without one.
+        replays: The number of replays.
     """
 
     outcome: Outcome
@@ -73,18 +73,18 @@ class GoldenRun:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How one golden is run.
+    """Options for one golden.
 
     Attributes:
-        options: How the agent is started, and where its output goes.
-        misses: What becomes of a call that nobody has an answer for; None: what the golden says.
-        live: What is asked again although there is an answer: ``model``, or nothing.
-        hash_seed: Another one than the recorded; empty takes that one.
+        options: The start of the agent, and the target of its output.
+        misses: The rule for a call without an answer; None: the golden's own rule.
+        live: The calls that go live although there is an answer: ``model``, or none.
+        hash_seed: A hash seed; empty takes the recorded one.
         rev: Revision whose code runs; empty takes the files as they are.
-        here: Whether it may run in the calling process, where that is as good.
-        evidence: Whether today's run tells of its packages, sources and revision too.
-        opens: Gives the golden of a file.
-        start_it: Starts the process of one that does not depend on the hash seed; of any other, ``run_program`` does.
+        here: Whether it may run in the calling process, if that gives the same verdict.
+        evidence: Whether today's run also records its packages, sources and revision.
+        opens: Opens the golden of a file.
+        start_it: Starts the process, unless the golden depends on the hash seed (then ``run_program`` does).
     """
 
     options: Options = QUIET
@@ -103,7 +103,7 @@ class RunOptions:
         return "never" if self.live == "none" else "anew"
 
     def of(self, opened: OpenGolden) -> RunOptions:
-        """How this golden is run: where its process comes from, and so which hash seed it has."""
+        """The options for this golden: the source of its process, and so its hash seed."""
         if self.start_it is run_program or self.hash_seed or self.rev or not opened.golden.any_seed:
             return replace(self, start_it=run_program)
         return replace(self, hash_seed=WARM_SEED)
@@ -118,13 +118,13 @@ def run_golden(
     rev: str = "",
     start_it: Starter = run_program,
 ) -> Outcome:
-    """Run one golden in a process of its own. Never raises for what is wrong with the golden: that is its outcome.
+    """Run one golden in a process of its own. Never raises for a fault in the golden: that is its outcome.
 
     Args:
-        golden_dir: Where it lies.
-        name: Its name.
-        misses: What becomes of a call that nobody has an answer for; by default what the golden says.
-        live: What is asked again although there is an answer: ``model``, or nothing.
+        golden_dir: The folder of the goldens.
+        name: The name of the golden.
+        misses: The rule for a call without an answer; by default the golden's own.
+        live: The calls that go live although there is an answer: ``model``, or none.
         rev: Revision whose code runs; empty takes the files as they are.
         start_it: See ``RunOptions``.
 
@@ -170,7 +170,7 @@ def served(
     run_options: RunOptions,
     court: GoldenCourt | None = None,
 ) -> GoldenRun:
-    """A golden on exactly what it serves: by its expectations, or as *same*. ``court``: by the opinions of whom.
+    """Run a golden on exactly its own answers: by its expectations, or as *same*. ``court``: gives opinions.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
@@ -188,7 +188,7 @@ def served(
 
 
 def with_changes(golden_dir: GoldenDir, opened: OpenGolden, outcome: Outcome, today: Recording) -> Outcome:
-    """With the tools whose code has changed and does not run in it; what was not judged, or is told, stays as it is."""
+    """Add the tools whose code has changed and does not run; an unjudged outcome stays as it is."""
     if outcome.blind_spot or outcome.status not in ("passed", "failed"):
         return outcome
     then = opened.answering
@@ -215,9 +215,9 @@ def judged_on(
     run_options: RunOptions,
     court: GoldenCourt | None = None,
 ) -> GoldenRun:
-    """A golden's expectations over what today's code does: on the log of the fork that fixed it, where there is one.
+    """Judge a golden's expectations over today's run: on the log of the fork that fixed it, if there is one.
 
-    Code that asks what only the incident has answers for has not been fixed: it is then judged on that.
+    Code that makes calls which only the incident answers is not fixed: then it is judged on the incident.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
@@ -240,11 +240,11 @@ def on_import(
     run_options: RunOptions,
     court: GoldenCourt | None = None,
 ) -> GoldenRun:
-    """What today's code does where an imported run answers it, judged on the trace.
+    """Judge the run of today's code on an import, on the trace.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
-        UsageError: A model is to be asked.
+        UsageError: A model call is to go live.
     """
     golden = opened.golden
     if run_options.live != "none":
@@ -277,7 +277,7 @@ def on_run(
     hash_seed: str = "",
     court: GoldenCourt | None = None,
 ) -> Outcome:
-    """Run today's code on one run of a golden, and judge it; ``court``: by the opinions of whom.
+    """Run today's code on one run of a golden, and judge it; ``court`` gives the opinions of models.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
@@ -297,8 +297,8 @@ def today_on(
     run_options: RunOptions,
     court: GoldenCourt | None = None,
 ) -> GoldenRun:
-    """Today's code on one run of a golden, judged by its expectations, if it has any; what it left is there until the
-    stack is closed. ``court``: by the opinions of whom.
+    """Run today's code on one run of a golden, and judge it by its expectations, if it has any; its files are kept
+    until the stack is closed. ``court`` gives the opinions of models.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
@@ -335,10 +335,10 @@ def today_on(
 def outcome_of(
     golden_dir: GoldenDir, opened: OpenGolden, told: ProcessResult, today: Recording, court: GoldenCourt | None = None
 ) -> Outcome:
-    """What a golden came to, from what its process told and from today's run.
+    """The outcome of a golden, from the report of its process and from today's run.
 
-    Nobody is asked about a run that was stopped before its end. ``court``: who gives the opinions of models; by
-    default those that it keeps are all there are."""
+    No judge is asked about a run that was stopped before its end. ``court`` gives the opinions of models; by default
+    only those that the golden keeps."""
     court = court or opened.court()
     if told.stopped:
         court.asks = "never"
@@ -375,14 +375,14 @@ def outcome_of(
 
 
 def concluded(told: ProcessResult, verdicts: tuple[Verdict, ...], unjudged: str = "") -> tuple[Status, str]:
-    """The status of a judged golden, and why.
+    """The status of a judged golden, and the reason.
 
-    What stopped the agent outranks what it had done by then: a call without an answer says nothing of the code.
+    If the agent was stopped, that decides, and not its earlier calls: they say nothing of the code.
 
     Args:
-        told: What its process told.
-        verdicts: What every expectation has come to.
-        unjudged: Why the opinion of a model that judges is missing; empty where none is.
+        told: The report of its process.
+        verdicts: The verdict of every expectation.
+        unjudged: Why a judge's opinion is missing; empty where none is.
     """
     report = told.report
     if told.stale_at or report.exit_code == STALE:  # such as a call that goes live, for which no key is set
@@ -402,7 +402,7 @@ def concluded(told: ProcessResult, verdicts: tuple[Verdict, ...], unjudged: str 
 
 
 def raised_by(report: ForkReport | Report) -> str:
-    """The exception that has ended today's code, in words; empty where that ended otherwise, or as it did then."""
+    """The exception that has ended today's code, in words; empty where it ended in another way, or as it did then."""
     return f"today's code raised {report.raised}" if report.raised else ""
 
 
@@ -411,7 +411,7 @@ def _lines(*texts: str) -> str:
 
 
 def re_enacted(golden_dir: GoldenDir, opened: OpenGolden, run_options: RunOptions, run: Run | None = None) -> GoldenRun:
-    """Whether a run of a golden re-enacts without a difference; by default the one that it answers from.
+    """Whether the replay of a golden's run has no difference; by default of the run that it answers from.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
@@ -443,7 +443,7 @@ def re_enacted(golden_dir: GoldenDir, opened: OpenGolden, run_options: RunOption
 
 
 def status_of(error: ReenactError) -> Status:
-    """What a golden is that could not be run for an error."""
+    """The status of a golden that could not be run because of an error."""
     if isinstance(error, (StoreError, Unreported)):
         return "broken"
     return _BY_CODE.get(error.exit_code, "failed")

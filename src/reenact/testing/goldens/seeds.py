@@ -1,4 +1,4 @@
-"""Seeds: whether what today's code does on a golden depends on the interpreter's hash seed."""
+"""Seeds: whether the outcome of today's code on a golden depends on the interpreter's hash seed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _OTHER: Final = "2"
 def any_seed(
     golden_dir: GoldenDir, opened: OpenGolden, run: Run, now: Outcome, court: GoldenCourt | None = None
 ) -> bool:
-    """Whether it comes to the same under another hash seed; an answer that was not judged is another one.
+    """Whether the outcome is the same under another hash seed; an answer that was not judged counts as another one.
 
     Args:
-        golden_dir: Where it lies.
-        opened: It.
-        run: The run in it that today's code was answered from.
-        now: What it came to under its own.
-        court: Who gives the opinions of models; by default those that it keeps are all there are.
+        golden_dir: The folder of the goldens.
+        opened: The golden.
+        run: The run in it that answered today's code.
+        now: The outcome under its own seed.
+        court: Gives the opinions of models; by default only those that the golden keeps.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
@@ -33,14 +33,14 @@ def any_seed(
 
 
 def under_another(golden_dir: GoldenDir, opened: OpenGolden, run: Run, court: GoldenCourt | None = None) -> Outcome:
-    """What it comes to in a process with another hash seed: that of warm interpreters, unless the run had that one.
-    Arguments and errors are those of ``any_seed``."""
+    """The outcome in a process with another hash seed: that of the fork server, unless the run had that one. Arguments
+    and errors are those of ``any_seed``."""
     seed = WARM_SEED if opened.recorded.entry.hash_seed != WARM_SEED else _OTHER
     return on_run(golden_dir, opened, run, hash_seed=seed, court=court)
 
 
 def alike(left: Outcome, right: Outcome) -> bool:
-    """Whether two processes came to the same."""
+    """Whether two processes had the same outcome."""
 
     def told(outcome: Outcome) -> tuple[object, ...]:
         answers = [(each.get("name"), each.get("how"), each.get("why")) for each in outcome.answers]

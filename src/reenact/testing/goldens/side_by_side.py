@@ -1,4 +1,4 @@
-"""Differences of a golden as text, old and new side by side; safe to show, whatever was recorded."""
+"""The differences of a golden as text, old and new side by side; recorded text in them is safe to show."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SELDOM: Final = ("kind", "name")
 
 
 def side_by_side(each: Differing) -> list[str]:
-    """One difference: a line that names it, and a row for each part of it that is not the same."""
+    """One difference: a line that names it, and a row for each part that differs."""
     head = f"{each.category.value:<6}  {_numbers(each):<12}  {safe(each.call)}  {each.how}"
     lines = [clip(head, _WIDTH), "    " + f"{'golden':<{_COLUMN}} | today"]
     rows = list(_rows(each))
@@ -69,7 +69,7 @@ def _rows(each: Differing) -> Iterator[list[str]]:
 
 
 def _cells(one: Difference) -> tuple[str, str]:
-    """Both sides of one part; of long texts what is around the first difference."""
+    """Both sides of one part; long texts are cut to the part around the first difference."""
     if one.kind == "added":
         return "-", brief(one.right, _WIDTH)
     if one.kind == "removed":

@@ -39,10 +39,10 @@ def remove_test(golden_dir: GoldenDir, name: str) -> tuple[str, bool]:
 
     Args:
         golden_dir: Where the golden was.
-        name: Of the golden.
+        name: The name of the golden.
 
     Returns:
-        Its node id, empty where there is none; and whether it was removed. One that has been changed stays.
+        The node id of the test, empty without one; and whether it was removed. A test that was changed stays.
     """
     path = golden_dir.folder.parent / FILE
     text = path.read_text(encoding="utf-8") if path.exists() else ""

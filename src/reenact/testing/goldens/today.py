@@ -19,11 +19,11 @@ from reenact.store.memory import MemoryStore
 
 
 def comparable(packed: PackedRun, golden: Run, project: str) -> Recording:
-    """Today's run, to be laid beside a golden's: what it names of this project has the names that the golden's has.
+    """Today's run in a form that can be compared with a golden's: names in this project are replaced by the golden's.
 
     Args:
-        packed: It, without credentials.
-        golden: The run that it was answered from.
+        packed: Today's run, without credentials.
+        golden: The run that answered it.
         project: Root of this project.
     """
     _, tree = relocated(golden, project)

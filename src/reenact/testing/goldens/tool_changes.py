@@ -1,4 +1,4 @@
-"""Which functions of the recorded source files do something else today, for a golden that does not run them."""
+"""Tells which functions of the recorded source files have changed, for a golden that does not run them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def changed_functions(texts: Mapping[str, str], folder: str, names: Collection[str]) -> dict[str, str]:
-    """Which functions do something else today, with the file of each; one that is nowhere today is none of them.
+    """The functions that have changed, with the file of each; a function that no longer exists is not among them.
 
     A function is known by its name, or by the ``name`` that its decorator gives it. The functions of its file that it
     uses, and those that they use, count as parts of it. Comments and the lay-out of the text do not count.
 
     Args:
         texts: The recorded source files, by path.
-        folder: What relative paths start from.
-        names: Of the functions.
+        folder: The folder of relative paths.
+        names: The names of the functions.
 
-    Cost: a read of each file; each that differs and holds one of the names is parsed, then and now.
+    Cost: a read of each file; a file that differs and has one of the names is parsed in both versions.
     """
     found: dict[str, str] = {}
     for path, then in sorted(texts.items()):
@@ -34,7 +34,7 @@ def changed_functions(texts: Mapping[str, str], folder: str, names: Collection[s
 
 
 def _functions(text: str) -> dict[str, frozenset[str]]:
-    """Each function of a source text, as what it and the functions that it uses say."""
+    """The functions of a source text, each as its own text and those of the functions that it uses."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):

@@ -22,7 +22,7 @@ def revision_of(mark: Mark) -> str:
     """The commit of a mark.
 
     Raises:
-        UsageError: It was set without one, so it is not known which code was deployed.
+        UsageError: The mark has no commit, so it is not known which code was deployed.
     """
     if not mark.revision:
         raise UsageError(
@@ -34,20 +34,19 @@ def revision_of(mark: Mark) -> str:
 
 
 def keep_verified(golden_dir: GoldenDir, outcomes: Iterable[Outcome], mark: Mark, clock: Clock) -> list[str]:
-    """Keep in each golden that passed that it did so on the code of a mark; what is kept there already is not kept
-    twice.
+    """Note in each golden that passed that it did so on the code of a mark, unless that is noted already.
 
     Args:
-        golden_dir: Where the goldens lie.
-        outcomes: What they came to on the code of the mark's revision.
-        mark: It.
-        clock: When that was.
+        golden_dir: The folder of the goldens.
+        outcomes: Their outcomes on the code of the mark's revision.
+        mark: The mark.
+        clock: Gives the time.
 
     Returns:
         The names of those that were written.
 
     Raises:
-        RedactionLeak, UsageError, StoreError: One of them could not be written; those before it are.
+        RedactionLeak, UsageError, StoreError: A golden could not be written; those before it are.
     """
     written = []
     for outcome in outcomes:

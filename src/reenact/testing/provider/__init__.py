@@ -1,8 +1,8 @@
-"""A scripted provider: speaks the wire formats of the model providers, answers from a script. It is not a model.
+"""A scripted provider: speaks the protocols of model providers, and answers from a script. It is not a model.
 
-``ScriptedProvider`` runs in this process, ``ProviderProcess`` in one of its own, which is how a recorded program
-should meet it; ``python -m reenact.testing.provider --script FILE`` does the same from a shell. What it answers is a
-``Script`` (see ``script``); what can go wrong is a ``Fault``.
+``ScriptedProvider`` runs in this process, ``ProviderProcess`` in its own, which is better for a program that is
+recorded; ``python -m reenact.testing.provider --script FILE`` does the same from a shell. The answers are a ``Script``
+(see ``script``); the faults are ``Fault`` values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one request to the scripted world is answered with: pure, from the request, the script and some chance."""
+"""The answer to one request: pure, from the request, the script and some chance."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class HttpRequest:
         target: Path and query as sent.
         headers: Header values by lower-case name.
         body: The body's bytes.
-        call: The how-manieth request to this path it is, from 1.
+        call: The number of the request among those to this path, from 1.
         day: The world's day.
     """
 
@@ -66,11 +66,11 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class RequestDecision:
-    """What to do about a request.
+    """The decision on a request.
 
     Attributes:
         reply: The answer.
-        fault: What goes wrong with it.
+        fault: The fault in it.
         remember: Id and conversation of a response that later requests may refer to.
     """
 
@@ -96,7 +96,7 @@ def decide(script: Script, request: HttpRequest, recall: Recall, fresh: bytes, n
 
 
 def _dialect(path: str) -> tuple[WireFormat | None, Mapping[str, Json]]:
-    """Whose path it is, and what the path says of the request."""
+    """The protocol of a path, and the facts that the path states about the request."""
     for dialect in DIALECTS:
         said = dialect.said_by(path)
         if said is not None:

@@ -1,7 +1,7 @@
-"""What a model answers: from the script's rules, or improvised from the request where no rule holds.
+"""The answer of a model: from the script's rules, or improvised from the request where no rule holds.
 
-Everything here is pure. Chance comes in as bytes: a *draw* is settled by the request alone at temperature 0 or with a
-seed, and takes fresh entropy with it otherwise.
+Everything here is pure. Chance comes in as bytes: at temperature 0 or with a seed, a *draw* depends on the request
+alone; else it also takes fresh entropy.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class ProviderProcess:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many requests came, by path."""
+        """The number of requests, by path."""
         found: dict[str, int] = self._control("GET")["counts"]
         return found
 
@@ -59,7 +59,7 @@ class ProviderProcess:
         """Start the process and wait until it listens.
 
         Raises:
-            RuntimeError: When it ends without having listened; its own words stand on standard error.
+            RuntimeError: It ended before it listened; its message is on standard error.
         """
         environ = {**os.environ, "REENACT_DISABLE": "1"}
         self._process = subprocess.Popen(

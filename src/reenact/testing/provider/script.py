@@ -1,4 +1,4 @@
-"""What a world says, as data: rules for the models, routes for the tools, and the faults both can show.
+"""The content of a world, as data: rules for models, routes for tools, and faults for both.
 
 ::
 
@@ -89,7 +89,7 @@ class When:
     Attributes:
         system: Text that the system prompt contains, in any case.
         last_user: Text that the last user message contains, in any case.
-        model: What the name of the model begins with.
+        model: The beginning of the model's name.
         tool: Name of a tool that is offered.
         results: Whether there are tool results after the last user message; None does not care.
         result: Text that the last tool result contains.
@@ -134,14 +134,14 @@ def within(number: int, first: int, last: int | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing a model does.
+    """One possible answer of a model.
 
     Attributes:
         say: The answer's text; several texts are alternatives (the first at temperature 0, else one is drawn: by
             the seed if the request has one, else at each call); or a function of the request that gives either.
         uses: Tool calls of the answer, after its text.
-        when: When the rule holds; always, unless told.
-        fault: What goes wrong when it does.
+        when: When the rule holds; always by default.
+        fault: The fault in that answer.
     """
 
     say: str | tuple[str, ...] | Callable[[Ask], str | tuple[str, ...]] = ""
@@ -202,7 +202,7 @@ class Route:
         to_call: See ``from_call``.
         from_day: First day of the world for which it holds; ``to_day`` the last, None for no end.
         to_day: See ``from_day``.
-        fault: What goes wrong when it holds.
+        fault: The fault in the answer.
     """
 
     path: str
@@ -229,13 +229,13 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A world: what models say, what tools answer.
+    """A world: the answers of models and tools.
 
     Attributes:
-        rules: What models say, tried in order before they improvise.
+        rules: The answers of models, tried in order before they improvise.
         routes: Endpoints of tools, tried in order.
-        stable_ids: Whether ids and times of creation follow from the request too, where the answer does. Real
-            providers make new ones for each call, and so does this one unless told.
+        stable_ids: Whether ids and times of creation follow from the request too, where the answer does. Real providers
+            make new ones for each call, and so does this one by default.
     """
 
     rules: tuple[Rule, ...] = ()

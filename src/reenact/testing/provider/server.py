@@ -42,8 +42,8 @@ class ScriptedProvider:
     Args:
         script: The world; without one, models improvise.
         day: The world's first day.
-        clock: Where its times come from.
-        entropy: Where its ids, and its answers above temperature 0 without a seed, come from.
+        clock: The source of its times.
+        entropy: The source of its ids, and of its answers above temperature 0 without a seed.
     """
 
     def __init__(
@@ -77,13 +77,13 @@ class ScriptedProvider:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many requests came, by path."""
+        """The number of requests, by path."""
         with self._lock:
             return dict(self._counts)
 
     @property
     def calls(self) -> int:
-        """How many requests came to any path."""
+        """The number of requests to any path."""
         with self._lock:
             return sum(self._counts.values())
 
@@ -114,16 +114,16 @@ class ScriptedProvider:
             _shut(connection)
 
     def stop(self) -> None:
-        """End the server; what it counted can still be read."""
+        """End the server; its counts can still be read."""
         self.refuse()
 
     def fail(self, fault: Fault, *, path: str = "/", times: int = 1) -> None:
-        """Let the next requests go wrong.
+        """Make the next requests fail.
 
         Args:
-            fault: How.
-            path: What their path begins with.
-            times: How many of them.
+            fault: The fault.
+            path: The beginning of their path.
+            times: The number of requests.
         """
         with self._lock:
             self._planned += [(path, fault)] * times
@@ -217,7 +217,7 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing about clients that hang up: it is what tests make them do."""
+        """Ignore clients that hang up: tests make them do that."""
 
 
 class _Handler(BaseHTTPRequestHandler):

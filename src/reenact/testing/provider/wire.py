@@ -1,4 +1,4 @@
-"""How an answer goes over an HTTP/1.1 connection, whole or broken on purpose."""
+"""Sends an answer over an HTTP/1.1 connection, whole or broken on purpose."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from http import HTTPStatus
 from reenact.testing.provider.script import Fault, Reply
 
 SERVER = "reenact-scripted-provider"
-"""What the ``Server`` header says."""
+"""The value of the ``Server`` header."""
 
 _WORTH_COMPRESSING = 256
 _BROKEN_PIECE = 16
@@ -36,15 +36,15 @@ def sent(
 
     Args:
         reply: The answer.
-        fault: What goes wrong on the way: ``reset``, ``truncated`` or ``slow``; others are for the caller.
+        fault: The fault on the way: ``reset``, ``truncated`` or ``slow``; others are for the caller.
         send: Sends bytes, all of them.
         keep: Whether the connection stays open afterwards.
         gzip: Whether the client accepts gzip.
         date: The ``Date`` header.
-        pause: Waits for so many seconds.
+        pause: Waits for a number of seconds.
 
     Raises:
-        Broken: When the answer was broken off; the caller ends the connection.
+        Broken: The answer was broken off; the caller ends the connection.
     """
     pause_s = fault.pause_s if fault is not None and fault.kind == "slow" else 0.0
     limit = fault.after if fault is not None and fault.kind in {"reset", "truncated"} else None
@@ -79,7 +79,7 @@ def sent(
 
 
 def reset_connection(connection: socket.socket) -> None:
-    """End a connection by a TCP reset: closing it sends RST, and what is not yet sent is dropped."""
+    """End a connection by a TCP reset: closing it sends RST, and unsent bytes are dropped."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
 
 

@@ -1,1 +1,1 @@
-"""Forks: a run whose prefix is answered from its parent's recording, and which goes on from there by itself."""
+"""Forks: a run whose prefix is answered from its parent's recording, and which continues on its own."""

@@ -25,11 +25,11 @@ def again(run: Run, plan: Plan, *more: str) -> str:
 
     Args:
         run: The parent.
-        plan: What the fork is to do.
+        plan: The plan of the fork.
         more: Further words.
 
     Returns:
-        The command; without the changes where they hold a credential, or are too long to be pasted.
+        The command; without changes that hold a credential, or are too long to be pasted.
     """
     words = ["reenact", "fork", f"{tail(run.id)}:{plan.at}"]
     live = [] if plan.live == "reads" else ["--live", plan.live]
@@ -56,7 +56,7 @@ def allowing(store: Store, fork: Run) -> str:
 
 
 def _changes(plan: Plan) -> Iterator[str]:
-    """The options of what is different."""
+    """The options for the changes."""
     for path, value in plan.state.items():
         yield from ("--set", f"{path}={_json(value)}")
     for number, value in plan.results.items():

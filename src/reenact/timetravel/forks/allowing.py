@@ -1,4 +1,4 @@
-"""Whether what a person allows a fork to write is anything that the agent might do: else it was misspelled."""
+"""Refuses an allowed write that the agent can never make: its name was probably misspelled."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _LARGEST: Final = 1 << 20
 
 
 def require_known(store: Store, run: Run, plan: Plan) -> None:
-    """Whether each name and pattern of ``plan.allow_writes`` means a recorded call, a tool that the code declares, or
-    one whose schema the models were sent; a plain function of the code is none, for no call of it is seen. The name of
-    what is no tool (``POST host/path``) may be new, unless it is nearly that of a recorded call, and so may that of a
-    tool where an MCP server is asked; the code of another revision is not looked at, and may have any.
+    """Require that each name and pattern of ``plan.allow_writes`` means a recorded call, a tool that the code declares,
+    or a tool whose schema the models got. A plain function of the code is no tool, because its calls are not seen. A
+    name that is no tool's (``POST host/path``) may be new, unless it is nearly that of a recorded call; so may a tool's
+    name where an MCP server is used. The code of another revision is not searched, and may have any tool.
 
     Raises:
-        UsageError: One means none of them.
+        UsageError: A name means none of them.
     """
     from difflib import get_close_matches  # late: few names are misspelled
 
@@ -88,7 +88,7 @@ def known_names(store: Store, run: Run) -> frozenset[str]:
 
 
 def with_settings(plan: Plan) -> Plan:
-    """The plan, with what the project's settings allow in addition."""
+    """The plan, with the writes that the project's settings also allow."""
     return replace(plan, may_store=True) if load_settings()["models_may_store"].value else plan
 
 

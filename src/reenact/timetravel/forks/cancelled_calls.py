@@ -1,7 +1,7 @@
-"""Calls that were cancelled when the parent was recorded, and are not in the fork: nobody knows what would have come.
+"""Calls that were cancelled when the parent was recorded, but are not cancelled in the fork: their answers are unknown.
 
-They are asked when everything waits, or when a timer that cut one short has a later deadline: by the rules of any call
-behind the cut. A write among them is in doubt, for it had been begun.
+They are made when everything waits, or when the timer that cut one short has a later deadline, by the rules for every
+call after the cut. A write among them is in doubt, because it had begun.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from reenact.timetravel.forks.refusals import given_up, unanswered
 from reenact.timetravel.forks.taping import Handing, OwnCall, TapedCall
 
 WHY: Final = "it was cancelled when it was recorded, and is not now"
-"""Why such a call is made, in the report."""
+"""The reason for the call, in the report."""
 _TOLD: Final = "the live server must hear it too"
 """The same of a notification that had no answer, of a session that has gone live."""
 _IN_DOUBT: Final = "it may have been made"
 
 
 class CancelledCalls:
-    """What becomes of them.
+    """Decides about cancelled calls.
 
     Args:
         calls: The calls of the fork.
-        revives: Whether they may be made.
+        revives: Whether cancelled calls may be made.
     """
 
     def __init__(self, calls: ForkCalls, *, revives: bool) -> None:
@@ -73,11 +73,11 @@ class CancelledCalls:
         return False
 
     def goes_on(self, taped: TapedCall, own: OwnCall) -> OwnCall | Handing:
-        """One of them goes on: it is performed, unless it is said to have been done.
+        """A cancelled call continues: it is performed, unless a person has said that it is done.
 
         Args:
             taped: The call as it waited.
-            own: The same as one that is performed.
+            own: The same call as a live one.
         """
         call, known = taped.asked, self._known(taped)
         if known is not None:
@@ -93,18 +93,18 @@ class CancelledCalls:
         return [taped for taped in list(self._calls.schedule.unanswered.values()) if _asks(taped.asked)]
 
     def _address(self, taped: TapedCall) -> str:
-        """Identity of a write; empty for what is none."""
+        """The identity of a write; empty for other calls."""
         return self._calls.child.effects.get(taped.event, "")
 
     def _word(self, taped: TapedCall) -> Settling:
-        """What has been said of a write that is in doubt."""
+        """The person's word on a write that is in doubt."""
         address = self._address(taped)
         word = said_of(self._calls.plan, address, taped.recorded) if address else ""
         return "" if word == "done" else word  # what it gave is said of it, or it stays in doubt
 
     def _known(self, taped: TapedCall) -> tuple[Value | Failure, str] | None:
-        """What came of a write that somebody of this lineage has made since, or is said to have come of it, and why it
-        is given; None where that is not known."""
+        """The result of a write that a run of this lineage has made since, or that a person has given, with the reason;
+        None where it is not known."""
         address = self._address(taped)
         standing = self._calls.standing(address)
         if standing is not None and isinstance(standing.outcome, Value):

@@ -35,10 +35,10 @@ class Changed:
 
 
 def changed_outcome(recording: Recording, event: Event, plan: Plan) -> Changed:
-    """What is answered in place of the recorded outcome of ``event``.
+    """The outcome that replaces the recorded one of ``event``.
 
     Raises:
-        ForkError: Such a call cannot be answered so.
+        ForkError: This kind of call cannot have such an answer.
     """
     if event.number in plan.errors:
         return _error(event, plan.errors[event.number])
@@ -53,15 +53,15 @@ def changed_outcome(recording: Recording, event: Event, plan: Plan) -> Changed:
 
 
 def check(recording: Recording, plan: Plan, entry: str = "") -> None:
-    """Whether every change can be made.
+    """Check that every change can be made.
 
     Args:
         recording: The parent.
-        plan: What is to be different.
-        entry: A function that is called in place of what was recorded; empty where none is.
+        plan: The plan with the changes.
+        entry: A function that is called in place of the recorded program; empty without one.
 
     Raises:
-        ForkError: One cannot.
+        ForkError: A change cannot be made.
     """
     check_input(recording, plan, entry)
     check_flags(recording, plan)
@@ -114,7 +114,7 @@ def _check_reached(recording: Recording, event: Event, plan: Plan) -> None:
 
 
 def _check_state(recording: Recording, plan: Plan) -> None:
-    """Whether the branching event is a step whose recorded state has every path."""
+    """Check that the branching event is a step whose recorded state has every path."""
     run, event = tail(recording.run.id), recording.event(plan.at)
     slots = recording.checkpoint_slots(plan.at, "in")
     if event.call.kind is not Kind.STEP or slots is None:
@@ -149,10 +149,10 @@ def _error(event: Event, text: str) -> Changed:
 
 
 def _built_in(kind: str) -> str:
-    """The whole name of an exception that Python has.
+    """The whole name of a built-in exception.
 
     Raises:
-        ForkError: It has none of that name.
+        ForkError: Python has no exception of that name.
     """
     found = getattr(builtins, kind, None)
     if isinstance(found, type) and issubclass(found, BaseException):

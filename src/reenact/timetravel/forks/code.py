@@ -1,4 +1,4 @@
-"""Which code a fork runs: the files as they are, or a revision of them in a worktree."""
+"""The code of a fork: the files as they are, or a revision of them in a worktree."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from reenact.timetravel.forks.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What a fork starts.
+    """The code that a fork starts.
 
     Attributes:
-        start: How, in the folder that holds the code.
-        plan: The plan, naming the commit instead of what a person called it, which may move.
-        tree: The worktree, or where the project of a run from elsewhere lies; None where nothing has moved.
+        start: The command, in the folder that holds the code.
+        plan: The plan, with the commit in place of a name that may move.
+        tree: The worktree, or the project's folder for a run from elsewhere; None where nothing has moved.
     """
 
     start: Start
@@ -32,13 +32,13 @@ class Code:
 
 @contextmanager
 def code_of(run: Run, plan: Plan, start: Start, moved: Tree | None = None, patch: str = "") -> Iterator[Code]:
-    """The code for one fork; a worktree is there for the length of the block.
+    """The code of one fork; a worktree exists for the length of the block.
 
     Args:
         run: The parent; a fork of a fork under ``--rev`` keeps its code unless the plan names another.
-        plan: Whose ``rev`` says which.
-        start: How the program starts in the files as they are.
-        moved: Where the project lies now, for a run that was recorded elsewhere.
+        plan: The plan, whose ``rev`` names the revision.
+        start: The command for the files as they are.
+        moved: The project's folder now, for a run that was recorded elsewhere.
         patch: A diff that is applied to a revision.
 
     Raises:
@@ -53,7 +53,7 @@ def code_of(run: Run, plan: Plan, start: Start, moved: Tree | None = None, patch
 
 
 def require_code(run: Run, plan: Plan, start: Start) -> None:
-    """The code that a fork would run is there to be checked out.
+    """Require that the code of a fork can be checked out.
 
     Raises:
         UsageError: There is no repository, or no such revision.

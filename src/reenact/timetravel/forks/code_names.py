@@ -18,7 +18,7 @@ from reenact.seams.setting import folder_now
 
 _SETTINGS: Final = lazy_regex(r"\.env(\..+)?|.+\.(toml|ini|cfg)")
 _MAKES_NAMES: Final = lazy_regex(r"\bimport \*|\b__getattr__\b|\bglobals\(\)")
-"""What gives a module names that do not stand in its text."""
+"""Text that gives a module names which its source does not show."""
 _MOST: Final = 1 << 20
 _PART: Final = rb"[A-Za-z0-9_.-]"
 

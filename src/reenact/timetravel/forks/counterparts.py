@@ -1,5 +1,5 @@
-"""Which events of its parent those of a fork are: calls about a connection name it by a number, which a call that the
-fork inserts before it makes another one."""
+"""Maps events of a fork to events of its parent: a call on a connection names it by a number, which changes if the fork
+inserts a call before."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _NAMING = frozenset({"of", "over"})
 
 
 class Counterparts:
-    """Numbers of the fork's events that ask what an event of the parent did, and that one's."""
+    """The events of a fork whose requests are equal to those of events of the parent."""
 
     def __init__(self) -> None:
         self._then: dict[int, int] = {}
 
     def same(self, number: int, then: int) -> None:
-        """Event ``number`` of the fork asks what ``then`` asked in the parent."""
+        """Event ``number`` of the fork asks what event ``then`` of the parent asked."""
         if then >= 0:
             self._then[number] = then
 
     def then(self, number: int) -> int | None:
-        """The parent's event that an event of the fork asks the same as; None where there is none."""
+        """The parent's event with the same request as an event of the fork; None where there is none."""
         return self._then.get(number)
 
     def is_elsewhere(self, call: Call) -> bool:
@@ -38,8 +38,8 @@ class Counterparts:
         return call.kind is Kind.MCP and isinstance(session, int) and session >= 0 and session not in self._then
 
     def as_then(self, call: Call) -> Call:
-        """A call with the numbers that the parent's had. What it names without a counterpart gets a number that no
-        event has: nothing recorded was about that."""
+        """A call with the parent's numbers. A number without a counterpart is replaced by one that no event has:
+        nothing recorded belongs to it."""
         if _NAMING.isdisjoint(call.head):
             return call
         named = {name: call.head[name] for name in _NAMING if isinstance(call.head.get(name), int)}
@@ -49,12 +49,12 @@ class Counterparts:
 
 def session_found(tape: Tape, asked: Call, found: Found) -> Found:
     """The recorded beginning of an MCP session over the connection that ``asked`` names (``Counterparts.as_then``), not
-    the next one over any. Runs that do not say over which have one at a time.
+    the next beginning over any connection. Runs that do not name the connection have one session at a time.
 
     Args:
         tape: The recorded calls.
-        asked: The beginning, as the parent would have named its connection.
-        found: What the ladder says.
+        asked: The call that begins the session, with the parent's number of the connection.
+        found: The ladder's result.
     """
     over = asked.head.get("over")
     if found.answer is None or found.answer.call.head.get("over", over) == over:
@@ -66,11 +66,11 @@ def session_found(tape: Tape, asked: Call, found: Found) -> Found:
 
 
 def progress_of(body: bytes, numbers: Mapping[int, int]) -> bytes:
-    """What an MCP server has said, with the fork's number of the call whose progress it is.
+    """A progress message of an MCP server, with the fork's number of the call that it belongs to.
 
     Args:
-        body: What it holds.
-        numbers: Numbers in the fork of the parent's events.
+        body: The content of the message.
+        numbers: The fork's number of each event of the parent.
     """
     said: Any = decode(body)
     if not isinstance(said, dict) or said.get("sort") != "progress":

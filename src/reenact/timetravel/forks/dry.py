@@ -1,4 +1,4 @@
-"""The plan of a fork before it is made: what is frozen, what may go live, which writes are refused."""
+"""The plan of a fork, printed before it runs: frozen calls, possible live calls, refused writes."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ from reenact.timetravel.forks.plan import Plan, may_write, opens
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What a fork would do, as far as the recording tells.
+    """A forecast of a fork, as far as the recording tells.
 
     Attributes:
-        first_line: What the fork would say first.
-        frozen: Recorded calls before the branching event.
-        after: Recorded calls from it on whose recorded answers are given where the same is asked again.
-        anew: Names of those that would be asked again in any case, each with how often.
-        writes: Names of recorded writes after it that would not be repeated, each with how often; one that asks
-            something else is refused.
-        allowed: Those of which one that asks something else is made.
-        changes: What would be different.
+        first_line: The first line that the fork would print.
+        frozen: The recorded calls before the branching event.
+        after: The recorded calls from there on whose answers are given if the same call is made again.
+        anew: The names of calls that would be sent again in any case, each with its number of calls.
+        writes: The names of recorded writes after it, which are not repeated, each with its number of calls; a write
+            with another request is refused.
+        allowed: The names among them whose writes are made even with another request.
+        changes: The changes, in words.
         servers: MCP servers of the recording: one is started, or connected to, when a call of its session goes live.
-        goes_to: Hosts that recorded calls after it went to, and may go to again: each with the keys that they carried.
+        goes_to: The hosts of recorded calls after it, each with the keys that the calls carried.
         impossible: Why recorded model requests after it could not be sent with the changes; the fork would stop there.
     """
 
@@ -96,11 +96,11 @@ class DryRun:
 
 
 def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
-    """What a fork of ``run`` would do, started as ``options`` say.
+    """A forecast of a fork of ``run``, started as ``options`` say.
 
     Raises:
-        ForkError: It cannot branch there, or not with this change.
-        UsageError: It is to run the code of a revision that is not there.
+        ForkError: The run cannot branch there, or not with this change.
+        UsageError: The revision does not exist.
         UnreplayableRun: The run cannot be started again here.
     """
     recording = store.open(run if options.entry else holder_of(store, store.run(run)))
@@ -162,7 +162,7 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
 
 
 def _goes_to(run: Run, plan: Plan, options: Options, asked: Mapping[str, Iterable[str]]) -> tuple[Destination, ...]:
-    """Each host of these addresses, with the variables whose values were sent there."""
+    """The hosts of these addresses, each with the variables whose values were sent there."""
     now = variables_now()
     starts = environment_of(run, now, live=True)
     bases = Bases(tuple((before, there) for before, there in moved_bases(starts, now, starts)))

@@ -1,4 +1,4 @@
-"""Feature flags that a fork sets: whether it can, and what the provider is made to say."""
+"""Feature flags that a fork sets: whether it can, and the provider's new answer."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def typed(call: Call, value: Json) -> Json:
     """``value``, as the type that the flag call asks for.
 
     Raises:
-        ForkError: It is of another type.
+        ForkError: The value has another type.
     """
     kind = str(call.head.get("type"))
     given = flags.fitting(kind, value)
@@ -67,10 +67,10 @@ def typed(call: Call, value: Json) -> Json:
 
 
 def flag_answer(call: Call, plan: Plan) -> Value | None:
-    """What the provider says of a flag that the plan sets; None for any other call.
+    """The provider's answer for a flag that the plan sets; None for any other call.
 
     Raises:
-        ForkError: Its value is of another type than the one asked for.
+        ForkError: Its value has another type than the call asks for.
     """
     if call.kind is not Kind.FLAG or call.name not in plan.flags:
         return None

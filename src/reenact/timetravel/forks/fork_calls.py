@@ -34,19 +34,19 @@ from reenact.timetravel.forks.resources import Resources, began_by, gone
 from reenact.timetravel.forks.taping import GivenCall, Handing, OwnCall, TapedCall
 
 _OWN_WORK = frozenset({Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
-"""Calls whose body is the agent's own code, which works in the world when it is performed."""
+"""The kinds of call whose body is the agent's own code, which works in the world when the call is performed."""
 
 
 class ForkCalls:
-    """Answers calls from the recording, by the change, or by the world.
+    """Answers calls from the recording, by the change, or by going live.
 
     Args:
         session: The fork.
 
     Attributes:
-        performing: Numbers of the fork's calls that went live, and of the agent's own code inside them.
-        retried: Those among them that make a write in doubt again: what they write in turn is part of it.
-        goes_on: Performs a call that was cancelled in the parent, and is not here.
+        performing: The numbers of the fork's calls that went live, and of the agent's own code inside them.
+        retried: The calls among them that repeat a write in doubt; writes inside them are part of it.
+        goes_on: Performs a call that was cancelled in the parent, but not here.
     """
 
     goes_on: Callable[[TapedCall, OwnCall], OwnCall | Handing]
@@ -117,7 +117,7 @@ class ForkCalls:
         return replace(like, number=-2 - self.course.top, outcome=None, delivery=None, answer=None)
 
     def given(self, question: ForkQuestion, outcome: Outcome, body: bytes, why: str) -> Crossing:
-        """An answer that does not stand in the parent's recording, at least not at this call."""
+        """An answer that is not the parent's recorded answer to this call."""
         self.course.say(self.course.top + 1, question.call, "frozen", why)
         event = replace(self.unanswered(question), outcome=outcome)
         self.session.changed[event.number] = Changed(outcome, body)
@@ -127,7 +127,7 @@ class ForkCalls:
         return crossing
 
     def changed(self, call: Call) -> Value | None:
-        """What the change itself answers a call with."""
+        """The answer that the change itself gives to a call."""
         try:
             return flag_answer(call, self.plan)
         except ForkError as error:
@@ -197,8 +197,8 @@ class ForkCalls:
             self.session.ambience.moved(lane.path, lane.position, place, again=self.schedule.cut)
 
     def refusal(self, lane: Lane, call: Call, model: bool) -> str:
-        """Why a call without a recorded answer may not be made. What a tool that goes live asks of the world is part of
-        it, whatever its method; a tool that it calls in turn is judged by itself."""
+        """Why a call without a recorded answer may not be made. Requests of a tool that goes live are part of it, even
+        writing ones; a tool that it calls in turn is judged by itself."""
         if self.is_beneath(lane, call) or self.is_inside(lane, call):
             return ""
         return refusal(self.plan, call, model=model)
@@ -212,15 +212,15 @@ class ForkCalls:
         return bool(self.plan.only) and lane.parent in self.performing and call.effect is Effect.READ
 
     def standing(self, write: str) -> WriteStanding | None:
-        """How a write stands in this lineage; None for what is no write, or has not been begun. What cannot be read
-        ends the fork, never the agent with an error of ours."""
+        """The state of a write in this lineage; None for other calls, and for a write that was not begun. A ledger that
+        cannot be read ends the fork; the agent gets no error of ours."""
         try:
             return self.session.ledger.standing(write) if write else None
         except StoreError as error:
             raise self.session.unreadable(error) from error
 
     def _claimed(self, write: str, number: int, standing: WriteStanding | None) -> bool:
-        """Whether the write is this call's to make. What cannot be claimed is not made."""
+        """Whether this call may make the write. A write that cannot be claimed is not made."""
         try:
             return self.session.ledger.claim(write, number, standing)
         except StoreError as error:
@@ -235,13 +235,13 @@ class ForkCalls:
         self._goes_live(call, number)
 
     def _goes_live(self, call: Call, number: int) -> None:
-        """It may ask a model: what that costs is the fork's own, and not the parent's."""
+        """Note that a call may ask a model: its cost is the fork's own, not the parent's."""
         if call.kind in (Kind.HTTP, Kind.MODEL):
             self.course.asked.add(number)
 
     def _require_keys(self, lane: Lane, call: Call) -> None:
-        """What is about to be sent has the keys that it needs, and carries none to where none belongs; else the fork
-        stops here."""
+        """Stop the fork before a call is sent without a key that it needs, or with a key to a host that must not get
+        it."""
         error = self.session.addresses.refused(call)
         if error is not None:
             raise self.stops.stopped(lane, call, error, error.message)
@@ -313,7 +313,7 @@ class ForkCalls:
         self.course.say(event, call, "live", why)
 
     def outgoing(self, call: Call, event: int, url: str, body: bytes) -> tuple[str, bytes]:
-        """Where a call that is performed goes, and what it says."""
+        """The address and the body with which a call is really sent."""
         if redirects(call):
             url = self.session.addresses.today(url)
         if not is_rewritten(self.plan, call):

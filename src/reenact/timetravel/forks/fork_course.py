@@ -1,4 +1,4 @@
-"""The course of a fork: how each call after its cut was answered, and what that adds up to."""
+"""The course of a fork: how each call after the cut was answered, and the sums."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import dataclass, field
 
 ASKED = "asked"
-"""What a fork keeps in its surroundings: which of its exchanges and model functions went live, by number."""
+"""The key in the run's surroundings for the numbers of exchanges and model functions that went live."""
 
 MADE = "it was made as"
-"""How the reason begins for a write that the lineage has made already."""
+"""The beginning of the reason for a write that the lineage has already made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,14 @@ class Answer:
 
 @dataclass(slots=True)
 class Course:
-    """What a fork has come to so far."""
+    """The course of a fork so far."""
 
     top: int = -1
     """The highest number that it has given."""
     branching: int = -1
     """Number of the branching event; below 0 until it was made."""
     stands_at: dict[int, int] = field(default_factory=dict)
-    """Numbers of the parent's events that the agent's own code stands at, by those of the fork."""
+    """The parent's event at which the agent's own code stands, by the number of the fork's event."""
     frozen: int = 0
     live: int = 0
     reached: bool = False

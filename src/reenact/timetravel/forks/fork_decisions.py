@@ -1,4 +1,4 @@
-"""Which way each call of a fork goes: before the cut to the recorded call, behind it to whatever answers this one."""
+"""Decides each call of a fork: before the cut it gets the recorded answer, after it whatever applies."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class ForkDecisions:
     """Decides for the session of a fork (``fork_session.Decider``).
 
     Args:
-        session: The fork, which asks from now on.
-        misses: What becomes of a call without an answer.
+        session: The session of the fork, which calls this from now on.
+        misses: Decides about calls without an answer.
     """
 
     def __init__(self, session: ForkSession, misses: ForkMisses) -> None:
@@ -47,7 +47,7 @@ class ForkDecisions:
         session.needs_flags = misses.needs_flags
 
     def decide(self, lane: Lane, call: Call) -> Crossing:
-        """What a call gets."""
+        """Decide a call."""
         session, calls = self._session, self._calls
         question = ForkQuestion(lane, call, session.child.identity(lane, call) if acts(call) else "")
         if self._schedule.cut:
@@ -84,7 +84,7 @@ class ForkDecisions:
         return exports.taken(call, endpoint)
 
     def _found(self, question: ForkQuestion) -> ForkQuestion:
-        """A call behind the cut, with what the recording has for it."""
+        """A call after the cut, with the recorded answer that fits."""
         session, calls, lane, call = self._session, self._calls, question.lane, question.call
         asked = session.redactor.call(calls.counterparts.as_then(call))
         session.renamed(lane, asked)
@@ -105,7 +105,7 @@ class ForkDecisions:
         return self._taken(question)
 
     def _taken(self, question: ForkQuestion) -> Crossing:
-        """By the change, where that answers it; else by what is known."""
+        """Answer by the change, if it has one for this call; else by what is known."""
         calls, call, event = self._calls, question.call, question.found.answer
         given = calls.changed(call)
         if given is not None or (self._plan.input is not None and is_read(call)):
@@ -152,8 +152,8 @@ class ForkDecisions:
         return calls.performed(question)
 
     def _on_handle(self, question: ForkQuestion, handle: int) -> Crossing:
-        """A process or a connection is the recorded one until something else is asked of it. Then it is begun, where
-        nothing has passed through it; else the fork stops. What passes through a live one is no write of its own."""
+        """A process or connection stays the recorded one until the fork makes a new request on it. Then it is begun, if
+        nothing has passed through it yet; else the fork stops. Messages through a live one are no separate writes."""
         session, calls, resources = self._session, self._calls, self._calls.resources
         lane, call, _, found = question
         event = found.answer
@@ -177,7 +177,7 @@ class ForkDecisions:
         return calls.performed(question)
 
     def ends(self) -> bool:
-        """Everything waits for what will never come: after the cut, for what the change has removed."""
+        """Everything waits for a delivery that will never come: after the cut, the change has removed it."""
         if self._misses.ends(self._calls):
             return True
         if self._schedule.cut and not self._cancelled_calls.stop():

@@ -1,4 +1,4 @@
-"""Launching a fork: what it needs beside its parent, and its report with how its process ended."""
+"""Launches a fork: gathers what it needs beside its parent, and reports how its process ended."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def fork_run(
     """Fork one run.
 
     Args:
-        store_url: Where the parent is, and the fork goes; None for the default store.
+        store_url: The store of the parent, and of the fork; None for the default store.
         parent: Id of the parent, or any reference.
-        plan: What to do.
-        options: How the agent is started (``command``, ``entry``) and where its output goes.
-        announce: Told the first line before the agent's code starts.
+        plan: The plan of the fork.
+        options: The start of the agent (``command``, ``entry``), and the target of its output.
+        announce: Called with the first line before the agent's code starts.
 
     Raises:
-        ForkError: It cannot branch there, or not with this change.
+        ForkError: The run cannot branch there, or not with this change.
         UnreplayableRun: The run cannot be started again here.
         Unreported: The forking process ended without a report.
     """
@@ -100,7 +100,7 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
 
 
 def _answered(url: str, child: str) -> Iterator[str]:
-    """What a request was answered with: status and body, or what the program raised."""
+    """The answer to a request of a server: its status and body, or the error of the program."""
     with open_store(url) as store:
         recording = store.open(child)
         for event in recording.events(kinds=[Kind.OUTPUT]):
@@ -109,7 +109,7 @@ def _answered(url: str, child: str) -> Iterator[str]:
 
 
 def _parts(url: str, parent: str, child: str) -> str:
-    """Where a fork parts from its parent: the event of the fork, or of its parent where the fork does not have it."""
+    """The first difference between a fork and its parent: the fork's event, or the parent's where the fork has none."""
     with open_store(url) as store:
         pair = Comparison(store.open(parent), store.open(child)).first_difference
         if pair is None:
@@ -119,10 +119,10 @@ def _parts(url: str, parent: str, child: str) -> str:
 
 
 def require_ended(run: Run) -> None:
-    """A run that is still being recorded has no prefix to rely on; an imported one only replays so far.
+    """Refuse a run that is still being recorded, and an imported one, which can only be replayed.
 
     Raises:
-        ForkError: It is still being recorded, or was imported.
+        ForkError: The run is still being recorded, or was imported.
     """
     require_bodies(run)
     if is_imported(run):
@@ -140,10 +140,10 @@ def require_ended(run: Run) -> None:
 
 
 def keep_status(url: str, child: str, status: int) -> Run:
-    """Keep what only whoever started a process could see of its run: the exit status.
+    """Keep the exit status, which only the parent of a process can see, in its run.
 
     Args:
-        url: Of the store that has the run.
+        url: The URL of the store that has the run.
         child: Id of the run.
         status: Exit status; negative for the signal that ended the process.
 

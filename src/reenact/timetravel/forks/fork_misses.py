@@ -1,4 +1,4 @@
-"""What is missing in a fork or a resumption: what the plan allows goes live, and no write is made twice."""
+"""Calls that a fork or resumption cannot answer: the plan decides which go live, and no write is made twice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reenact.timetravel.forks.refusals import unwritten
 
 
 class ForkMisses:
-    """Says what becomes of a call that the recording does not answer, or is not to."""
+    """Decides about calls that the recording cannot or must not answer."""
 
     revives = True
     """Whether calls that were cancelled in the parent, and are not here, may be made."""
@@ -41,8 +41,8 @@ class ForkMisses:
         return calls.performed(question, standing)
 
     def _made_before(self, calls: ForkCalls, question: ForkQuestion, standing: WriteStanding | None) -> Crossing | None:
-        """What came of a write that somebody of this lineage has made; None: it may be made. One in doubt stops the
-        fork, unless the plan says what became of it."""
+        """The result of a write that a run of this lineage has made; None: it may be made. A write in doubt stops the
+        fork, unless the plan has a word on it."""
         if standing is None or standing.undone:
             return None
         plan, (lane, call, write, found) = calls.plan, question
@@ -58,21 +58,21 @@ class ForkMisses:
         raise calls.stops.doubted(lane, call, standing.why + remark, write, standing.claim)
 
     def is_stale(self, calls: ForkCalls, call: Call, model: bool) -> bool:
-        """Whether what was recorded may no longer be so: a live write came before this read."""
+        """Whether a recorded answer may be out of date, because a live write came before this read."""
         return calls.course.wrote and call.effect is Effect.READ and not model and calls.plan.live != "none"
 
     def breaks_off(self, calls: ForkCalls, event: Event) -> bool:
-        """Whether what was recorded ends before the answer does: it is asked for again, where that may be. A fork that
-        asks nobody is given what there is of an answer, and ends there as its parent did."""
+        """Whether the recorded answer is cut off: it is asked for again, where that is allowed. A fork without live
+        calls gets the recorded part, and ends there as its parent did."""
         return event.outcome is None or (event.is_open and (calls.plan.resume or calls.plan.live != "none"))
 
     def ends(self, calls: ForkCalls) -> bool:
-        """End the fork, where everything waits for what will never come; False: as any fork ends."""
+        """End the fork when everything waits for a delivery that will never come; False: it ends as any fork."""
         return False
 
 
 def as_rewritten(calls: ForkCalls, question: ForkQuestion) -> ForkQuestion:
-    """A call as the plan has it sent: what a provider keeps is another write, rewritten."""
+    """A call as the plan sends it: a rewritten request that its provider stores is a different write."""
     goes_out = as_sent(calls.plan, question.call)
     if not question.write or goes_out is question.call:
         return question

@@ -29,16 +29,16 @@ from reenact.timetravel.forks.plan import Plan
 
 _NO_RUN = Run("")
 _CARRIED = ("streams", "time_zone", "hash_seed_set")
-"""What the agent's code may ask of its surroundings: the parent's, so that the prefix is the same in the fork."""
+"""Surroundings that the agent's code may read: the fork takes the parent's, so that its prefix is the same."""
 _SERVED = ("preamble", "served", "stopped_by")
-"""What is known of a server: where the request came in its process, or how the process ended that served some."""
+"""Facts about a server: the place of the request in its process, or how a process that served requests ended."""
 
 
 def open_session(
     recording: Recording, options: Options, plan: Plan, misses: ForkMisses, tree: Tree | None = None
 ) -> ForkSession:
-    """A session that answers from ``recording`` up to the branching event, and goes on from there; ``misses`` says what
-    becomes of a call without an answer. ``tree``: where the project of a run from elsewhere lies now."""
+    """A session that answers from ``recording`` up to the branching event, and goes on from there. ``misses`` decides
+    about calls without an answer. ``tree``: the project's folder, for a run from elsewhere."""
     run = recording.run
     session = ForkSession(recording, redactor_of(run, tree), rules_of(run.capture, options.ignore), options, plan)
     ForkDecisions(session, misses)
@@ -74,7 +74,7 @@ def open_child(
 
 
 def policy_of(parent: Run) -> Policy:
-    """How the fork is recorded: as its parent was."""
+    """The policy of a fork: that of its parent."""
     capture = parent.capture
     return Policy(
         ignore=capture.get("ignore") or {},
@@ -87,8 +87,8 @@ def policy_of(parent: Run) -> Policy:
 
 
 def _restated(parent: Run, plan: Plan) -> dict[str, Json]:
-    """What is set in states, as far as that is known when the fork begins (its end says it all): a fork that is killed
-    keeps its change, and is resumed with it. Up to its branching event its numbers are its parent's."""
+    """The new values in states, as far as they are known when the fork begins (its end has all of them): a fork that is
+    killed keeps its change, and is resumed with it. Up to its branching event its numbers are its parent's."""
     before = parent.environment.get("restated") or {}
     kept = {number: changes for number, changes in before.items() if int(number) <= plan.at}
     return {**kept, str(plan.at): {**kept.get(str(plan.at), {}), **plan.state}} if plan.state else kept

@@ -1,4 +1,4 @@
-"""Where a run can branch: at every call that its own code makes again when it is re-executed."""
+"""The events at which a run can branch: all calls that its own code makes again when it runs again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reenact.replaying.tape import Tape
 
 
 def inside(recording: Recording, event: Event) -> Event | None:
-    """The outermost call around ``event`` whose body is answered frozen; None where its own code runs again."""
+    """The outermost frozen call around ``event``; None where its own code runs again."""
     found = None
     at = event
     while at.parent is not None:
@@ -38,12 +38,12 @@ def prefix_is_behind(recording: Recording, tape: Tape, path: str, at: int) -> bo
 
 
 def require_fork_point(recording: Recording, number: int, *, resume: bool = False) -> Event:
-    """The branching event of a fork, or that from which a resumption goes on.
+    """The branching event of a fork, or the event from which a resumption continues.
 
     Raises:
-        EventNotFound: The run has no such event; says how many it has.
-        ForkError: It lies inside a call that is answered frozen; names the nearest events that do not. Or a fork cannot
-            know when the timers of the run were set and due.
+        EventNotFound: The run has no such event; the message has their number.
+        ForkError: The event lies inside a frozen call; the message names the nearest events that do not. Or the
+            recording does not tell when timers were set and due.
     """
     run = tail(recording.run.id)
     count = recording.count()
@@ -73,7 +73,7 @@ def require_fork_point(recording: Recording, number: int, *, resume: bool = Fals
 
 
 def _require_timed(recording: Recording) -> None:
-    """What a fork has to know of timers is kept."""
+    """Require that the times of timers, which a fork needs, were recorded."""
     timer = next((each for each in recording.deliveries(0) if each.tag.kind == "t"), None)
     if timer is not None and timer.timed is None:
         run = tail(recording.run.id)

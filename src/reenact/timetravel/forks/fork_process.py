@@ -33,10 +33,10 @@ from reenact.timetravel.forks.plan import Plan
 
 
 class ForkRole:
-    """What a forking process is for: a run that is kept.
+    """The role of a forking process: it makes a run that is kept.
 
     Args:
-        instructions: What the process was told.
+        instructions: The instructions to the process.
     """
 
     gathers = True
@@ -50,20 +50,20 @@ class ForkRole:
         return Isolation()
 
     def misses(self, store: Store, tree: Tree | None) -> ForkMisses:
-        """What becomes of a call without an answer. ``store`` has the parent, ``tree`` its project."""
+        """Decides about calls without an answer. ``store`` has the parent, ``tree`` its project."""
         return ForkMisses()
 
     def opened(self) -> tuple[Store, Callable[[], object] | None]:
-        """Where the new run goes, and what lets go of that when it has ended; None where it is still needed then."""
+        """The store for the new run, and the function that releases it; None where it is needed afterwards."""
         store = open_store(self.instructions["store"])
         return store, store.close
 
     def ended(self) -> tuple[Status, str] | None:
-        """How the run ended, where that is not as the program did."""
+        """How the run ended, if not as the program did."""
         return None
 
     def told(self, session: ForkSession, report: ForkReport, enforcement: Sequence[str]) -> dict[str, Any]:
-        """What whoever began this process is told, when the run has been closed."""
+        """The report to the parent of this process, after the run was closed."""
         return report.to_json()
 
 
@@ -71,8 +71,8 @@ class ForkingProcess(replaying.ReplayingProcess):
     """This process, forking one run from its boot to its exit.
 
     Args:
-        instructions: What a ``ReplayingProcess`` takes, and ``plan`` and ``child`` (the id of the new run).
-        role: What it is for.
+        instructions: Those of a ``ReplayingProcess``, and ``plan`` and ``child`` (the id of the new run).
+        role: The role of this process.
     """
 
     session: ForkSession
@@ -123,12 +123,12 @@ class ForkingProcess(replaying.ReplayingProcess):
 
     @property
     def _owns_streams(self) -> bool:
-        """Whether what the process prints is the run's, as for a program; of an entry point it is what its lanes do."""
+        """Whether all output of the process is the run's, as for a program; for an entry point, its lanes'."""
         return self.recording.run.entry.kind == "command"
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """The entry point is called: what its lanes print is noted, unless everything that is printed is."""
+        """The entry point runs: the output of its lanes is noted, unless all output is."""
         with nullcontext() if self._owns_streams else super().entered():
             yield
 
@@ -160,7 +160,7 @@ class ForkingProcess(replaying.ReplayingProcess):
         self._leave_result(self._role.told(self.session, replace(report, raised=self._raised), self.enforcement))
 
     def _ended(self) -> tuple[Status, str]:
-        """How the program ended, or the request was answered."""
+        """How the program ended, or the answer of the request."""
         if self._player is None:
             return status_of(self._error)
         status, line = status_of(self._player.error)

@@ -1,4 +1,4 @@
-"""What came of a fork, as one frozen value that travels between processes, and its two lines."""
+"""The report of a fork, as one frozen value that travels between processes, and its two lines."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ForkReport:
-    """What came of a fork.
+    """The result of a fork.
 
     Attributes:
         run: Id of the fork.
         parent: Id of the run it branched from; ``at`` the branching event.
         status: How the fork ended.
-        first_line, last_line: What is said before the agent's code starts, and at the end.
+        first_line, last_line: The lines that are printed before the agent's code starts, and at the end.
         events: Calls in the fork.
         frozen: Calls answered from the parent's recording.
         live: Calls that were performed.
-        renamed: How many strands run a function that has another name now.
-        plumbing: How often the program has handed telemetry over.
-        answers: How each call after the branching event was answered, and why.
-        refused: Calls that were not allowed, and contacts with the world outside the seams.
-        remarks: What else should be known of how the fork came about.
-        divergence: Where the prefix could not be re-enacted, as data; None where it could.
+        renamed: The number of strands whose function has another name now.
+        plumbing: The number of telemetry requests.
+        answers: The answer of each call after the branching event, and the reason.
+        refused: The calls that were not allowed, and contacts with the world outside the seams.
+        remarks: Further remarks on how the fork came about.
+        divergence: The divergence in the prefix, as data; None without one.
         message: Why the fork stopped before its end; empty where it ended by itself.
-        doubt: Whether it stopped at a write that may have happened already.
-        doubted: Which one: ``write`` (its identity), ``name``, ``why``, ``can_be_done``, ``next_command``.
+        doubt: Whether the fork stopped at a write that may have happened already.
+        doubted: That write: ``write`` (its identity), ``name``, ``why``, ``can_be_done``, ``next_command``.
         exit_code: 0 fine, 1 the prefix diverged or a change found no place (or what was resumed has failed again), 3 a
             write in doubt, 5 a refused call.
-        change: What is different, in words; empty for a resumption.
-        parts: Where the runs part: the event of the fork, and its name; empty where they do not, or it is not known.
-        raised: The exception that ended the program, and the line of its code, where the parent did not end so.
+        change: The change, in words; empty for a resumption.
+        parts: The first difference of the runs: the event of the fork, and its name; empty without one.
+        raised: The exception that ended the program, and the line of its code, if the parent ended differently.
     """
 
     run: str
@@ -82,7 +82,7 @@ class ForkReport:
 
 
 def first_line(parent: str, plan: Plan) -> str:
-    """Mode, what is frozen, what may go live: said before the agent's code starts."""
+    """The line before the agent's code starts: the mode, the frozen calls, the calls that may go live."""
     if plan.resume:
         return (
             f"resume {tail(parent)} at event {plan.at}  before it, and what was finished: all frozen; the rest: live"
@@ -151,7 +151,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
 
 
 def _diverged(plan: Plan, *, reached: bool) -> str:
-    """Where a fork diverged: before its branching event, or behind it."""
+    """The place of a divergence in a fork: before its branching event, or after it."""
     if reached:
         return f"the {plan.noun} cannot go on"
     place = f"event {plan.at}, where the run goes on" if plan.resume else "the fork point"

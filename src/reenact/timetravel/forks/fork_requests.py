@@ -1,4 +1,4 @@
-"""Model requests that a fork sends in place of the agent's: whether they can be, and what goes out."""
+"""Model requests that a fork rewrites: whether it can, and the request that it sends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_rewritten(plan: Plan, call: Call) -> bool:
 
 
 def unwritable(plan: Plan, call: Call) -> str:
-    """Why a model request cannot be sent with what the plan changes in it; empty where it can."""
+    """Why a model request cannot carry the plan's changes; empty where it can."""
     if not is_rewritten(plan, call):
         return ""
     transport = transport_of(call)
@@ -36,7 +36,7 @@ def unwritable(plan: Plan, call: Call) -> str:
 
 
 def unspoken(plan: Plan, call: Call) -> str:
-    """Why what the plan changes in a model request has no place in it, or none in its protocol; empty where it has."""
+    """Why the plan's changes have no place in a model request or its protocol; empty where they have."""
     try:
         as_sent(plan, call)
     except NotRewritten as error:
@@ -45,10 +45,10 @@ def unspoken(plan: Plan, call: Call) -> str:
 
 
 def sent(plan: Plan, call: Call, url: str, body: bytes) -> tuple[str, bytes]:
-    """Where a call goes instead, and what it says there.
+    """The address and the body of a rewritten call.
 
     Raises:
-        NotRewritten: The protocol, or this request, has no place for what the plan changes.
+        NotRewritten: The protocol, or this request, has no place for the plan's changes.
     """
     dialect = recognise(call.head, body) or ""
     return rewritten(dialect, url, body, prompt=plan.prompt, model=plan.model, params=plan.params)
@@ -74,13 +74,13 @@ def redirects(call: Call) -> bool:
 
 
 def unmoved(call: Call, there: str) -> str:
-    """What is said of a call that goes to its recorded address although today's is another."""
+    """The remark on a call that goes to its recorded address although today's is another."""
     return (
         f"{call.name} goes where it went then, not to {urlsplit(there).netloc}: {call.head.get('transport')} sends it"
     )
 
 
 def said(plan: Plan) -> dict[str, Json]:
-    """What the plan changes in model requests, as a note on each of them."""
+    """The plan's changes in model requests, as a note on each of them."""
     changes = {"prompt": plan.prompt, "model": plan.model, "params": dict(plan.params) or None}
     return {name: value for name, value in changes.items() if value is not None}

@@ -1,6 +1,6 @@
-"""The session of a fork: a replay of its parent that notes all of it in a log of its own.
+"""The session of a fork: a replay of its parent that notes everything in its own log.
 
-What a call gets is decided by its decider (``fork_decisions``), before the cut and behind it.
+Its decider (``fork_decisions``) decides each call, before the cut and after it.
 """
 
 from __future__ import annotations
@@ -61,22 +61,22 @@ def _worked_us() -> int:
 
 
 class Decider(Protocol):
-    """Says what the calls of a fork get."""
+    """Decides the calls of a fork."""
 
     def decide(self, lane: Lane, call: Call) -> Crossing:
-        """What a call gets. (Session locked.)"""
+        """Decide a call. (Session locked.)"""
 
     def exported(self, lane: Lane, call: Call, endpoint: Endpoint) -> Crossing:
-        """What telemetry gets. (Session locked.)"""
+        """Decide a call that exports telemetry. (Session locked.)"""
 
     def ends(self) -> bool:
-        """End the fork, where everything waits for what will never come; False: as a replay ends."""
+        """End the fork when everything waits for a delivery that will never come; False: it ends as a replay."""
 
 
 class ForkSession(ReplaySession):
-    """Answers the prefix of a run from its recording, and lets it go on with something changed.
+    """Answers the prefix of a run from its recording, and then lets it go on with something changed.
 
-    Args: those of a ``ReplaySession``, and ``plan``: what is to be different, and what may go live.
+    Args: those of a ``ReplaySession``, and ``plan``: the changes, and what may go live.
     """
 
     mode = "fork"
@@ -96,9 +96,9 @@ class ForkSession(ReplaySession):
         self.answered: Callable[[int, int], object] = lambda recorded, event: None
         self.changed: dict[int, Changed] = {}
         self._early: dict[Lane, list[tuple[str, Any]]] = {}
-        """What lanes have read of which it is not known yet whether they have another name in the parent."""
+        """Reads of lanes that may have another name in the parent, which is not known yet."""
         self.restated: dict[str, Mapping[str, Json]] = {}
-        """What has been set in states, by the numbers of the fork's steps: its own replay sets it again."""
+        """The new values in states, by the number of the fork's step: its own replay sets them again."""
         super().__init__(recording, redactor, rules, options)
         self.schedule: ForkSchedule
         self.ambience: ForkAmbient = ForkAmbient(recording, self.schedule)
@@ -141,7 +141,7 @@ class ForkSession(ReplaySession):
     # --- abc.session.Session -----------------------------------------------------------------------------------
 
     def decide(self, lane: Lane, call: Call) -> Crossing | None:
-        """Before the cut the recorded call; after it whatever answers this one, or the world."""
+        """Before the cut the recorded call; after it the answer that applies, or the world."""
         if self.from_the_start and not (self.schedule.cut or self.closed):
             with self.lock:
                 self.cut()
@@ -163,8 +163,8 @@ class ForkSession(ReplaySession):
             return self.decider.decide(lane, call)
 
     def strictly(self, lane: Lane, call: Call) -> Event | None:
-        """The recorded call by the ladder of a replay; its divergence when there is none, or None where the prefix is
-        behind this lane: other code, or another input, asks otherwise from the branching event on."""
+        """The recorded call by the ladder of a replay. Without one, its divergence; or None where this lane is past the
+        prefix: other code, or another input, makes other calls from the branching event on."""
         found = self._matcher.identical(lane.path, call)
         assert not isinstance(found, Own)  # an imported run has no place to branch at
         if found is None:
@@ -208,7 +208,7 @@ class ForkSession(ReplaySession):
         return value
 
     def settle(self, lane: Lane) -> None:
-        """Note what a lane has read while it was not known which of the parent's it is: now it is, or never will be."""
+        """Note the early reads of a lane, whose counterpart in the parent is known now, or never will be."""
         for source, value in self._early.pop(lane, ()):
             self.child.ambient(lane, source, value)
 
@@ -230,7 +230,7 @@ class ForkSession(ReplaySession):
         self.child.child_began(lane)
 
     def child_ended(self, lane: str) -> Totals:
-        """What a run inside the fork has added up to."""
+        """The sums of a child run."""
         return self.child.child_ended(lane)
 
     def note(self, lane: Lane, key: str, value: Json) -> None:
@@ -242,7 +242,7 @@ class ForkSession(ReplaySession):
         self.child.note(lane, key, value)
 
     def keep_file(self, before: Before, content: bytes | None) -> None:
-        """What a path was before the fork changed it first."""
+        """Keep the state of a path before the fork's first change of it."""
         self.child.keep_file(before, content)
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
@@ -252,11 +252,11 @@ class ForkSession(ReplaySession):
         self.child.checkpoint(event, phase, slots)
 
     def _compares_states(self) -> bool:
-        """Behind the cut the agent may change what it held before."""
+        """False after the cut, where the agent may change earlier state."""
         return not self.schedule.cut
 
     def restate(self, event: int, state: Any) -> Any:
-        """The branching step starts with what the plan sets, every other one with what the parent's did."""
+        """The branching step starts with the plan's values, every other one with the parent's."""
         recorded = self.run.environment.get("restated") or {}
         # Who resumes a fork that died before the branching step had reached the disk comes to it under its own number.
         then = self.course.stands_at.get(event, event if self.plan.resume else None)
@@ -271,7 +271,7 @@ class ForkSession(ReplaySession):
         return restated(state, changes)
 
     def printed(self, stream: int, data: bytes) -> None:
-        """What the agent writes."""
+        """Keep the agent's output."""
         if not self.silent:
             self.child.printed(stream, data)
 
@@ -282,7 +282,7 @@ class ForkSession(ReplaySession):
         return super().fault(error)
 
     def gap(self, what: str, place: str) -> None:
-        """What escapes."""
+        """Note an escape."""
         self.child.gap(what, place)
 
     # --- what calls use ----------------------------------------------------------------------------------------
@@ -307,11 +307,11 @@ class ForkSession(ReplaySession):
             yield (None, 0, changed.body)
 
     def read_past(self, event: Event) -> object:
-        """An exporter that reads its answer further than it did comes to its end."""
+        """An exporter that reads more of its answer than it did gets the end of it."""
         return End(EndKind.EOF) if is_plumbing(event.call) else super().read_past(event)
 
     def read_less(self, event: Event) -> None:
-        """After the cut nobody is held to how far the parent read."""
+        """After the cut, a stream may be read less far than in the parent."""
         if not self.schedule.cut:
             super().read_less(event)
 
@@ -327,7 +327,7 @@ class ForkSession(ReplaySession):
         return replace(event, outcome=outcome.outcome)
 
     def _stands_for(self, delivery: Delivery) -> bool:
-        """Behind the cut also what telemetry was answered: no strand waits for it there."""
+        """After the cut also the answers of telemetry: no strand waits for them there."""
         tag = delivery.tag
         if self.schedule.cut and tag.kind == "e" and is_plumbing(self.recording.event(tag.number).call):
             return tag.number not in self.schedule.plumbing
@@ -338,7 +338,7 @@ class ForkSession(ReplaySession):
             super()._nobody_awaits(delivery)
 
     def diverged(self, divergence: Divergence) -> Halt:
-        """It is the end, also of the fork's own replay."""
+        """End the fork at a divergence, and its own replay too."""
         self.stops.waiting()
         if self.schedule.cut:
             self.stops.explain(divergence)

@@ -1,4 +1,4 @@
-"""What the bodies of calls write in a fork: noted of those that run, said again for those that are frozen."""
+"""The output of calls' bodies in a fork: noted for bodies that run, and written again for frozen ones."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 class ForkSpeech:
     """Listens to the standard streams of a forking process.
 
-    What a frozen call wrote is written when its answer is handed over, as a whole; what a transport wrote below it,
-    when as many pieces have been written as there were then.
+    The output of a frozen call is written as a whole when its answer is delivered; the output of a transport inside it,
+    after as many pieces as before it in the recording.
 
     Args:
         recording: The parent.
-        spoken: Notes what is written inside calls of the fork.
+        spoken: Notes the output inside calls of the fork.
     """
 
     def __init__(self, recording: Recording, spoken: StreamListener) -> None:
@@ -41,13 +41,13 @@ class ForkSpeech:
         self.heard: dict[int, Go] = {}
 
     def __call__(self, stream: int, go: Go, text: Any) -> Any:
-        """Write what the agent writes, and note it where a call's body does."""
+        """Write the agent's output, and note it if a call's body made it."""
         with self._lock:
             self._below_came(stream, go, text)
             return self._spoken(stream, go, text)
 
     def _below_came(self, stream: int, go: Go, text: Any) -> None:
-        """Write what transports wrote at this place, unless it is what comes now."""
+        """Write the recorded output of transports at this place, unless it comes now by itself."""
         below = self._below[stream]
         while below and below[0].number <= self._spoken.count(stream):
             piece = below.popleft()
@@ -57,14 +57,14 @@ class ForkSpeech:
                 self._spoken.said(piece, BELOW, go)
 
     def answered(self, recorded: int, event: int) -> None:
-        """A call of the fork is handed the answer of a recorded one: say what its body wrote."""
+        """A call of the fork gets the answer of a recorded one: write the output of its body."""
         for piece in self._pieces.pop(recorded, ()):
             go = self.heard.get(piece.stream)
             if go is not None:
                 self._spoken.said(piece, event, go)
 
     def end(self) -> None:
-        """The program has ended: put what was noted into the recording."""
+        """At the end of the program, put the noted output into the recording."""
         for stream, go in self.heard.items():
             self._below_came(stream, go, None)
         self._spoken.end()

@@ -25,7 +25,7 @@ _PLAIN = Options()
 def fork_here(
     store: Store, parent: Run, plan: Plan, entry: Callable[..., Any], options: Options = _PLAIN
 ) -> ForkReport:
-    """Call ``entry`` with the recorded arguments; the hash seed and whatever was imported before are as they are."""
+    """Call ``entry`` with the recorded arguments; the hash seed and earlier imports stay as they are."""
     session = open_session(store.open(parent), options, plan, ForkMisses())
     opened = open_child(session, store)
     session.records(opened.session, Ledger(store, parent, opened.run.id), lambda recorded, event: None)

@@ -22,7 +22,7 @@ def is_read(call: Call) -> bool:
 
 
 def asks_people(plan: Plan) -> bool:
-    """Whether standard input is opened to the world, and so must be that of whoever asks for the fork."""
+    """Whether standard input is open to the world, so that the parent of the fork must pass its own on."""
     return not {"human", "input", "stdin"}.isdisjoint(plan.only)
 
 
@@ -37,15 +37,15 @@ def arguments(given: Json) -> bytes:
 
 
 def check_input(recording: Recording, plan: Plan, entry: str) -> None:
-    """Whether the run can be given another input.
+    """Check that the run can be given another input.
 
     Args:
         recording: The parent.
-        plan: Whose ``input`` it is.
-        entry: A function that is called in place of what was recorded; empty where none is.
+        plan: The plan with the ``input``.
+        entry: A function that is called in place of the recorded program; empty without one.
 
     Raises:
-        ForkError: It cannot; says how else what it was asked can be changed.
+        ForkError: It cannot; the message names another way to change the question.
     """
     if plan.input is None:
         return

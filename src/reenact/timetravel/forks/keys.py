@@ -1,9 +1,9 @@
-"""Which keys of today a call that goes live would carry, and whether something of today names the host it goes to.
+"""The keys of today that a live call would carry, and whether anything of today names its host.
 
-A recording names hosts: in variables, arguments, answers. Its keys it does not hold; those are today's. So a key goes
-to a host only where something of today names that host: the environment, the command line, what a person gave the fork,
-or the code that runs. What this user recorded here is their own doing, except for its variables: they were those of
-another day.
+A recording names hosts (in variables, arguments, answers), but holds no keys: the keys are today's. So a key goes to a
+host only if something of today names that host: the environment, the command line, the user's options for the fork, or
+the code that runs. A run that this user recorded here is trusted, except for its variables, which were those of another
+day.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ __all__ = ["Destination", "Keys", "Names", "address_of", "keys_named_in", "keys_
 _SHORTEST = 8
 _LOOPBACK = lazy_regex(r"localhost|127(\.\d+){3}|::1|0\.0\.0\.0|.*\.localhost")
 _BY_REGION = lazy_regex(r"bedrock-runtime\.[a-z0-9-]+\.amazonaws\.com|[a-z0-9-]+-aiplatform\.googleapis\.com")
-"""Hosts of one provider each whose names its client puts together."""
+"""Host names that a provider's client builds itself, each of one provider."""
 _SCHEME = lazy_regex(r"(?i)(basic|digest)\s+")
 _UNNAMED = "the credential in "
-"""Before the name of a header whose variable is not known."""
+"""The text before the name of a header whose variable is not known."""
 _OF_HOSTS = "A-Za-z0-9_.-"
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where calls of a plan would go.
+    """A host to which calls of a plan would go.
 
     Attributes:
         host: The host, with its port where the address has one.
-        keys: The variables whose values they carried when they were recorded, or the header, where that is not known.
-        remark: What is wrong with it today; empty where nothing is.
+        keys: The variables whose values the recorded calls carried, or the header, where no variable is known.
+        remark: What is wrong with the host today; empty if nothing is.
     """
 
     host: str
@@ -59,11 +59,11 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What names hosts today.
+    """The texts that name hosts today.
 
     Attributes:
-        today: Texts of today: values of variables, words of the command line, what a person gave.
-        lent: Variables that come from the recording, by name.
+        today: Texts of today: values of variables, words of the command line, the user's options.
+        lent: The variables that come from the recording, by name.
         in_code: Whether the code that runs names a host, or host and port.
     """
 
@@ -93,9 +93,9 @@ class Keys:
     """The keys of a fork.
 
     Args:
-        run: Its parent.
-        today: The environment of today, without what comes from the recording.
-        names: What names hosts.
+        run: The parent.
+        today: The environment of today, without variables from the recording.
+        names: The texts that name hosts.
         ours: Whether this user recorded the parent here.
     """
 
@@ -133,12 +133,12 @@ class Keys:
         )
 
     def missing(self, call: Call) -> str:
-        """The variable in whose place a call has a placeholder; empty where it has none."""
+        """The variable for which a call has a placeholder; empty without one."""
         told = list(_texts(call))
         return next((name for text, name in self._missing.items() if any(text in each for each in told)), "")
 
     def astray(self, call: Call) -> str:
-        """What a call would carry to a host that only the recording names; empty where it may be sent."""
+        """The key that a call would carry to a host that only the recording names; empty where it may be sent."""
         url = address_of(call)
         if not url:
             return ""
@@ -156,7 +156,7 @@ class Keys:
         )
 
     def remark(self, url: str, carries: Iterable[str]) -> str:
-        """What is wrong today with calls to an address that carry these variables; empty where nothing is known."""
+        """The problem today of calls to an address that carry these variables; empty where none is known."""
         named, unset = list(carries), list(self._missing.values())
         missing = [name for name in named if name in unset]
         if any(name.startswith(_UNNAMED) for name in named):  # which of them it is the recording does not tell
@@ -176,7 +176,7 @@ class Keys:
         return f"; {', '.join(others)} {'is' if len(others) == 1 else 'are'} not set either" if others else ""
 
     def _carried(self, call: Call) -> str:
-        """The key that a call carries, by the name of its variable; what a connection carries is not seen."""
+        """The key that a call carries, by the name of its variable; the keys of a connection are not seen."""
         told = list(_texts(call))
         for name, value in self._held.items():
             if any(value in each for each in told):
@@ -195,20 +195,20 @@ def keys_of(run: Run, today: Mapping[str, str], lent: Mapping[str, str], said: I
     Args:
         run: The parent.
         today: The environment of today.
-        lent: Variables that come from the recording; what is put in later counts too.
-        said: What a person gave the fork.
+        lent: The variables that come from the recording; later entries count too.
+        said: The texts of the user's options for the fork.
     """
     return Keys(run, today, Names((*today.values(), *said), lent, named_in_code), ours=trust.is_ours(run))
 
 
 def said_by(plan: Plan) -> tuple[str, ...]:
-    """What a person gave a fork, as texts."""
+    """The user's options for a fork, as texts."""
     given = (plan.results, plan.errors, plan.says, plan.state, plan.prompt, plan.params, plan.input, plan.flags)
     return tuple(json.dumps(each, ensure_ascii=False, default=str) for each in given if each)
 
 
 def address_of(call: Call) -> str:
-    """Where a call goes, as a URL; empty for what goes to no host."""
+    """The URL of a call; empty for a call to no host."""
     if call.kind is Kind.MCP:
         place = decode(call.body) if call.head.get("transport") in ("http", "sse") and call.body else None
         return str(place.get("url") or "") if isinstance(place, dict) else ""
@@ -216,11 +216,11 @@ def address_of(call: Call) -> str:
 
 
 def keys_named_in(call: Call, names: Iterable[str]) -> tuple[str, ...]:
-    """Which variables a recorded call carried, as far as the recording tells: the stand-in of a value names its
-    variable; that of a header does not, so it is the only one there is, or the one that is called as the provider is.
+    """The variables that a recorded call carried, as far as the recording tells: the stand-in of a value names its
+    variable. That of a header does not, so it is the run's only key, or the one that is called like the provider.
 
     Args:
-        call: As it is recorded.
+        call: The recorded call.
         names: The variables of the run that hold credentials.
     """
     names = list(names)
@@ -256,7 +256,7 @@ def _texts(call: Call) -> Iterator[str]:
 
 
 def _is_credential(name: str, value: str) -> bool:
-    """Whether a header holds a credential; a signature is none: it is good for one request to one host."""
+    """Whether a header holds a credential. A signature is none, because it is valid for one request to one host."""
     return (name.lower() in HEADERS and not value.startswith("AWS4-HMAC-")) or name.lower() in COOKIES
 
 

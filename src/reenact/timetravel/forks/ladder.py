@@ -1,8 +1,8 @@
-"""The ladder of a fork after its cut: which recorded answer a call still gets.
+"""The ladder of a fork after its cut: finds the recorded answer that a call still gets.
 
-Python has no data flow to follow, so what a change reaches is found out by asking: a call that asks what was asked
-before gets what was answered before. In this order: the same lane's next recorded call of this key; the same key left
-behind in that lane; the only one left in another lane. Whatever asks something else has no answer.
+Python has no data flow to follow, so the requests show what a change affects: a call with a recorded request gets its
+recorded answer. In this order: the same lane's next recorded call of this key; an earlier, unused one of that lane; the
+only unused one of another lane. A call with another request has no answer.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from reenact.seams.lanes import Lane
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the ladder says of one call.
+    """The ladder's result for one call.
 
     Attributes:
-        answer: The recorded call it is; None where there is none.
-        place: The recorded call whose place in the order it takes: the answer itself, or the one that the lane made
-            at this point when it was recorded, asking something else. That one keeps its answer: it may be asked yet,
-            where this call was inserted before it.
-        why: In words, for the report.
+        answer: The recorded call that answers; None without one.
+        place: The recorded call whose place in the order it takes: the answer itself, or the call that the lane made at
+            this point with another request. That one keeps its answer, because this call may have been inserted before
+            it.
+        why: The reason, in words, for the report.
     """
 
     answer: Event | None
@@ -39,8 +39,8 @@ class Found:
 
 
 class ForkQuestion(NamedTuple):
-    """A call of a fork that is to be answered. ``write`` is its identity as a write, empty for what is none, and
-    ``found`` what the recording has for it."""
+    """A call of a fork that needs an answer. ``write`` is its identity as a write, empty for other calls; ``found`` is
+    the ladder's result for it."""
 
     lane: Lane
     call: Call
@@ -49,15 +49,15 @@ class ForkQuestion(NamedTuple):
 
     @property
     def place(self) -> Event | None:
-        """The recorded call that it stands for."""
+        """The recorded call whose place it takes."""
         return self.found.answer or self.found.place
 
 
 class Ladder:
-    """Finds recorded answers without insisting on the order they were asked for in.
+    """Finds recorded answers in any order of requests.
 
-    A call that asks what its lane asked next costs one comparison. The first that does not makes an index of all that
-    is left, by key; from then on each costs a look-up.
+    A call in its lane's recorded order costs one comparison. The first one out of order makes an index of all unused
+    calls, by key; from then on each call costs a look-up.
 
     Args:
         tape: The recorded calls, and which of them have been used.
@@ -81,7 +81,7 @@ class Ladder:
             self._last[path] = max(self._last.get(path, -1), event.number)
 
     def placed(self, path: str, event: Event) -> None:
-        """A call of lane ``path`` that has no recorded answer stands in the place of a recorded one."""
+        """A call of lane ``path`` without a recorded answer takes the place of a recorded one."""
         self._placed[path] = max(self._placed.get(path, -1), event.number)
 
     def find(self, path: str, call: Call) -> Found:
@@ -110,7 +110,7 @@ class Ladder:
         )
 
     def _ahead(self, path: str, last: int) -> Iterator[Event]:
-        """What is left of a lane behind an event."""
+        """The unused calls of a lane after an event."""
         left = self._left.get(path)
         if left is None:
             left = self._left[path] = self._tape.lane(path).rest()

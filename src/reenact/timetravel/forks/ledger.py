@@ -1,8 +1,8 @@
-"""The ledger of a lineage: which writes have been made, by whom, and what came of them.
+"""The ledger of a lineage: which writes were made, by which run, and their results.
 
-A write is *intended* once its claim is in the store, durably, before it is made; *done* once the event that the claim
-names has an outcome; *in doubt* while it has none and nobody is left who could give it one. What was written before
-anything was forked or resumed is claimed when the ledger is first asked.
+A write is *intended* once its claim is durable in the store, before it is made. It is *done* once the claim's event has
+an outcome. It is *in doubt* while there is no outcome, and no process that could still give one. Writes from before the
+first fork or resumption are claimed when the ledger is first used.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from reenact.timetravel.forks.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class WriteStanding:
-    """How a write stands.
+    """The state of a write.
 
     Attributes:
-        claim: Who makes, or made it.
-        outcome: What came of it; None: in doubt.
+        claim: The claim of the run that makes, or made it.
+        outcome: The result; None: in doubt.
         body: The bytes that the outcome holds.
-        why: In words.
-        undone: Whether it was taken back with its transaction, or could not be begun: it may be made.
+        why: The reason, in words.
+        undone: Whether its transaction was rolled back, or it could not be begun: then it may be made.
     """
 
     claim: Claim
@@ -49,10 +49,10 @@ class Doubt:
 
     Attributes:
         write: Its identity.
-        name: What makes it.
-        why: Why that is not known.
-        can_be_done: Whether *done* answers it: the code cannot go on without a response that nobody saw.
-        next_command: What to type to give one's word.
+        name: The name of the call that makes it.
+        why: Why it is not known whether it was made.
+        can_be_done: Whether the word *done* is enough; it is not where the code needs the response, which is not known.
+        next_command: The command with which a person decides.
     """
 
     write: str
@@ -62,15 +62,15 @@ class Doubt:
     next_command: str
 
 
-"""How the reason begins why a write is answered by what came of it before, in whatever run of the lineage."""
+"""The beginning of the reason why a write is answered by an earlier result, in any run of the lineage."""
 
 
 class Ledger:
     """The writes of the lineage that a fork belongs to.
 
     Args:
-        store: Where its runs are, and the claims.
-        parent: The run it is forked from.
+        store: The store of its runs and claims.
+        parent: The parent of the fork.
         child: Id of the fork.
     """
 
@@ -81,7 +81,7 @@ class Ledger:
         self._complete = False
 
     def standing(self, address: str) -> WriteStanding | None:
-        """How a write stands; None: nobody has begun it."""
+        """The state of a write; None: no run has begun it."""
         if not self._complete:
             self._complete = True
             for run in reversed(list(self._ancestors())):
@@ -90,12 +90,12 @@ class Ledger:
         return None if claim is None else self._stands(claim)
 
     def claim(self, address: str, event: int, over: WriteStanding | None) -> bool:
-        """Claim a write for the fork, durably; False: somebody else has just done so."""
+        """Claim a write for the fork, durably; False: another process has just claimed it."""
         wanted = Claim(address, self._child, event)
         return self._store.claim(wanted, over=over.claim if over is not None else None)
 
     def _ancestors(self) -> Iterator[Run]:
-        """The parent, and whatever it was forked or resumed from."""
+        """The parent, and the runs that it was forked or resumed from."""
         run: Run | None = self._parent
         while run is not None:
             yield run
@@ -126,7 +126,7 @@ class Ledger:
 
 
 def _is_open(outcome: Stream) -> bool:
-    """Whether nobody saw how a write ended: it was never answered, or cancelled before it was."""
+    """Whether the end of a write is unknown: it was never answered, or was cancelled before."""
     return outcome.end is None or (outcome.end.kind is EndKind.CANCELLED and not outcome.head)
 
 
@@ -150,8 +150,8 @@ def _is_undone(recording: Recording, event: Event, told: bytes) -> bool:
 
 
 def taken_back_at_the_end(recording: Recording) -> tuple[Event, ...]:
-    """Statements whose transaction was open when their process ended, in order: the database has taken them back. Of a
-    database with several connections those count that came after the last end of a transaction on any of them."""
+    """Statements whose transaction was open when their process ended, in order: the database has rolled them back. For
+    a database with several connections, only those after the last end of a transaction on any of them."""
     found: list[Event] = []
     settled: set[object] = set()
     for event in recording.events(kinds=[Kind.DB], backwards=True):
@@ -173,8 +173,8 @@ def _may_be_open(recording: Recording, event: Event) -> bool:
 
 
 def _leaves_open(told: bytes) -> bool:
-    """Whether an answer says that a transaction was left open. That of a commit, and one that a person gave their word
-    for, say nothing (null); one that was withheld cannot be read: such a write counts as made."""
+    """Whether an answer says that a transaction was left open. The answer of a commit, and one that a person gave, say
+    nothing (null). A withheld answer cannot be read: its write counts as made."""
     try:
         answer = json.loads(told)
     except ValueError:
@@ -183,8 +183,8 @@ def _leaves_open(told: bytes) -> bool:
 
 
 def claims_of(recording: Recording) -> Iterator[Claim]:
-    """Claims of every write that a run has begun, in order. Those inside a write are parts of it; what a tool that only
-    reads asks of the world is none."""
+    """A claim for every write that a run has begun, in order. Writes inside a write are parts of it; the requests of a
+    tool that only reads are no writes."""
     run = recording.run
     identities = Identities(root_of(run), run.capture.get("ignore") or {})
     around: dict[int, str | None] = {}
@@ -199,13 +199,13 @@ def claims_of(recording: Recording) -> Iterator[Claim]:
 
 
 def address_of(recording: Recording, event: int) -> str:
-    """The identity of a write that a run has begun; empty where that event is none."""
+    """The identity of a write that a run has begun; empty for other events."""
     return next((claim.address for claim in claims_of(recording) if claim.event == event), "")
 
 
 def in_doubt(call: Call, why: str, run: Run, plan: Plan, claim: Claim | None = None) -> EffectInDoubt:
-    """The error for a write that began and whose end nobody saw, in a fork or resumption of ``run``; ``claim``: who
-    began it, where its result can be said."""
+    """The error for a write in doubt, in a fork or resumption of ``run``; ``claim``: the run that began it, where its
+    result can be given."""
     name = f"{tail(run.id)}:{plan.at}" if plan.apart else tail(run.id)
     said = claim is not None and call.kind is not Kind.HTTP
     write = f"{tail(claim.run)}:{claim.event}" if claim is not None and said else ""

@@ -1,4 +1,4 @@
-"""Where the live requests of a fork go, and with which keys: both may be others today than when it was recorded."""
+"""The addresses and the keys of a fork's live requests: both may have changed since the recording."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class LiveAddresses:
     Args:
         session: The fork, as far as it is a replay.
         plan: Its plan.
-        answered: Variables that were answered from the recording; it grows.
-        remark: Notes what the reader of the report should know.
+        answered: The variables that were answered from the recording; the list grows.
+        remark: Adds a remark to the report.
     """
 
     moved: tuple[tuple[str, str], ...] = ()
@@ -63,7 +63,7 @@ class LiveAddresses:
         return self._keys.refused(self._where_it_goes(call), self._session.run, self._plan)
 
     def lacks(self, call: Call) -> str:
-        """The variable of a key that a call would need besides, were it allowed; empty where it has what it needs."""
+        """The variable of a key that a call would also need, if it were allowed; empty where it has all it needs."""
         return self._keys.missing(call)
 
     def _where_it_goes(self, call: Call) -> Call:

@@ -1,4 +1,4 @@
-"""What a fork makes a model say in place of what it said: words and tool calls, or a whole response of its protocol."""
+"""The answer that a fork gives in place of a model's: words and tool calls, or a whole response in its protocol."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _SHAPE = '{"say": TEXT, "uses": [{"name": TOOL, "args": {…}}]}'
 
 
 def said_text(recording: Recording, event: Event, text: str) -> Json:
-    """The result of a model call that says a text.
+    """The result of a model call with a text as its answer.
 
     Raises:
-        ForkError: It is no model call, or none whose result is a text.
+        ForkError: The event is no model call, or its result is no text.
     """
     if event.call.kind is Kind.HTTP and is_model(asked(recording, event)):
         return {"say": text}
@@ -42,16 +42,15 @@ def said_text(recording: Recording, event: Event, text: str) -> Json:
 
 
 def answered_with(recording: Recording, event: Event, value: Json) -> tuple[dict[str, Json], bytes] | None:
-    """Head and bytes of the response that a model request is given instead of the recorded one; None for a request
-    that asks no model.
+    """Head and bytes of the response that replaces the recorded one of a model request; None for other requests.
 
     Args:
         recording: The parent.
         event: The request.
-        value: What the model says, or the body of a response in its protocol.
+        value: The model's answer, or the body of a response in its protocol.
 
     Raises:
-        ForkError: It is neither.
+        ForkError: The value is neither.
     """
     call = asked(recording, event)
     if not is_model(call):
@@ -69,7 +68,7 @@ def answered_with(recording: Recording, event: Event, value: Json) -> tuple[dict
 
 
 def asked(recording: Recording, event: Event) -> Call:
-    """A recorded call with the bytes of what it asked."""
+    """A recorded call with the bytes of its request."""
     return replace(event.call, body=recording.body(event.request)) if event.request else event.call
 
 
@@ -82,7 +81,7 @@ def _spoken(recording: Recording, event: Event, call: Call, value: Json) -> tupl
 
 
 def _kept(recording: Recording, event: Event, call: Call) -> InheritedParts:
-    """What stays as it was: the ids and the signed reasoning of the recorded answer."""
+    """The parts that stay: the ids and the signed reasoning of the recorded answer."""
     if not isinstance(event.outcome, Stream):
         return InheritedParts()
     data = b"".join(part for _, _, part in recording.parts(event.number))

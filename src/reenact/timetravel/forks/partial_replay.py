@@ -1,6 +1,6 @@
-"""A replay with something opened to the world: a fork at its first event that makes no writes.
+"""A replay with live calls: a fork at its first event that makes no writes.
 
-Only what is named goes live, and whatever it calls in turn; everything else is answered by what it asks.
+Only the named calls go live, and the calls inside them; every other call gets its recorded answer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KINDS: Final = (
 
 
 def partial_replay(recording: Recording, live: Sequence[str], rev: str = "") -> Plan:
-    """The plan of a replay that opens ``live``, kinds or names.
+    """The plan of a replay in which ``live``, kinds or names of calls, go live.
 
     Raises:
         UsageError: The run makes no such call, or none that only reads.

@@ -10,7 +10,7 @@ from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.dialects import is_model_request, stateless_model_request
 
 _KEEPS = {"store": False, "previous_response_id": None}
-"""What a request says that its provider keeps nothing of; an earlier answer that it goes on from is only read."""
+"""Fields of a request which say that its provider stores nothing; an earlier answer is only read."""
 
 
 def is_model(call: Call) -> bool:
@@ -29,7 +29,7 @@ def meant(patterns: Iterable[str], *names: str) -> str:
 
 
 def commits(patterns: Iterable[str], call: Call) -> bool:
-    """Whether a call commits what patterns allow to be written to its database."""
+    """Whether a call commits writes to a database that patterns allow."""
     if call.kind is not Kind.DB or call.head.get("what") != "commit":
         return False
     database = str(call.head.get("database"))
@@ -37,10 +37,10 @@ def commits(patterns: Iterable[str], call: Call) -> bool:
 
 
 def only_kept(call: Call) -> bool:
-    """Whether a call is a write for one reason alone: it asks a model, and the provider keeps request and answer.
+    """Whether a call is a write only because its provider stores the request and the answer of a model.
 
-    OpenAI's responses are kept unless they say otherwise. Hosted tools, work in the background and a conversation that
-    grows at the provider are more than that.
+    OpenAI's responses are stored unless they say ``store=False``. Hosted tools, background work and conversations at
+    the provider are more than that.
     """
     if call.kind is not Kind.HTTP or call.effect is not Effect.WRITE:
         return False

@@ -1,4 +1,4 @@
-"""What a fork is to do: where it branches, what changes there, and what may go live after it."""
+"""The plan of a fork: where it branches, what changes there, and what may go live after it."""
 
 from __future__ import annotations
 
@@ -29,38 +29,38 @@ OPENINGS: tuple[Opening, ...] = ("reads", "all", "model", "none")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A fork as data, between whoever asks for it and the process that runs it.
+    """A fork as data, for the process that runs it.
 
     Attributes:
         at: Number of the branching event; everything before it is answered strictly from the recording.
-        live: What may go live after it: ``reads`` (whatever has no recorded answer and changes nothing), ``all``
-            (reads and models are asked again even where there is an answer), ``model`` (models are asked again, the
-            rest is answered by key) or ``none``.
+        live: What may go live after it: ``reads`` (calls without a recorded answer that change nothing), ``all`` (also
+            reads and model calls with a recorded answer), ``model`` (model calls are sent again, others are answered by
+            key) or ``none``.
         allow_writes: Names of tools that may write, and patterns of them.
-        may_store: Whether model requests that their provider stores may go live: they count as reads.
+        may_store: Whether model requests that their provider stores may go live, as reads.
         results: New results of recorded calls: number of the event to the value, JSON-able.
         errors: Errors in place of recorded results: number of the event to ``TYPE:TEXT``.
-        says: Texts that models say in place of what they said: number of the event to the text.
+        says: Texts in place of models' recorded answers: number of the event to the text.
         state: New values in the state of the step at ``at``: path with dots to the value.
         prompt: New system prompt of the model requests that go live.
         model: Another model of the same protocol for them.
         params: Parameters to set in them.
-        only: Kinds or names that alone go live, as far as they change nothing, and whatever they call in turn; for a
-            replay with something opened. Empty for a fork.
+        only: For a replay with live calls: the kinds or names that go live, if they change nothing, with the calls
+            inside them. Empty for a fork.
         input: Another input of the run; None keeps the recorded one.
         flags: Values that feature flags evaluate to from ``at`` on.
-        at_time: Moment that the agent's wall clock is moved to at ``at``, as ISO 8601 text; empty goes on. In a
-            resumption: where the fork that it resumes had moved it before.
+        at_time: The time to which the agent's wall clock is set at ``at``, as ISO 8601 text; empty: it goes on. In a
+            resumption: the time to which the resumed fork had set it.
         rev: Revision whose code runs, from the start on; empty takes the files as they are.
         resume: Go on with the run instead of branching from it: in real time from ``at`` on, writes allowed, none
             made twice.
-        until: Number of the delivery from which on the parent's order counts no more: the interrupt from the keyboard
-            that ended the run which is resumed; None: all of it counts.
-        apart: What is resumed becomes a run of its own, instead of taking the place of the one that broke off.
-        anew: Numbers of recorded calls whose outcome is not to be given again: what a failed run failed with.
-        settle: What is said of writes in doubt: ``done`` (they happened) or ``retry`` (make them again); empty: stop.
-        given: What writes in doubt that happened have given, by their identity: JSON-able values.
-        settled: What is said of single ones, by their identity or ``by_number``; goes before ``settle``.
+        until: Number of the delivery at which the parent's order ends to count: the Ctrl-C that ended the resumed run;
+            None: all of it counts.
+        apart: The resumption becomes a run of its own, instead of replacing the one that broke off.
+        anew: Numbers of recorded calls whose outcome must not be given again: those with which a run failed.
+        settle: The word on writes in doubt: ``done`` (they happened) or ``retry`` (make them again); empty: stop.
+        given: The results of writes in doubt that happened, by their identity: JSON-able values.
+        settled: The word on single writes, by their identity or ``by_number``; goes before ``settle``.
     """
 
     at: int
@@ -105,7 +105,7 @@ class Plan:
 
     @property
     def answered(self) -> frozenset[int]:
-        """Numbers of the recorded calls whose answers are changed."""
+        """The numbers of the recorded calls whose answers are changed."""
         return frozenset({*self.results, *self.errors, *self.says})
 
     @property
@@ -115,7 +115,7 @@ class Plan:
 
     @property
     def changes(self) -> list[str]:
-        """What is different, a phrase each, without credentials; empty for a fork that only samples again."""
+        """The changes, a phrase each, without credentials; empty for a fork that only samples again."""
         clean = make_redactor()  # a value is cleaned before it is cut: half a credential is none by its shape
         told = [f"{path} set to {_short(_named(clean, path, value))}" for path, value in self.state.items()]
         told += [
@@ -139,7 +139,7 @@ class Plan:
 
     @property
     def noun(self) -> str:
-        """What a person who asked for it calls it: ``fork``, ``resumption``, or ``replay`` with something opened."""
+        """The word for it in messages: ``fork``, ``resumption``, or ``replay`` (with live calls)."""
         return "resumption" if self.resume else "replay" if self.only else "fork"
 
     def to_json(self) -> dict[str, Any]:
@@ -161,13 +161,13 @@ class Plan:
 
 
 def names(listed: Iterable[str], call: Call, *, model: bool) -> list[str]:
-    """Those of the listed kinds and names that mean a call."""
+    """The kinds and names of the list that mean a call."""
     kind = Kind.MODEL if model else call.kind
     return [each for each in listed if each in (kind, call.name)]
 
 
 def opens(plan: Plan, call: Call, *, model: bool) -> bool:
-    """Whether a call is to go live even where a recorded answer would fit (what is rewritten is in any case)."""
+    """Whether a call goes live even if a recorded answer fits (a rewritten one always does)."""
     if plan.only:
         return call.effect is Effect.READ and bool(names(plan.only, call, model=model))
     if plan.live == "none" or call.effect is not Effect.READ:
@@ -193,7 +193,7 @@ def refusal(plan: Plan, call: Call, *, model: bool) -> str:
 
 
 def may_write(plan: Plan, call: Call) -> bool:
-    """Whether a write is allowed: by its name, or because it commits what was allowed to be written to its database."""
+    """Whether a write is allowed: by its name, or because it commits allowed writes to a database."""
     return bool(meant(plan.allow_writes, call.name)) or commits(plan.allow_writes, call)
 
 
@@ -208,12 +208,12 @@ def is_number(name: str) -> bool:
 
 
 def said_of(plan: Plan, write: str, recorded: Event | None) -> Settling:
-    """What has been said of a write in doubt.
+    """The word on a write in doubt.
 
     Args:
-        plan: Where it is said.
+        plan: The plan with the words.
         write: Identity of the write.
-        recorded: Its event in the recording; None where it has none there.
+        recorded: The recorded event; None without one.
     """
     named = by_number(recorded.number) if recorded is not None else ""
     return plan.settled.get(write) or plan.settled.get(named) or plan.settle
@@ -230,11 +230,11 @@ def _short(value: Json) -> str:
 
 
 def moment_us(text: str) -> int:
-    """Microseconds since the epoch of a moment in ISO 8601. One without an offset is in the time zone of this process,
+    """Microseconds since the epoch of a time in ISO 8601. A time without an offset is in the time zone of this process,
     which a fork runs in the zone of its parent.
 
     Raises:
-        UsageError: It is no moment, or none that a clock can show.
+        UsageError: The text is no time, or not one that a clock can show.
     """
     try:
         moment = datetime.fromisoformat(text)

@@ -1,4 +1,4 @@
-"""What a fork says when it cannot go on: a call that it may not make, or that nobody makes any more."""
+"""The messages of a fork that cannot go on: it may not make a call, or a call is not made any more."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from reenact.timetravel.forks.plan import Plan
 
 
 def recorded_calls(recording: Recording, call: Call, place: Event | None = None, most: int = 8) -> str:
-    """The recorded calls of one name, a line each, for who asked something else; empty where there are none.
+    """The recorded calls of one name, a line each, for a call with another request; empty where there are none.
 
     Args:
         recording: The recording.
-        call: What is asked now.
-        place: The recorded call whose place it takes; None where that is not known.
-        most: How many are listed.
+        call: The call that is made now.
+        place: The recorded call whose place it takes; None where it is not known.
+        most: The most lines.
     """
     lines = []
     nearest: Event | None = None
@@ -43,7 +43,7 @@ def recorded_calls(recording: Recording, call: Call, place: Event | None = None,
 
 
 def _parting(recording: Recording, event: Event, call: Call) -> str:
-    """Where a call parts from a recorded one of its name: requests are long, and mostly begin alike."""
+    """The first difference between a call and a recorded one of its name: requests are long, and often begin alike."""
     before = requested(event.call.head, recording.body(event.request), event.call.kind)
     found = differences(before, requested(call.head, call.body, call.kind))
     told = "".join(f"\n    {line}" for line in render(found, most=3).splitlines())
@@ -72,7 +72,7 @@ def refused_call(
 
 
 def unwritten(run: Run, plan: Plan, why: str) -> EffectRefused:
-    """The error for a model request that cannot be sent with what the plan changes in it."""
+    """The error for a model request that cannot carry the plan's changes."""
     return EffectRefused(
         f"the fork cannot change this request: {why}",
         cause="a request keeps its protocol, its signature and its shape; what needs another client is changed in the "
@@ -104,7 +104,7 @@ def given_up(plan: Plan, call: Call, why: str, next_command: str) -> EffectRefus
 
 
 def nothing_comes(left: Event | None, next_command: str) -> Divergence:
-    """The error for an agent that waits for what the change has removed; ``left`` is the first call not made again."""
+    """The error for an agent that waits for nothing; ``left`` is the first call not made again."""
     removed = f": event {left.number} ({left.name}) was not made again" if left is not None else ""
     return Divergence(
         f"the agent waits for what nothing will bring{removed}",

@@ -1,9 +1,9 @@
-"""Things that a run talks to over several calls (a process, a websocket, an RPC under way), in a fork: each is wholly
-the recorded one or wholly a live one.
+"""Resources that a run uses over several calls (a process, a websocket, an active RPC), in a fork: each is wholly the
+recorded one or wholly live.
 
-What the recording began is not there: a call on it has its recorded answer, as long as everything that had been said
-to it by then has been said again, or the fork cannot go on. On what the fork itself has begun every call is performed,
-because a recorded answer is that of another process or connection.
+A recorded resource does not exist now: a call on it gets its recorded answer if all earlier messages to it were sent
+again; else the fork cannot go on. On a resource that the fork has begun every call is performed, because a recorded
+answer came from another process or connection.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Resources:
-    """What is known of each, by the number in the fork of the event that began it.
+    """The known facts about each resource, by the fork's number of the event that began it.
 
     Args:
         tape: The recorded calls.
@@ -52,7 +52,7 @@ class Resources:
         self._live.add(number)
 
     def can_begin(self, number: int, call: Call) -> None:
-        """What ``number`` was to begin is answered from the recording, and can be begun later."""
+        """The resource that ``number`` begins is answered from the recording, and can be begun later."""
         self._begins[number] = call
 
     def answered(self, crossing: TapedCall) -> None:
@@ -76,7 +76,7 @@ class Resources:
         self._waiting.pop(handle, None)
 
     def begin(self, number: int) -> None:
-        """What was answered from the recording until now goes live: who waits for something from it waits for that."""
+        """A resource that was answered from the recording goes live: waiters for its deliveries wait for live ones."""
         self._live.add(number)
         for crossing in self._waiting.pop(number, []):
             crossing.go_live()
@@ -88,15 +88,15 @@ class Resources:
         return number in self._live
 
     def to_begin(self, number: int) -> Call | None:
-        """What begins it now; None where that cannot be, or where something has passed through it already."""
+        """The call that begins the resource now; None if that cannot be, or if anything has passed through it."""
         return None if number in self._said else self._begins.get(number)
 
     def fitting(self, call: Call, found: Found) -> Found:
-        """What the ladder says of a call, without the answer of something else than what the call is made on.
+        """The ladder's result for a call, without an answer that belongs to another resource.
 
         Args:
-            call: As the fork numbers what it is made on.
-            found: What the ladder says.
+            call: The call, with the fork's number of its resource.
+            found: The ladder's result.
         """
         handle = handle_of(call)
         answer = found.answer
@@ -110,8 +110,8 @@ class Resources:
         return Found(None, found.place, _not_made(skipped))
 
     def unfit(self, crossing: TapedCall) -> str:
-        """Why what is about to be handed over is no answer any more: a write that had been made by then has not been
-        made again, or what would say it has gone live meanwhile. Empty where it is one."""
+        """Why a recorded answer no longer fits: an earlier write was not made again, or its resource has gone live
+        meanwhile. Empty where it fits."""
         handle = handle_of(crossing.asked)
         if handle is not None and self.is_live(handle) and waits_for_message(crossing.asked):
             return "the connection went live while its recorded answer was handed over"
@@ -123,7 +123,7 @@ class Resources:
         return ""
 
     def _unsaid(self, event: Event) -> Iterator[Event]:
-        """Writes to what a recorded call is made on that have not been made again."""
+        """The recorded writes to the resource of a call that were not made again."""
         then = began_by(event)
         if then is None:
             return
@@ -139,7 +139,7 @@ class Resources:
 
 
 def began_by(event: Event) -> int | None:
-    """The event that began what a recorded call is made on: an RPC's own, whose answers are also its."""
+    """The event that began the resource of a recorded call: that of an RPC, whose answers belong to it too."""
     return event.number if begins_rpc(event.call) else handle_of(event.call)
 
 
@@ -149,19 +149,19 @@ def _came_before(write: Event, event: Event) -> bool:
 
 
 def _not_made(write: Event) -> str:
-    """Why a recorded answer is none any more."""
+    """Why a recorded answer no longer fits."""
     return f"its recorded answer came after event {write.number} ({write.name}), which was not made again"
 
 
 def gone(run: Run, plan: Plan, call: Call, began: Event | None, why: str) -> UnreplayableRun:
-    """The error for a call that only what was frozen could answer.
+    """The error for a call that only a frozen resource could answer.
 
     Args:
         run: The parent.
-        plan: What was to be done.
-        call: What is asked.
-        began: The parent's event that began what it is made on.
-        why: What the ladder says.
+        plan: The plan of the fork.
+        call: The call.
+        began: The parent's event that began its resource.
+        why: The ladder's reason.
     """
     what = f"{began.name}, event {began.number}" if began is not None else "a call"
     where = f"{tail(run.id)}:{began.number if began is not None else 0}"

@@ -17,15 +17,15 @@ _BODY_HEADERS: Final = frozenset({"content-length", "content-encoding", "transfe
 
 
 def made_up(event: Event, value: Json, status: int) -> tuple[dict[str, Json], bytes]:
-    """Head and bytes of a whole response in place of the recorded one.
+    """Head and bytes of a whole response that replaces the recorded one.
 
     Args:
         event: The exchange.
-        value: Its body: text as it is, anything else as JSON.
+        value: The body: text as it is, other values as JSON.
         status: Its status.
 
     Raises:
-        ForkError: What waits for it cannot be answered so.
+        ForkError: This kind of call cannot have such an answer.
     """
     headers = _headers(event)
     kind = next((str(pair[1]) for pair in headers if str(pair[0]).lower() == "content-type"), "")

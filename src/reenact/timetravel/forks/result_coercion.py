@@ -13,17 +13,17 @@ from reenact.facts.ids import tail
 from reenact.facts.values import encode, jsonable
 
 _FREE: Final = (Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL)
-"""Kinds whose results are the agent's own values: anything may stand there."""
+"""The kinds whose results are the agent's own values: any value fits."""
 _LISTED: Final = ("~tuple", "~set", "~frozenset")
 _WRITTEN: Final = ("~decimal", "~uuid", "~date", "~datetime")
 """Types that are written as a text."""
 
 
 def coerced(recording: Recording, event: Event, value: Json) -> bytes:
-    """A result in place of the recorded one, as whoever waits for it reads it.
+    """A result in place of the recorded one, in the form that its reader expects.
 
     Raises:
-        ForkError: It is of another shape than the recorded one, which alone says what is expected there.
+        ForkError: It has another shape than the recorded result, which alone shows the expected one.
     """
     recorded = recording.body(event.answer) if isinstance(event.outcome, Value) else b""
     if event.call.kind is Kind.HUMAN:
@@ -40,7 +40,7 @@ def coerced(recording: Recording, event: Event, value: Json) -> bytes:
 
 
 def _node(recorded: bytes) -> Json:
-    """A recorded value as it is encoded; None where it is none."""
+    """A recorded value in its encoded form; None for an outcome that is no value."""
     try:
         return json.loads(recorded)
     except ValueError:
@@ -69,7 +69,7 @@ def _members(recorded: list[Json], value: list[Json]) -> list[Json]:
 
 
 def _answer_of_a_person(event: Event, recorded: bytes, value: Json) -> bytes:
-    """A line as ``input`` gives it; None for the end of the input. What was read for it below stays as it was."""
+    """A line as ``input`` returns it; None for the end of the input. Lower reads for it stay as they were."""
     if (
         event.name != "input"
         or recorded is None

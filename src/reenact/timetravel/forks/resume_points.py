@@ -23,13 +23,13 @@ _ERROR = 400
 
 @dataclass(frozen=True, slots=True)
 class ResumePoint:
-    """Where a run goes on.
+    """The place where a run goes on.
 
     Attributes:
-        at: Number of the event that is made again; that of the next one where the recording just ends.
+        at: The number of the event that is made again, or of the next one where the recording just ends.
         anew: Numbers of recorded calls that failed and are made again.
-        doubts: Writes among what is made again: they may have changed the world.
-        until: Number of the delivery at which a Ctrl-C ended the run: it is not had again, nor what came of it.
+        doubts: The writes among the calls that are made again: they may have changed the world.
+        until: The number of the delivery at which Ctrl-C ended the run: it is not repeated, nor its results.
     """
 
     at: int
@@ -39,12 +39,12 @@ class ResumePoint:
 
 
 def resume_point_of(recording: Recording) -> ResumePoint:
-    """Where an interrupted or failed run goes on: where Ctrl-C was typed, or at the first call that nobody saw the end
-    of; else at the call it failed with; else behind its last event. In any case not behind a write that its database
-    has taken back.
+    """Where an interrupted or failed run goes on: where Ctrl-C was typed, or at the first call without an end; else at
+    the call with which it failed; else after its last event. In any case not after a write that its database has rolled
+    back.
 
     Raises:
-        UsageError: It has not been interrupted and has not failed.
+        UsageError: The run was not interrupted and has not failed.
     """
     require_broken(recording.run)
     typed = _ctrl_c(recording)
@@ -52,8 +52,8 @@ def resume_point_of(recording: Recording) -> ResumePoint:
 
 
 def _with_taken_back(recording: Recording, head: ResumePoint) -> ResumePoint:
-    """What a database has taken back when the process ended is made again, with the transaction it was part of; where
-    a tool made it, that has done more, and needs a word."""
+    """A write that the database rolled back when the process ended is made again, with its transaction. If a tool made
+    it, the tool has done more than that, and a person must decide."""
     lost = taken_back_at_the_end(recording)
     if not lost:
         return head
@@ -68,7 +68,7 @@ def _with_taken_back(recording: Recording, head: ResumePoint) -> ResumePoint:
 
 
 def _broken_off(recording: Recording) -> ResumePoint:
-    """Where a run goes on that no Ctrl-C has ended."""
+    """Where a run goes on that was not ended by Ctrl-C."""
     unfinished = [event for event in _outermost(recording) if event.is_open]
     if unfinished:
         doubts = (e for e in unfinished if acts(e.call) and not recording.notes(e.number).get(UNMADE))
@@ -89,7 +89,7 @@ def _ctrl_c(recording: Recording) -> Delivery | None:
 
 
 def _before(recording: Recording, typed: Delivery) -> ResumePoint:
-    """Where a run stood when Ctrl-C was typed: the calls that were under way then are made again."""
+    """Where a run stood when Ctrl-C was typed: the calls under way at that time are made again."""
     calls = _outermost(recording)
     cut_short = [
         event
@@ -111,10 +111,10 @@ def stopped_in_doubt(run: Run) -> bool:
 
 
 def require_broken(run: Run) -> None:
-    """Only what broke off can go on.
+    """Refuse a run that did not break off: it has nothing to resume.
 
     Raises:
-        UsageError: It is being recorded, or it ended well.
+        UsageError: The run is being recorded, or ended well.
     """
     name = tail(run.id)
     if run.status is Status.RECORDING:
@@ -139,7 +139,7 @@ def _outermost(recording: Recording) -> list[Event]:
 
 
 def _failing(recording: Recording) -> Event | None:
-    """The last call of the run, if it failed: what comes after it in its own lane would not be what it failed with."""
+    """The last call of the run, if it failed: if its lane went on after it, the run failed with something else."""
     last: dict[str, Event] = {}
     for event in _outermost(recording):
         last[event.lane] = event

@@ -1,8 +1,8 @@
-"""Resuming: what broke off goes on from its head, and what comes of it takes the place of the run under its own id.
+"""Resuming: a run that broke off continues, and the result replaces the run under its own id.
 
-The continuation is recorded as an attempt of its own, which holds the whole run: what was answered from the recording
-and what went live. When it has ended, it and the run exchange their recordings in one step. So a run is never half of
-one thing and half of another, and an attempt that is killed leaves what it did for the next one to go on from.
+The continuation is recorded as a separate attempt, which holds the whole run: recorded answers and live calls. At its
+end, it and the run exchange their recordings in one step. So a run is never a mixture of two recordings, and the next
+attempt can continue from one that was killed.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _LONGEST = 160
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """A run that is about to go on.
+    """A run that is about to continue.
 
     Attributes:
         run: The run.
-        base: What is gone on from: the run itself, or the latest attempt that came further.
-        plan: What is to be done.
+        base: The run that is continued: the run itself, or the latest attempt that came further.
+        plan: The plan of the resumption.
         doubts: Writes of the base that may have changed the world.
-        forms: What a result of each is to be written as, by name.
+        forms: The form in which the result of each is typed, by name.
     """
 
     run: Run
@@ -56,16 +56,16 @@ def resumption(
     results: Mapping[int, Json],
     given: Mapping[str, Json] | None = None,
 ) -> Resumption:
-    """What resuming a run would do.
+    """The resumption of a run.
 
     Args:
-        store: Where it is.
+        store: The store of the run.
         run: The run.
-        step: Event to go on from as a run of its own; empty: the head, under the run's own id.
-        settle: What is said of writes in doubt.
-        results: Answers to recorded calls, by number: of a write in doubt that has happened, or of one whose answer was
-            said wrong before.
-        given: The same, of writes that other runs of the lineage have begun, by their identity.
+        step: The event to continue from, as a run of its own; empty: the end of the run, under its own id.
+        settle: The word on writes in doubt.
+        results: Results of recorded calls, by number: of a write in doubt that has happened, or one to correct an
+            earlier answer.
+        given: Results of writes that other runs of the lineage have begun, by their identity.
 
     Raises:
         UsageError: There is nothing to resume.
@@ -98,17 +98,17 @@ def resumption(
 
 
 def _said_before(run: Run) -> frozenset[int]:
-    """Numbers of the events whose answers a person has said when the run was resumed: they can be said again."""
+    """The numbers of the events whose answers a person gave at an earlier resumption: they can be given again."""
     kept: Any = run.environment.get("resumed") or ()
     return frozenset(number for each in kept for number in each.get("said") or ())
 
 
 def require_settled(told: Resumption) -> None:
-    """A write in doubt needs a person's word.
+    """Require a person's word on each write in doubt.
 
     Raises:
-        EffectInDoubt: Nobody has given it.
-        UsageError: ``done`` is not enough: what it answered has to be said too.
+        EffectInDoubt: There is no word.
+        UsageError: ``done`` is not enough: the result is needed too.
     """
     name = tail(told.run.id)
     for event in told.doubts:
@@ -133,7 +133,7 @@ def require_settled(told: Resumption) -> None:
 
 
 def how_left(event: Event) -> tuple[str, str]:
-    """How a write in doubt ended, and why that does not tell whether it has happened."""
+    """How a write in doubt ended, and why that does not show whether it happened."""
     error, status = error_of(event), status_of(event)
     end = event.outcome.end if isinstance(event.outcome, Stream) else None
     stopped = error is not None and error.type.endswith((KeyboardInterrupt.__name__, "CancelledError"))
@@ -168,7 +168,7 @@ def _furthest(store: Store, run: Run) -> Run:
 
 
 def conclude(store: Store, told: Resumption, report: ForkReport) -> ForkReport:
-    """Let what came of an attempt take the place of the run; one that was stopped stays an attempt."""
+    """Let the result of an attempt replace the run; an attempt that was stopped stays an attempt."""
     if report.exit_code or told.plan.apart:
         return report
     before, attempt = store.run(told.run.id), store.run(report.run)
@@ -179,11 +179,11 @@ def conclude(store: Store, told: Resumption, report: ForkReport) -> ForkReport:
 
 _OWN = ("agent", "version", "entry", "user", "tenant", "session", "tags", "flag", "flagged", "started_us", "parent",
         "relation", "fork_event", "retention")  # fmt: skip
-"""What a run keeps, whatever its recording is."""
+"""The fields that a run keeps when its recording is exchanged."""
 
 
 def _worked_us(store: Store, run: Run) -> int:
-    """How long a run that broke off had run until then."""
+    """The time that a run had taken until it broke off."""
     if run.interrupted_at is None:
         return run.lasted_us or 0
     last = store.open(run).event(run.interrupted_at)
@@ -210,7 +210,7 @@ def _continued(before: Run, attempt: Run, plan: Plan, worked_us: int) -> Run:
 
 
 def _left(before: Run, attempt: Run) -> Run:
-    """What the run was, as an attempt at it."""
+    """The old run, as an attempt at itself."""
     broken = before.status is Status.INTERRUPTED
     return replace(
         before,
@@ -229,10 +229,10 @@ def _left(before: Run, attempt: Run) -> Run:
 def settled_on_the_way(
     store: Store, told: Resumption, report: ForkReport, word: Settling, result: Json = None
 ) -> Resumption:
-    """What to do next, once a person has said what became of the write that a resumption was stopped at.
+    """The next resumption, after a person has decided about the write at which one was stopped.
 
-    What the stopped attempt has done is not done again: it is gone on from, where it came further. Where the write
-    happened, ``result`` is what it gave.
+    The work of the stopped attempt is not repeated: if it came further, it is continued. If the write happened,
+    ``result`` is its result.
 
     Raises:
         UsageError: There is nothing to resume any more.
@@ -250,7 +250,7 @@ def settled_on_the_way(
 
 
 Asking = Callable[[Event], tuple[Settling, Json]]
-"""Asks a person what became of a write in doubt, and what it gave where it happened."""
+"""Asks a person about a write in doubt: whether it happened, and its result."""
 
 
 def settled(told: Resumption, ask: Asking) -> Resumption:

@@ -1,4 +1,4 @@
-"""How a fork stops before its end: at a call that may not be made, or where nothing comes that is waited for."""
+"""How a fork stops before its end: at a call that it may not make, or when no delivery comes any more."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from reenact.timetravel.forks.refusals import refused_call
 
 
 class ForkStops:
-    """Says why a fork cannot go on, and keeps where it stopped, so that its own replay stops there too.
+    """Explains why a fork cannot go on, and keeps the place, so that its own replay stops there too.
 
     Args:
         session: The fork, as far as it is a replay.
         plan: Its plan.
-        course: What it has come to so far.
-        lacks: The variable of a key that a call would need besides, were it allowed; empty where it has what it needs.
+        course: The course so far.
+        lacks: The variable of a key that a call would also need, if it were allowed; empty where it has all it needs.
 
     Attributes:
-        at: What is kept of the place; None while it goes on.
-        error: What it stopped with at a call; None otherwise.
-        doubt: The write in doubt that it stopped at.
+        at: The facts that are kept of the place; None while the fork goes on.
+        error: The error with which it stopped at a call; None elsewhere.
+        doubt: The write in doubt at which it stopped.
     """
 
     at: Mapping[str, Json] | None = None
@@ -45,7 +45,7 @@ class ForkStops:
         self._lacks = lacks
 
     def doubted(self, lane: Lane, call: Call, why: str, address: str, claim: Claim | None = None) -> Halt:
-        """The fork stops at a write that may have been made: a person's word is needed, and what it gave."""
+        """Stop the fork at a write in doubt: a person must say whether it happened, and its result."""
         error = in_doubt(call, why, self._session.run, self._plan, claim)
         self.doubt = Doubt(address, call.name, why, call.kind is not Kind.HTTP, error.next_command)
         return self.stopped(lane, call, error, f"{call.name} is in doubt: {why}")
@@ -63,7 +63,7 @@ class ForkStops:
         return call.effect is Effect.WRITE and not self._plan.only
 
     def _instead(self, call: Call, found: Found) -> str:
-        """What leads on: the fork that may make it, where an option lets it; else what shows the recorded call."""
+        """The next command: a fork that may make the call, or one that shows the recorded call."""
         plan = self._plan
         if self._may_be_allowed(call):
             return again(self._session.run, replace(plan, allow_writes=(*plan.allow_writes, call.name)))
@@ -72,28 +72,28 @@ class ForkStops:
         return self._session.saying.next(found.place.number if found.place is not None else None)
 
     def stopped(self, lane: Lane, call: Call, error: ReplayError, why: str, *, write: bool = False) -> Halt:
-        """Stop the fork at a call, with what is said of it; what to raise."""
+        """Stop the fork at a call, with an explanation; returns the exception to raise."""
         if self.at is None:
             self.keep(lane, self._session.redactor.call(call), write=write)
         return self.ends(self._course.top + 1, call, error, why)
 
     def keep(self, lane: Lane, cleaned: Call, *, write: bool = False) -> None:
-        """It stops at this call."""
+        """Note that the fork stops at this call."""
         self.at = stopped_at(self._session.run, lane.path, cleaned, self._session.rules, write=write)
 
     def waiting(self) -> None:
-        """It stops where everything waits, unless it has stopped already."""
+        """Note that the fork stops because everything waits, unless it has stopped already."""
         self.at = self.at or stopped_waiting()
 
     def ends(self, event: int, call: Call, error: ReplayError, why: str) -> Halt:
-        """Stop it, with what is said of a call."""
+        """Stop the fork with an explanation of a call."""
         self._course.refused.append(why)
         self._course.say(event, call, "refused", why.removeprefix(f"{call.name} "))
         self.error = error
         return self._session.stop(Halt(error.message))
 
     def explain(self, divergence: Divergence) -> None:
-        """What the recording cannot answer any more behind the cut is no fault of the prefix."""
+        """Explain a divergence after the cut: there the prefix is not at fault."""
         if divergence.reason == "end":
             return
         if self._plan.resume:
@@ -104,7 +104,7 @@ class ForkStops:
             divergence.next_command = again(run, live, *self._looked_at_first())
 
     def _looked_at_first(self) -> tuple[str, ...]:
-        """What makes the next fork a plan alone, where it would come to writes that it may not make."""
+        """The option that makes the next fork a dry run, if it would come to writes that it may not make."""
         behind = self._session.recording.events(after=self._plan.at - 1)
         blocked = any(acts(event.call) and not may_write(self._plan, event.call) for event in behind)
         return ("--dry-run",) if blocked else ()

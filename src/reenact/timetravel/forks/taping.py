@@ -27,14 +27,14 @@ from reenact.timetravel.forks.timed import ForkTime
 
 
 class Fork(Protocol):
-    """What the calls of a fork need."""
+    """The part of a fork that its calls need."""
 
     course: Course
     schedule: ForkSchedule
     put: Callable[[Record], None]
     """Notes something in the fork's own log."""
     can_begin: Callable[[int, Call], None]
-    """What a call was to begin is answered from the recording, and can be begun later."""
+    """The resource that a call begins is answered from the recording, and can be begun later."""
 
     @property
     def session(self) -> Replayer:
@@ -54,7 +54,7 @@ class Fork(Protocol):
         """A call that was to be answered from the recording goes on live."""
 
     def outgoing(self, call: Call, event: int, url: str, body: bytes) -> tuple[str, bytes]:
-        """Where a call that is performed goes, and what it says."""
+        """The address and the body with which a call is really sent."""
 
 
 class TapedServing(GateTurn):
@@ -87,10 +87,10 @@ class TapedCall(FrozenCall):
 
     Args:
         fork: The fork.
-        lane: Who asks.
+        lane: The lane of the call.
         recorded: The parent's event, with another outcome where the fork changes it.
-        asked: What is asked.
-        event: Its number in the fork.
+        asked: The call.
+        event: The number of the call in the fork.
         scope: Path of its inside; empty for a transport.
     """
 
@@ -112,17 +112,17 @@ class TapedCall(FrozenCall):
         return AnswerOrLive(self, self._tag, self.lane.owned)
 
     def can_begin(self) -> None:
-        """What it was to begin can be begun later."""
+        """The resource that this call begins can be begun later."""
         self.taped.can_begin(self.event, self.asked)
 
     def go_live(self) -> None:
-        """It is performed after all."""
+        """Perform the call after all."""
         self.goes_live = True
         if self._tag is not None:
             self._session.gate.recall(self._tag)
 
     def performed(self) -> OwnCall | Handing:
-        """The call as it goes on: performed by the fork, or with what a person has said of it."""
+        """The call that continues this one: performed by the fork, or with a result that a person gave."""
         return self.taped.live_instead(self)
 
     def _turn(self, part: int, data: bytes, gives: Any) -> GateTurn | Sudden:
@@ -164,11 +164,11 @@ class TapedCall(FrozenCall):
 
 
 class Handing:
-    """A turn at the gate that hands over an outcome when it has come.
+    """A turn at the gate that delivers an outcome.
 
     Args:
         turn: Notes the outcome in the fork's recording.
-        outcome: What the agent gets.
+        outcome: The outcome for the agent.
     """
 
     __slots__ = ("outcome", "turn")
@@ -188,11 +188,11 @@ class Handing:
 
 
 class AnswerOrLive:
-    """A turn that hands over the recorded answer, unless the call is performed after all.
+    """A turn that delivers the recorded answer, unless the call is performed after all.
 
     Args:
         call: The call.
-        tag: What it waits for: the turn of its answer, or one that never comes.
+        tag: The tag it waits for: the turn of its answer, or one that never comes.
         owned: Whether the gate counts the calling unit.
     """
 
@@ -293,10 +293,10 @@ class OwnCall(LiveCall):
 
     Args:
         fork: The fork.
-        lane: Who calls.
-        call: What it asks.
-        event: Its number in the fork.
-        compared: The parent's event that what it comes to must agree with: before the cut, the agent's own code.
+        lane: The lane of the call.
+        call: The call.
+        event: The number of the call in the fork.
+        compared: The parent's event whose outcome it must have: before the cut, for the agent's own code.
         scope: Path of its inside, if that has been given out already.
     """
 

@@ -1,1 +1,1 @@
-"""The commands; each module defines one click command named ``command``, and is imported when it is invoked."""
+"""The commands: each module defines one click command named ``command``, and is imported when that is invoked."""

@@ -41,10 +41,10 @@ _ROW = 16
 def command(ctx: click.Context, ref: str, form: str | None) -> None:
     """Print the exact bytes of an event's answer, or of one FIELD of the event.
 
-    request.body and response.body are exact bytes as received, including compression; response.content is the
-    same decoded, response.raw all that was stored. Other fields: args, result, error, state, reading,
-    request.headers, request.url, response.status and what show --json prints; a longer path goes into the data
-    (result.docs.0). A dot inside a key is written ~1, a tilde ~0.
+    request.body and response.body are the exact bytes as received, including compression; response.content is decoded,
+    and response.raw is all that was stored. Other fields: args, result, error, state, reading, request.headers,
+    request.url, response.status and all that show --json prints. A longer path leads into the data (result.docs.0). A
+    dot inside a key is written ~1, a tilde ~0.
     """
     shell = current(ctx)
     wanted = reference(ref)
@@ -70,7 +70,7 @@ def command(ctx: click.Context, ref: str, form: str | None) -> None:
 
 
 def _empty(shell: Shell, event: Event, path: tuple[str, ...]) -> None:
-    """That nothing was printed because nothing is there, and what is."""
+    """Say that nothing was printed, and why."""
     error = None if path[:1] == ("request",) else error_of(event)
     if error is None:
         shell.talk(f"reenact: that part of #{event.number} is empty")
@@ -98,7 +98,7 @@ def _headers(shell: Shell, event: Event, path: tuple[str, ...]) -> None:
 
 
 def _print(shell: Shell, value: bytes | Json, as_hex: bool) -> None:
-    """Bytes as they are; text as it is; other data as one JSON line."""
+    """Print bytes and text unchanged, and other data as one JSON line."""
     if isinstance(value, str) and not shell.json:
         value = value.encode(errors="surrogatepass") + (b"" if as_hex else b"\n")
     if as_hex:

@@ -16,7 +16,7 @@ from reenact.interfaces.cli.shell import Command
 
 SCRIPT = Path("examples") / "demo.py"
 NEEDS = ("openai", "anthropic", "httpx2")
-"""What the agents of the tour import."""
+"""The packages that the agents of the tour import."""
 _UPWARDS = 4
 
 
@@ -25,8 +25,8 @@ _UPWARDS = 4
 def command(ctx: click.Context) -> None:
     """Record failing agents, take the network away and re-enact them.
 
-    The tour plays in a temporary folder, and says each command that it types. Its agents are built on the SDKs of
-    OpenAI and Anthropic; nothing is asked of either. It needs git.
+    The tour runs in a temporary folder and prints each command before it runs it. Its agents use the SDKs of OpenAI and
+    Anthropic, but send nothing to either. It needs git.
     """
     script = find_script(Path.cwd(), Path(__file__)) or installed_script()
     if script is None:
@@ -42,7 +42,7 @@ def command(ctx: click.Context) -> None:
 def find_script(directory: Path, module: Path) -> Path | None:
     """The demo of the checkout this package runs from, else of the one around a directory; None without either.
 
-    A file of that name in a stranger's directory is not ours: the checkout must hold this package's sources too.
+    Another project may have a file of that name, so the checkout must hold this package's sources too.
     """
     roots = [*module.resolve().parents[: _UPWARDS + 2], directory, *directory.parents]
     for root in roots:
@@ -52,7 +52,7 @@ def find_script(directory: Path, module: Path) -> Path | None:
 
 
 def installed_script() -> Path | None:
-    """The demo that was installed with this package, by the list of its files; None without one."""
+    """The demo that was installed with this package, found in the list of its files; None without one."""
     from importlib.metadata import PackageNotFoundError, files  # late: it costs 20 ms, and --help has 80
 
     try:
@@ -67,7 +67,7 @@ def installed_script() -> Path | None:
 
 
 def check_needs(missing: Sequence[str], *, git: bool) -> None:
-    """Refuse the tour where it cannot play.
+    """Refuse the tour where it cannot run.
 
     Raises:
         UsageError: A package or git is missing.

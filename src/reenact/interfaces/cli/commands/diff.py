@@ -1,4 +1,4 @@
-"""``reenact diff``: where two runs part, and how they differ; more than two side by side."""
+"""``reenact diff``: where two runs first differ, and how; more than two runs as a table."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ _TOLD = 4
 @click.option("--text", is_flag=True, help="Texts in full, word by word.")
 @click.pass_context
 def command(ctx: click.Context, refs: tuple[str, ...], stat: bool, state: bool, text: bool) -> None:
-    """Lay runs A and B beside each other: the first difference, then each one, then what they came to.
+    """Compare runs A and B: the first difference, then all of them, then how the runs ended.
 
-    Calls are aligned by what they are, not by where they stand: an inserted call shifts nothing. A difference is
-    added (+), removed (-), reordered (↕), or changed (~) arguments or answer; many that were added or removed in a row
-    are folded. With --json each one is a line with an RFC 6902 patch from left to right. More than two runs are a
-    table, each compared with the first.
+    Calls are paired by name and request, not by position: an inserted call shifts nothing. A call was added (+),
+    removed (-) or reordered (↕), or its arguments or answer changed (~). Long series of added or removed calls are
+    folded. With --json each one is a line with an RFC 6902 patch from left to right. More than two runs are a table,
+    each compared with the first.
 
-    Exit code 0: they are the same. 1: they differ.
+    Exit code 0: the runs are the same. 1: they differ.
     """
     shell = current(ctx)
     if len(refs) < _FEWEST:
@@ -140,13 +140,13 @@ def _pair_data(pair: Pair) -> dict[str, Json]:
 
 
 def _nodes(comparison: Comparison) -> tuple[Mapping[int, str], Mapping[int, str]]:
-    """The nodes of a graph (LangGraph) that made the calls of either run, by the numbers of their events."""
+    """For either run, the node of a graph (LangGraph) that made each call, by the number of its event."""
     left, right = (nodes_of(each.events()) for each in comparison.recordings)
     return left, right
 
 
 def _node(pair: Pair, nodes: tuple[Mapping[int, str], Mapping[int, str]]) -> str:
-    """Which node of a graph made the calls of a pair, behind its line."""
+    """The node of a graph that made the calls of a pair, for the end of its line."""
     numbered = zip(nodes, pair.numbers, strict=True)
     made = [side[number] for side, number in numbered if number is not None and number in side]
     return f"  node {preview.safe(' -> '.join(dict.fromkeys(made)))}" if made else ""
@@ -155,7 +155,8 @@ def _node(pair: Pair, nodes: tuple[Mapping[int, str], Mapping[int, str]]) -> str
 def _difference_lines(
     found: Sequence[Pair], nodes: tuple[Mapping[int, str], Mapping[int, str]], *, text: bool
 ) -> Iterator[str]:
-    """Each difference; of many that were added, or removed, in a row, the first ones and how many follow."""
+    """Each difference. Of many added or removed calls in a row, only the first ones are shown, and the number of the
+    others."""
     for changes, group in groupby(found, key=lambda pair: pair.changes):
         pairs = list(group)
         folded = len(pairs) > _ROW and changes in ((PairSort.ADDED,), (PairSort.REMOVED,))
@@ -167,7 +168,7 @@ def _difference_lines(
 
 
 def _pair_lines(pair: Pair, node: str, *, text: bool) -> Iterator[str]:
-    """One difference: a line for the pair, then what differs inside it."""
+    """One difference: a line for the pair, then the differences inside it."""
     mark = next((_MARKS[change] for change in pair.changes if change in _MARKS), "~")
     left, right = pair.numbers
     numbers = f"{'' if left is None else left:>6} {'' if right is None else right:>6}"
@@ -183,7 +184,7 @@ def _pair_lines(pair: Pair, node: str, *, text: bool) -> Iterator[str]:
 
 
 def _texts(found: Sequence[Difference]) -> Iterator[str]:
-    """Differences in full; of two texts word by word, [-removed-] and {+added+}."""
+    """Differences of texts in full, word by word: [-removed-] and {+added+}."""
     for each in found:
         if not (isinstance(each.left, str) and isinstance(each.right, str)):
             yield from (f"      {preview.safe(line)}" for line in render([each], width=10 * _WIDTH).splitlines())
@@ -203,7 +204,7 @@ def _word(verb: str, part: str) -> str:
 
 
 def _figures(summary: Mapping[str, Json], *, everything: bool) -> Iterator[str]:
-    """The figures of both, those that differ only unless all are wanted."""
+    """The figures of both runs; only those that differ, unless ``everything`` is set."""
     left, right = summary["left"], summary["right"]
     if everything:
         yield paint(f"{'':10} {left['tail']:<24} {right['tail']}", bold=True)
@@ -230,7 +231,7 @@ def _shown(name: str, value: Json) -> str:
 
 
 def _states(shell: Shell, comparison: Comparison) -> None:
-    """How the states differ at each step that both runs have."""
+    """Print how the states differ, for each step that both runs have."""
     met = False
     for pair in comparison.pairs:
         left, right = pair.left, pair.right

@@ -47,8 +47,8 @@ _TITLES = {
 def command(ctx: click.Context) -> None:
     """Say what a recording of this project would capture, what not, and how to mend it.
 
-    The sources below this directory are read, never imported or run; tests and environments are left out. Ends with 0
-    where everything that they import is captured, with 3 where something is not.
+    The sources below this directory are read, never imported or run; tests and environments are left out. Exit code 0:
+    everything that they import is captured; 3: something is not.
     """
     shell = current(ctx)
     here = Path.cwd()
@@ -67,7 +67,7 @@ def command(ctx: click.Context) -> None:
 
 
 def premises(shell: Shell, here: Path) -> Premises:
-    """Gather what the doctor looks at."""
+    """The facts that the doctor judges."""
     wiring.install()  # hooks only: no client library is imported by it
     store, fault = _store(shell)
     environment = _environment(here)
@@ -90,7 +90,7 @@ def premises(shell: Shell, here: Path) -> Premises:
 
 
 def _environment(here: Path) -> Path | None:
-    """The project's own environment, where it is another one than ours."""
+    """The project's own environment, if that is not the one we run in."""
     project = project_directory(here) or here
     for folder in (here, project):
         for name in (".venv", "venv"):
@@ -101,7 +101,7 @@ def _environment(here: Path) -> Path | None:
 
 
 def _store(shell: Shell) -> tuple[str, str]:
-    """Where runs would be kept, and why they could not be; nothing is made."""
+    """The store where runs would be kept, and why it could not be used; nothing is created."""
     url = store_url(shell)
     if url is not None and "://" not in url and not url.startswith("memory:"):
         url = os.path.abspath(url)
@@ -124,7 +124,7 @@ def _shown(place: str) -> str:
 
 
 def _writable(place: str) -> bool:
-    """Whether a path, or the nearest folder above it that exists, may be written."""
+    """Whether a path can be written; for one that does not exist, its nearest parent folder."""
     nearest = place
     while not os.path.exists(nearest):
         above = os.path.dirname(nearest)

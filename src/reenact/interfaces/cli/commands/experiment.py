@@ -86,21 +86,22 @@ def command(
 ) -> None:
     """Run today's code on every row, once for each candidate and repeat; tools are answered from the recording.
 
-    DATASET is goldens (names or patterns; default: all of them), or stored runs with --where, --session, --since or
-    --before. With --mark the rows recorded before a mark (reenact mark) and those since are added up apart too. A
-    candidate changes model, prompt, rev, temperature (or another parameter; param.X for any), flag.X: models are asked
-    again where it changes what they are asked. live=missing asks models what has no answer, live=model all of it;
-    answers=@FILE scripts answers instead. NAME: alone changes nothing. A call without an answer makes its cell stale.
+    DATASET is a list of goldens (names or patterns; default: all of them), or stored runs with --where, --session,
+    --since or --before. With --mark there are also separate sums for the rows before a mark (reenact mark) and since. A
+    candidate changes model, prompt, rev, temperature (or another parameter; param.X for any) or flag.X; NAME: alone
+    changes nothing. A model is asked again where the candidate changes its request. live=missing sends the model calls
+    that have no recorded answer, live=model sends all of them; answers=@FILE scripts answers instead. A call without an
+    answer makes its cell stale.
 
     \b
     Names in --threshold (each takes a candidate):
       cost duration flaky passed stale surely tokens
 
-    Imported runs answer the agent that --cmd or --entry names: models and tools by what they tell, and nothing goes
-    live; of them a candidate changes rev alone.
+    For imported runs, --cmd or --entry names the agent, which gets the imported answers of models and tools. Nothing
+    goes live, and a candidate changes only rev.
 
-    What is done is kept in .reenact/experiments and not done again: an experiment that was broken off goes on. Exit
-    codes: with --threshold 0 or 1; without 0, or 3, 4 or 5 when a cell was stale, broken or refused.
+    Finished cells are kept in .reenact/experiments and not run again, so an interrupted experiment goes on. Exit codes:
+    with --threshold 0 or 1; without it 0, or 3, 4 or 5 when a cell was stale, broken or refused.
     """
     shell = current(ctx)
     expectations = [expect(text) for text in expect_]
@@ -120,7 +121,7 @@ def command(
 
 
 def _mark(shell: Shell, named: str) -> Mark | None:
-    """The mark across which rows are compared; None where none is named."""
+    """The mark across which rows are compared; None if none was named."""
     if not named:
         return None
     with opened(shell) as store:
@@ -138,7 +139,7 @@ def _tell_halves(shell: Shell, halves: Halves) -> None:
 def _dataset(
     shell: Shell, names: Sequence[str], how: Mapping[str, Any], expectations: Sequence[Expectation]
 ) -> tuple[str, list[Row]]:
-    """Root of the project, and the rows."""
+    """The root of the project, and the rows."""
     chosen = {name: how[name] for name in _CHOOSING if how[name] is not None}
     if not chosen:
         golden_dir = open_golden_dir()
@@ -164,7 +165,7 @@ def _dataset(
 
 
 def _runs(store: Store, where: str | None, filters: Mapping[str, Any]) -> Iterator[Run]:
-    """Runs that were recorded, as they came; what was made of them (forks, kept replays, child runs) is no row."""
+    """Recorded runs, oldest first; runs that were made from others (forks, kept replays, child runs) are no rows."""
     asked = {name: value for name, value in filters.items() if name != "where"}
     narrowing = None if where is None else Narrowing(compile_expression(where, STORED_WORDS))
     if narrowing is not None:
@@ -180,7 +181,7 @@ def _nothing(what: str, next_command: str) -> UsageError:
 
 
 def _runner(shell: Shell, on: str | None) -> Runner:
-    """The runner of the cells: this machine, or a cluster."""
+    """The runner for the cells: on this machine, or on a cluster."""
     if on is None:
         waits = partial(shell.talk, "reenact: waiting for an agent that an earlier experiment has left running")
         return partial(here, waits=waits)
@@ -217,7 +218,7 @@ def _lines(cells: Sequence[CellResult], rows: Sequence[Row], names: Sequence[str
 
 
 def _concluded(shell: Shell, condition: Expression | None, every: Sequence[CellTally]) -> int:
-    """The exit status: of the threshold where there is one, else of what could not be run."""
+    """The exit status: that of the threshold if there is one, else by the cells that could not be run."""
     if condition is not None:
         holds = condition.holds(ThresholdScope(every))
         said = "holds" if holds else "does not hold" if holds is False else "cannot be judged"

@@ -30,7 +30,7 @@ from reenact.timetravel.preview import safe
 from reenact.timetravel.run_comparison import compare_all
 
 REPORT = "markdown"
-"""The format that people read."""
+"""The format for people."""
 
 
 @click.command(
@@ -71,16 +71,16 @@ def command(
     or json (plain data). With -o, json also writes a script of thirty lines beside the file, which runs a Python
     program against the recorded answers without reenact.
 
-    evals writes its model calls as JSON Lines of OpenAI Evals: a row for each, what was asked as the item, what came as
-    the sample. Imported again (reenact import evals), they are one run.
+    evals writes the model calls as JSON Lines of OpenAI Evals, a row for each: the request is the item, the answer is
+    the sample. Imported again (reenact import evals), the rows become one run.
 
-    otel writes the run as a trace of OpenTelemetry: with -o as OTLP's JSON (protobuf where the file ends in .pb), else
-    it is sent to otel.endpoint of the settings.
+    otel makes an OpenTelemetry trace: with -o a file of OTLP's JSON (protobuf if its name ends in .pb); without -o the
+    trace is sent to otel.endpoint of the settings.
 
-    markdown writes a report to read: what was asked, what happened, what models said, how it ended. With OTHER it
+    markdown writes a report for people: the question, the events, the answers of models, the end. With OTHER it
     compares the two runs.
 
-    What of the run is not in the file is counted on standard error.
+    A count of everything that the format cannot hold goes to standard error.
     """
     shell = current(ctx)
     if other is not None and form != REPORT:
@@ -113,7 +113,7 @@ def command(
 
 
 def _report(shell: Shell, ref: str, other: str | None, output: Path | None) -> None:
-    """Write a run, or two beside each other, as a report."""
+    """Write a report on a run, or on two runs beside each other."""
     refs = [each for each in (ref, other) if each is not None]
     with ExitStack() as opening:
         stores = {bundle_of(each): opening.enter_context(opened(shell, each)) for each in refs}
@@ -190,12 +190,12 @@ def _unwritable(error: OSError) -> UsageError:
 
 
 def _script(output: Path) -> Path:
-    """Where the script of a file lies."""
+    """The path of the script beside a file."""
     return output.with_name(f"{output.stem}_offline.py")
 
 
 def _save(output: Path, written: WrittenRun) -> None:
-    """Write the file, and its script beside it; a script of somebody else's is never overwritten."""
+    """Write the file, and its script beside it. A script that is not ours is never overwritten."""
     try:
         if written.runs:
             beside = _script(output)

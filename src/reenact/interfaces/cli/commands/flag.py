@@ -21,7 +21,7 @@ from reenact.timetravel.json_views import run_data
 @click.argument("text", required=False, default="")
 @click.pass_context
 def command(ctx: click.Context, ref: str, text: str) -> None:
-    """Flag REF with a verdict, in words if TEXT is given. Flagged runs live longer."""
+    """Flag REF with a verdict; TEXT says it in words. Flagged runs are kept longer."""
     shell = current(ctx)
     with opened(shell, ref) as store:
         run = store.amend(store.run(whole_run(ref)), flag=text)

@@ -67,10 +67,10 @@ _OF_ANOTHER = lazy_regex(r"(?P<run>@[~\d]*|[0-9a-z]{4,32}):(?P<event>\d+)")
 @no_sources
 @click.pass_context
 def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, entry: str, **how: Any) -> None:
-    """Run the code of REF's run again, answered from the recording before EVENT, with something changed from there on.
+    """Run the code of REF's run again: answered from the recording before EVENT, with something changed from there on.
 
-    After EVENT a call that asks what was asked before gets what was answered before. Whatever asks something else goes
-    live as far as --live allows; a write is refused unless --allow-write names it. The fork is a run of its own.
+    After EVENT, a call that was recorded gets its recorded answer. A call that was not recorded goes live if --live
+    allows it; a write is refused unless --allow-write names it. The fork is kept as a new run.
     """
     shell, given_ref = current(ctx), ref
     ref = ref if dry_run else stored(shell, ref)
@@ -96,8 +96,8 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
 
 @contextmanager
 def naming_sources(ref: str) -> Iterator[None]:
-    """The error of a program that is not here names the replay of the sources where ``ref`` is a bundle that has them:
-    a fork of these is refused."""
+    """Where the program is missing and ``ref`` is a bundle with sources, the error names `replay --sources`: sources of
+    a bundle cannot be forked."""
     try:
         yield
     except ProgramGone as error:
@@ -109,7 +109,7 @@ def naming_sources(ref: str) -> Iterator[None]:
 
 
 def numbering(store: Any, run: str) -> Callable[[str], int]:
-    """Gives the number of an event of ``run`` that is named on the command line."""
+    """A function that gives the number of an event of ``run`` for its name on the command line."""
 
     def number(event: str) -> int:
         return int(event) if event.isdigit() else int(store.event(f"{run}:{event}").number)
@@ -120,11 +120,11 @@ def numbering(store: Any, run: str) -> Callable[[str], int]:
 def results_of(
     store: Any, texts: Iterable[str], number: Callable[[str], int]
 ) -> tuple[dict[int, Json], dict[str, Json]]:
-    """New results: by the number of an event of the run; and by its identity, where a write is named that another run
-    has begun (``RUN:EVENT``).
+    """New results: by the number of an event of the run; or by identity, for a write that another run has begun
+    (``RUN:EVENT``).
 
     Raises:
-        UsageError: One is no result, or names no write of that run.
+        UsageError: A text is no result, or does not name a write of that run.
     """
     results: dict[int, Json] = {}
     given: dict[str, Json] = {}
@@ -146,7 +146,7 @@ def results_of(
 
 
 def change_of(how: dict[str, Any], results: dict[int, Json]) -> Change:
-    """What is to be different, as it was asked for on the command line: options by name, and the new results."""
+    """The change that the options describe: options by name, and the new results."""
     prompt = how["prompt"]
     return Change(
         results={str(number): answer for number, answer in results.items()},
@@ -164,7 +164,7 @@ def change_of(how: dict[str, Any], results: dict[int, Json]) -> Change:
 
 
 def _input(text: str | None) -> Json:
-    """The input of a run: what a file holds may be any text, as lines of JSON in standard input."""
+    """The input of a run. A file may hold any text, such as lines of JSON for standard input."""
     return None if text is None else value(text, any_text=text.startswith("@"))
 
 
@@ -177,10 +177,10 @@ def _revision(rev: str | None) -> str:
 
 
 def pairs(texts: Iterable[str], form: str) -> Iterable[tuple[str, str]]:
-    """Name and text of each ``name=text``.
+    """The name and the text of each ``name=text``.
 
     Raises:
-        UsageError: One is not of that form.
+        UsageError: A text is not of that form.
     """
     for text in texts:
         name, equals, value = text.partition("=")
@@ -190,15 +190,15 @@ def pairs(texts: Iterable[str], form: str) -> Iterable[tuple[str, str]]:
 
 
 def value(text: str, *, any_text: bool = False) -> Json:
-    """JSON; what does not begin as an object, a list or a string of it, and is none, is a string. ``@FILE`` is what the
-    file holds.
+    """A value: text that begins as a JSON object, list or string must be JSON; other text that is no JSON is a string.
+    ``@FILE`` stands for the content of a file.
 
     Args:
         text: As typed.
-        any_text: Whether a text may begin so too.
+        any_text: Allow text that only begins like JSON.
 
     Raises:
-        UsageError: It begins so, and is broken.
+        UsageError: It begins like JSON, and is broken.
     """
     text = text_of(text)
     if text.strip('"') == "…" and not any_text:
@@ -220,7 +220,7 @@ def value(text: str, *, any_text: bool = False) -> Json:
 
 
 def text_of(text: str) -> str:
-    """A text, or what the file behind ``@`` holds.
+    """A text, or the content of the file that is named after ``@``.
 
     Raises:
         UsageError: The file cannot be read.

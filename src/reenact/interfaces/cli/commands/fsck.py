@@ -15,7 +15,7 @@ from reenact.store.sqlite import SqliteStore, no_store
 from reenact.timetravel.preview import safe
 
 DAMAGED = 4
-"""The exit code for a store that is damaged."""
+"""The exit code for a damaged store."""
 
 _EVENTS = 6
 
@@ -33,9 +33,9 @@ _EVENTS = 6
 def command(ctx: click.Context) -> None:
     """Read everything in the store, check it, and name each break with the runs and events it touches.
 
-    Payloads are put together and hashed, rows compared with their check sums, references followed, the text index
-    asked, and SQLite checks its own file. Nothing is written; agents may record meanwhile. Exit code 0: nothing is
-    damaged; 4: something is.
+    fsck hashes every payload, compares rows with their check sums, follows references, queries the text index, and has
+    SQLite check its own file. Nothing is written; agents may record meanwhile. Exit code 0: nothing is damaged; 4:
+    something is.
     """
     shell = current(ctx)
     with opened(shell) as store:
@@ -73,7 +73,7 @@ def _counts(found: CheckResult) -> dict[str, Json]:
 
 
 def touched_runs(found: CheckResult) -> list[str]:
-    """Every run that a break touches, in order."""
+    """The runs that a break touches, in order."""
     return sorted({each.run for broken in found.breaks for each in broken.touched})
 
 
@@ -103,7 +103,7 @@ def _tell(shell: Shell, url: str, found: CheckResult) -> None:
 
 
 def _said(touched: Touched) -> str:
-    """A run with its events, as it is typed."""
+    """A run with its events, as one types it."""
     name = tail(touched.run) if is_run_id(touched.run) else safe(touched.run)
     if not touched.events:
         return f"run {name}"

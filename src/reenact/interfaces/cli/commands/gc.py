@@ -1,4 +1,4 @@
-"""``reenact gc``: expired runs go, and their space goes back to the file system."""
+"""``reenact gc``: removes expired runs, and gives their space back to the file system."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from reenact.triage.kit import kit_of
 
 _NICE = 10
 _AT_ONCE = 1000
-"""Runs that go in one round in the background."""
+"""The most runs that one background round removes."""
 _PAUSE = 0.005
 _MB = 1_000_000
 _FEW = 12
-"""Reasons that are listed."""
+"""The most reasons that are listed."""
 _LISTED = 40
-"""Runs that are listed one by one."""
+"""The most runs that are listed one by one."""
 
 
 @click.command(
@@ -55,10 +55,10 @@ def command(ctx: click.Context, dry_run: bool, background: bool) -> None:
     """Remove runs that have expired, and give their space back to the file system.
 
     Runs that ended well are kept 7 days, failed ones, and those that cannot be replayed, 30, flagged ones 90, those of
-    tests 1; the setting keep says otherwise, by class and by agent. Runs with the label keep=always stay for good, as
-    do those that a golden was made of, and what another run needs stays as long as that one.
+    tests 1; the setting keep changes this by class and by agent. Runs with the label keep=always stay for good, and so
+    do runs from which a golden was made. A run that another one needs stays as long as that one.
 
-    Programs may record and read meanwhile. Killed, it goes on where it was the next time.
+    Programs may record and read meanwhile. If gc is killed, the next gc continues.
     """
     shell = current(ctx)
     terms = _terms()
@@ -79,7 +79,8 @@ def command(ctx: click.Context, dry_run: bool, background: bool) -> None:
 
 
 def _quietly(store: SqliteStore, terms: Mapping[str, str]) -> None:
-    """Remove what has expired while others work: one process at a time, with pauses, and a part of it if it is much."""
+    """Remove expired runs while other processes work: one process at a time, with pauses, and at most a part in one
+    go."""
     if hasattr(os, "nice"):
         os.nice(_NICE)
     lock = store.alone()
@@ -90,7 +91,7 @@ def _quietly(store: SqliteStore, terms: Mapping[str, str]) -> None:
         for each in store.housekeeping().due(terms, now, lambda run: is_cold(store, run))[:_AT_ONCE]:
             since = CLOCK.mono_us()
             store.expire(each, now)
-            time.sleep((CLOCK.mono_us() - since) / 1_000_000)  # writers have at least half of the time
+            time.sleep((CLOCK.mono_us() - since) / 1_000_000)  # leave writers at least half of the time
         for run in _above_limit(store, [])[:_AT_ONCE]:
             _thin(store, run)
             time.sleep(_PAUSE)
@@ -101,7 +102,7 @@ def _quietly(store: SqliteStore, terms: Mapping[str, str]) -> None:
 
 
 def _above_limit(store: SqliteStore, going: list[Going]) -> list[RunSize]:
-    """Runs that are thinned because their day takes more than it may; of what goes anyway nothing is counted."""
+    """The runs that are thinned because their day exceeds ``day_mb``; runs that expire anyway do not count."""
     limit = _day_mb() * _MB
     if not limit:
         return []
@@ -122,7 +123,7 @@ def _day_mb() -> float:
 
 
 def _tell_thinned(shell: Shell, thinned: list[RunSize], verb: str) -> None:
-    """How many runs were thinned; nothing where none was."""
+    """Print how many runs were thinned; nothing where none was."""
     taken = sum(each.size for each in thinned)
     if shell.json:
         for each in thinned:
@@ -141,8 +142,8 @@ def _terms() -> Mapping[str, str]:
 
 
 def is_cold(store: Store, run: Run) -> bool:
-    """Whether a run cannot be replayed at all; one whose kit cannot be made is. One that was thinned is not, because
-    nobody is to find out why."""
+    """Whether a run cannot be replayed at all. A run whose kit cannot be made counts as cold; one that was thinned does
+    not, because its loss was intended."""
     if why_thinned(run):
         return False
     try:

@@ -1,4 +1,4 @@
-"""``reenact golden``: runs kept as regression tests; a group that loads a command when it is asked for."""
+"""``reenact golden``: runs kept as regression tests; a group that imports a command when it is invoked."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Goldens(Command, click.Group):
     """The commands about goldens."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All of them, in the order in which they are needed."""
+        """The names of the commands, in the order in which one needs them."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One of them, loaded now."""
+        """One command, imported now."""
         if cmd_name not in _COMMANDS:
             return None
         found = importlib.import_module(f"reenact.interfaces.cli.goldens.golden_{cmd_name}").command
@@ -35,12 +35,12 @@ class Goldens(Command, click.Group):
         return found
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run one of them."""
+        """Run a command of the group."""
         with told_to_end():
             return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table, without loading any."""
+        """Write the table of commands, without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
 

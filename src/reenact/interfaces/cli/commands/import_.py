@@ -1,4 +1,4 @@
-"""``reenact import``: what another tool has recorded becomes a run."""
+"""``reenact import``: a recording of another tool becomes a run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from reenact.timetravel.preview import safe
 
 
 class _Listing(Command):
-    """A command whose help lists every format that is read, those of other packages too."""
+    """A command whose help lists every format, with those of other packages."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the formats, then the example."""
@@ -68,12 +68,12 @@ def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Seque
     archives of browsers and proxies), json (what reenact export json wrote), messages (JSON Lines: logged pairs of
     request and response, or conversations with a model, each of which becomes a run), otlp (traces of OpenTelemetry,
     each of which becomes a run) or a log of one of the tools that are listed below. FILE may be - for standard input.
-    Packages that are installed may add formats of their own; reenact import --help lists all of them.
+    Installed packages may add formats; reenact import --help lists all of them.
 
-    All of the file is read before anything is written; what cannot be read is refused by its place in the file, or of
-    traces left out and named. Such a run knows neither the program nor the order of its calls: replay it with --cmd or
-    --entry. Its exchanges are found by what they ask, and each is given once. What is here already is not written
-    again.
+    The whole file is read before anything is written. A part that cannot be read is refused with its place in the file;
+    in a trace it is left out and named. An imported run knows neither its program nor the order of its calls: replay it
+    with --cmd or --entry. Each exchange is found by its request, and is used once. A file that was imported before is
+    not written again.
     """
     shell = current(ctx)
     with WorkProgress(f"reading {safe(file.name)}"):
@@ -116,7 +116,7 @@ def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Seque
 
 
 def _would(shell: Shell, found: ExchangesOfRun) -> None:
-    """What one run would hold."""
+    """Print the content of the run that would be imported."""
     if shell.json:
         shell.line(_plain(found))
         return
@@ -131,7 +131,7 @@ def _would(shell: Shell, found: ExchangesOfRun) -> None:
 
 
 def _plain(found: ExchangesOfRun) -> Json:
-    """The same as data."""
+    """The same as JSON data."""
     return {
         "format": found.source,
         "part": found.label,
@@ -145,7 +145,7 @@ def _plain(found: ExchangesOfRun) -> Json:
 
 
 def _would_land(shell: Shell, trace: Trace) -> None:
-    """What the run of a trace would be."""
+    """Print the run that a trace would become."""
     if shell.json:
         data: dict[str, Json] = {"format": trace.source, "trace": trace.id, "spans": trace.spans}
         data |= {"agent": trace.facts.agent, "session": trace.facts.session or None}
@@ -158,7 +158,7 @@ def _would_land(shell: Shell, trace: Trace) -> None:
 
 
 def _left(shell: Shell, found: Sequence[ExchangesOfRun | Trace]) -> None:
-    """What of a file could not be read."""
+    """Print the parts of a file that could not be read."""
     left = next((each.left for each in found if isinstance(each, Trace)), ())
     for each in left:
         shell.talk(f"reenact: left out: {safe(each)}")

@@ -34,8 +34,8 @@ TEXTCONV = 'git config diff.reenact.textconv "reenact textconv --git"'
 def command(ctx: click.Context, completion: str | None) -> None:
     """Write reenact.toml with every setting as a comment, keep .reenact/ out of git, and name packed runs to git diff.
 
-    Nothing that is there already is overwritten. Git shows packed runs as text once it is told how, on each machine:
-    git config diff.reenact.textconv "reenact textconv --git"
+    No existing file is overwritten. Git shows packed runs as text after this command, once on each machine: git config
+    diff.reenact.textconv "reenact textconv --git"
     """
     shell = current(ctx)
     if completion is not None:
@@ -75,7 +75,7 @@ def _settings(path: Path) -> str:
 
 
 def _added(path: Path, line: str) -> str:
-    """One line more in a file of git's; its other lines and their ends stay as they are."""
+    """Add a line to a file of git's; other lines and their line ends stay as they are."""
     before = path.read_bytes() if path.exists() else b""
     names = {each.strip().decode(errors="replace").strip("/") for each in before.splitlines()}
     if line.strip("/") in names:
@@ -86,7 +86,7 @@ def _added(path: Path, line: str) -> str:
 
 
 def _complete(shell: Shell, name: str) -> None:
-    """Let a person's shell complete our command."""
+    """Install the completion in the user's shell."""
     if not name:
         raise UsageError(
             f"no completion for the shell {os.environ.get('SHELL') or 'of this terminal'}",

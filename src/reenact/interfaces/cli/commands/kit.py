@@ -54,8 +54,8 @@ def command(ctx: click.Context, /, ref: str | None, budget: bool, where: str | N
     one of: replays as code, replays as events, cold case. With --json the first line is the kit, then one line an item,
     then one a line of the budget.
 
-    With options that choose runs (--agent, --since, --where …) it is an audit of all of them: how many can be replayed,
-    which item would make the most of the others replayable, and how the share has moved since the code changed.
+    With options that choose runs (--agent, --since, --where …) it is an audit of those runs: how many can be replayed,
+    which item would make most of the others replayable, and how that share moved with the last change of the code.
     """
     shell = current(ctx)
     if where is not None or any(wanted.values()):
@@ -111,7 +111,7 @@ def _text(run: Run, kit: Kit) -> Iterator[str]:
 
 
 def _word(item: Item) -> str:
-    """How an item stands; of a trace, whether it is exact, semantic or absent."""
+    """The state of an item; for a trace, whether it is exact, semantic or absent."""
     if not item.fidelity or item.standing is Standing.PARTIAL:
         return _WORDS[item.standing]
     return item.fidelity if item.there else item.fidelity.upper()
@@ -128,7 +128,7 @@ def _item(item: Item, width: int) -> Iterator[str]:
 
 
 def _next_command(kit: Kit) -> str:
-    """What helps most: to look at what is missing, else to replay."""
+    """The most useful command: look at a missing item, or replay."""
     name = tail(kit.run)
     seen = next((item.events[0] for item in kit.lacking if item.events), None)
     if seen is not None:

@@ -47,11 +47,11 @@ else:
     Periods = late("reenact.facts.marks", "Periods")
 
 _WIDE = 110
-"""Fewest columns of a terminal that shows the figures too."""
+"""The least width of a terminal that also shows the figures."""
 _WIDEST_PART = 48
-"""Columns of a part of an expression, where it is explained."""
+"""The widest part of an expression in an explanation."""
 _LOOKED_AT = 200
-"""Runs that are looked at to find out whether any has a name."""
+"""The most runs that are read to find out whether any run has a name."""
 
 
 @click.command(
@@ -76,9 +76,9 @@ def command(
 ) -> None:
     """List runs, newest first.
 
-    With --cold the kit of each run is made, which reads its events: choose runs of a big store with --since or --agent.
-    Behind the list stands how often the like of each came, by day. cold and missing in --where read the same:
-    --where "'tool_calls' in missing".
+    --cold makes the kit of each run, which reads its events: in a big store, choose runs with --since or --agent. Below
+    the list is a count by day of similar cold cases. The names cold and missing in --where also read events: --where
+    "'tool_calls' in missing".
 
     \b
     Names in --where:
@@ -120,7 +120,7 @@ def command(
 
 
 def _explain(shell: Shell, found: Iterable[tuple[str, str]]) -> None:
-    """What decides each option and each part of the expression."""
+    """Print how each option and each part of the expression finds its runs."""
     told = [*found] or [("all runs", "by an index")]
     widest = min(max(len(asked) for asked, _ in told), _WIDEST_PART)
     for asked, by in told:
@@ -128,7 +128,7 @@ def _explain(shell: Shell, found: Iterable[tuple[str, str]]) -> None:
 
 
 def _show(shell: Shell, store: Store, twigs: Iterator[Twig], tree: bool, filtered: bool) -> bool:
-    """Print them; whether there was any."""
+    """Print the runs; whether there was any."""
     with WorkProgress("looking through the runs"):
         first = next(twigs, None)
     if first is None:
@@ -142,7 +142,7 @@ def _show(shell: Shell, store: Store, twigs: Iterator[Twig], tree: bool, filtere
 
 
 def _cold_cases(store: Store, runs: Iterable[Run]) -> Iterator[ColdCase]:
-    """Those of some runs that are cold cases."""
+    """The cold cases among some runs."""
     return filter(None, (cold_case(store, run) for run in runs))
 
 
@@ -167,7 +167,7 @@ def _cold(shell: Shell, store: Store, cases: Iterator[ColdCase]) -> None:
 
 
 def _graph(twigs: Iterable[Twig]) -> Iterator[str]:
-    """Each run in its place, and how it came about."""
+    """Each run in its place in the graph, and how it came about."""
     now, width = CLOCK.wall_us(), columns()
     for twig in twigs:
         run = twig.run
@@ -179,7 +179,7 @@ def _graph(twigs: Iterable[Twig]) -> Iterator[str]:
 
 
 def _table(store: Store, runs: Iterator[Run]) -> Iterator[str]:
-    """The runs as rows, as wide as the terminal; of narrow ones the columns that matter most."""
+    """The runs as rows, as wide as the terminal; a narrow terminal gets the most important columns."""
     now, width, expiring = CLOCK.wall_us(), columns(), ExpiryDates(store)
     with WorkProgress("looking through the runs"):
         first = list(islice(runs, _LOOKED_AT))
@@ -206,12 +206,12 @@ def _table(store: Store, runs: Iterator[Run]) -> Iterator[str]:
 
 
 def _line_of(mark: Mark, now: int, width: int) -> str:
-    """A mark between the runs after and before it."""
+    """The line for a mark, between the runs after and before it."""
     return preview.clip(preview.safe(f"-------- {preview.ago(now - mark.at_us):<6}  {mark.name}"), width)
 
 
 def _layout(width: int, *, named: bool) -> dict[str, int]:
-    """The columns for a width, and how wide each is; negative for figures."""
+    """The columns for a width, and the width of each; negative for figures."""
     wide = width >= _WIDE
     layout = {"RUN": 8, "WHEN": 6}
     if named:
@@ -234,7 +234,7 @@ def _row(layout: Mapping[str, int], cells: Mapping[str, str], width: int) -> str
 
 
 def _question(store: Store, run: Run) -> str:
-    """What a run was asked, behind what it came of: a fork, a replay that was kept."""
+    """The question that a run was asked; for a fork or a kept replay, its origin first."""
     came = "" if run.relation == "request" else origin(run)
     try:
         asked = question_of(store.open(run)) or ("" if run.route else command_of(run))

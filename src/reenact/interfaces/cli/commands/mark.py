@@ -41,10 +41,10 @@ from reenact.timetravel.preview import ago, safe
 def command(ctx: click.Context, text: str, rev: str, at: str, gone: str) -> None:
     """Set a mark with TEXT, such as a deploy; without TEXT list the marks.
 
-    Elsewhere MARK is the text of a mark, the beginning of its id, or @ for the last one: ls, stats, kit, triage and
-    experiment take it in --since and --before, stats adds up the runs between marks (--by mark), triage says what is
-    new or gone since the last one, and golden run --mark runs the code of its revision and keeps in each golden that
-    passes that it was verified there.
+    Other commands name a mark by its text, the beginning of its id, or @ for the last one. ls, stats, kit, triage and
+    experiment take it in --since and --before; stats --by mark adds up the runs between marks; triage lists the groups
+    that are new or gone since the last mark; golden run --mark runs the code of the mark's revision and notes it in
+    each golden that passes.
     """
     shell = current(ctx)
     if (gone and (text or rev or at)) or (not text and (rev or at)):

@@ -1,4 +1,4 @@
-"""``reenact migrate``: an old store in today's format, in its place, with a copy of it made first."""
+"""``reenact migrate``: an old store is rewritten in today's format, after a copy was made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reenact.store.versions import WRITTEN
 from reenact.timetravel.preview import safe, size
 
 DAMAGED = 4
-"""The exit code where damaged rows were left as they are."""
+"""The exit code when damaged rows were left as they are."""
 
 
 @click.command(
@@ -37,9 +37,9 @@ DAMAGED = 4
 def command(ctx: click.Context, dry_run: bool, no_backup: bool) -> None:
     """Rewrite a store of an older format in today's, which takes less room and is read faster.
 
-    A copy of the store is made beside it first, and stays until you remove it. Then the store is rewritten run by run;
-    what is rewritten is read back before it counts. Programs may record and read meanwhile; runs that are being
-    recorded are left, and named. Killed, it goes on where it was the next time; the store can be used in between.
+    First a copy of the store is made beside it, which stays until you remove it. Then the store is rewritten run by
+    run, and each run is read back before the new one counts. Programs may record and read meanwhile; runs that are
+    being recorded are left, and named. If it is killed, the next call continues; the store can be used in between.
 
     Exit code 0: done, or there is nothing to do; 4: damaged rows were left, or the disk has too little room.
     """

@@ -22,7 +22,7 @@ from reenact.timetravel.preview import duration, safe
 
 _PLACES = 4
 _LONG_US = 2_000_000
-"""Of a run that took this long it is said that its replay may take a while."""
+"""Duration of a run from which on the user is told that its replay may take a while."""
 
 
 @click.command(
@@ -41,9 +41,9 @@ _LONG_US = 2_000_000
 def command(ctx: click.Context, ref: str, output: str, no_check: bool) -> None:
     """Write REF (default: @, the last run) into one file that replays on another machine, without the store.
 
-    Runs that were recorded inside it, and those that it replays with, come along. Credentials are removed once more,
-    and where is said; nothing is written while one is left. What looks like personal data is listed, and left as it
-    is. The result is replayed once in a process of its own, and the verdict told; the exit code is that of the replay.
+    Runs that were recorded inside it, and those that its replay needs, are included. Credentials are removed once more
+    and their places listed; nothing is written while one is left. Possible personal data is listed, not removed. The
+    file is then replayed once in a separate process; the verdict is printed, and the exit code is that of the replay.
     """
     shell = current(ctx)
     path = Path(output)
@@ -92,7 +92,7 @@ def _tell(shell: Shell, packed: Packed, checked: BundleCheck | None) -> None:
 
 
 def tell_findings(shell: Shell, packed: Packed) -> None:
-    """What was removed, and what looks like personal data."""
+    """Print the places of removed credentials, and of possible personal data."""
     if packed.removed:
         listed = _shortened([place for _, place in packed.removed])
         shell.talk(f"reenact: credentials removed in {len(packed.removed)} places: {listed}")

@@ -53,7 +53,7 @@ else:
 
 _SIGNAL = 128
 _QUICK = 200
-"""Events of a run whose kit is told at once."""
+"""The most events of a run whose kit is made at once."""
 _FEW = 3
 _AT_THE_END: Final = (
     "reenact.timetravel.preview",
@@ -70,7 +70,7 @@ _AT_THE_END: Final = (
     "reenact.interfaces.cli.tidying",
     "reenact.store.expiring",
 )
-"""Modules that the last line of ``record`` needs, and the removal of old runs behind it."""
+"""Modules for the last line of ``record``, and for the removal of old runs after it."""
 
 
 @click.command(
@@ -94,8 +94,8 @@ _AT_THE_END: Final = (
 def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], order: str | None, **who: Any) -> None:
     """Run a Python program recorded: python x.py, pytest, uvicorn …, or any console script.
 
-    Its output, input and exit status stay its own; one line on standard error at the end names the run.
-    REENACT_DISABLE=1 runs it bare.
+    The program keeps its input, output and exit status; one line on standard error at the end names the run. With
+    REENACT_DISABLE=1 it runs unrecorded.
     """
     if os.environ.get("REENACT_DISABLE", "") not in ("", "0"):
         ctx.exit(_bare(argv))
@@ -122,7 +122,7 @@ def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], 
 
 
 def _load(policy: Policy) -> None:
-    """Load what says what became of the run, while the program runs: at its end only the reading is left to do."""
+    """Import what the last line needs while the program runs, so that only the reading is left for its end."""
     for name in _AT_THE_END:
         import_module(name)
     if policy.sample < 1 or policy.sampling:
@@ -134,13 +134,13 @@ def _policy(settings: Settings, order: str | None) -> Policy:
 
 
 def _named(settings: Settings, name: str, given: str | None) -> str | None:
-    """An identity: as given, else as set."""
+    """An identity: the option if given, else the setting."""
     value = given if given is not None else settings[name].value
     return value if isinstance(value, str) else None
 
 
 def _bare(argv: tuple[str, ...]) -> int:
-    """Run the program as if reenact were not there."""
+    """Run the program without reenact."""
     try:
         status = subprocess.run(argv, check=False).returncode
     except FileNotFoundError:
@@ -153,7 +153,7 @@ def _bare(argv: tuple[str, ...]) -> int:
 
 
 def _tell(shell: Shell, run: Run, dropped: str) -> None:
-    """Print the line at the end of a recording, and its warnings. ``dropped``: why the run was not kept."""
+    """Print the last line of a recording, and its warnings. ``dropped``: why the run was not kept."""
     if shell.json:
         # The agent owns standard output, so this is the one JSON line that goes to standard error.
         shell.talk(
@@ -186,8 +186,8 @@ def _tell(shell: Shell, run: Run, dropped: str) -> None:
 
 
 def _requests(shell: Shell, run: Run) -> list[Run]:
-    """The runs of the requests that a server was asked, newest first: all of them where it was killed, and cannot say
-    itself how many they were."""
+    """The runs of a server's requests, newest first; read from the store where the server was killed and could not
+    count them."""
     served = run.capture.get("served")
     if not served and run.status is not Status.INTERRUPTED:
         return []
@@ -200,15 +200,15 @@ def _requests(shell: Shell, run: Run) -> list[Run]:
 
 
 def _served(run: Run, kept: int) -> str:
-    """How many requests a server has served, each a run of its own, and how many more that were to have none.
-    ``kept``: how many runs of them there are, of one that was killed."""
+    """The number of requests that a server has answered, each a run, and of those that were ignored. ``kept``: the runs
+    of a server that was killed."""
     served, ignored = run.capture.get("served", kept or None), run.capture.get("ignored")
     more = f", {ignored} more ignored" if ignored else ""
     return f"  {counted(served, 'request')}{more}" if isinstance(served, int) else ""
 
 
 def _order(shell: Shell, run: Run) -> str:
-    """Where the order is not proven, if it is not: a replay may be different there with the same code."""
+    """The events whose order is not proven, if any: the same code may replay differently there."""
     if not run.totals.unproven:
         return ""
     try:
@@ -221,7 +221,7 @@ def _order(shell: Shell, run: Run) -> str:
 
 
 def _kit(shell: Shell, run: Run) -> Kit | None:
-    """The kit, where it is quickly made; the program has ended, and its user waits."""
+    """The kit, if it is quickly made: the program has ended, and its user waits."""
     if run.totals.events > _QUICK:
         return None
     try:
@@ -232,14 +232,14 @@ def _kit(shell: Shell, run: Run) -> Kit | None:
 
 
 def _stopping(kit: Kit | None) -> list[Item]:
-    """The calls whose answers are kept in such a way that a replay of the code stops there."""
+    """The calls whose stored answers stop a replay of the code."""
     lacking = () if kit is None else kit.lacking
     stop = (kits.Stops.CODE, kits.Stops.EVENTS)
     return [each for each in lacking if each.stops in stop and each.standing is kits.Standing.PARTIAL and each.capture]
 
 
 def _score(kit: Kit | None) -> str:
-    """How complete a kit is, where something is missing that the run used."""
+    """How complete a kit is, if the run used something that is missing."""
     if kit is None:
         return ""
     there, counted = kit.score
@@ -249,11 +249,11 @@ def _score(kit: Kit | None) -> str:
 
 
 def _short(item: Item) -> str:
-    """Its name. An identity that the run has, and its tool calls do not carry, says so: it was not overlooked."""
+    """The name of a missing item; an identity of the run that its tool calls do not carry says so."""
     return f"{item.name} in tool calls" if item.name in identity.IDENTITIES else preview.safe(item.name)
 
 
 def _used(item: Item) -> bool:
-    """Whether an item is missing that this run used, or was told to have: `reenact kit` lists the others too."""
+    """Whether this run used a missing item, or was told to have it: `reenact kit` lists the other items too."""
     used = bool(item.events or item.stops) or item.bucket is not kits.Bucket.ENVIRONMENT
     return item.standing is kits.Standing.MISSING and used

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # A line that names the command to type: a run is called there as the person called it.
 _PROPOSED = lazy_regex(r"\s*next: ")
 _UNNAMED = lazy_regex(r"[^A-Za-z0-9_-]+")
-"""What no golden is named with."""
+"""The characters that a golden's name may not have."""
 _ORDER = lazy_regex(r"exact|shuffle(:\d{1,18})?")
 
 
@@ -68,10 +68,10 @@ def command(
 ) -> None:
     """Re-execute the code of REF (default: @, the last run) with every answer taken from the recording.
 
-    The first line says what is frozen, the last one whether the replay was the same. The agent's own output goes
-    where it went; with --json its standard output goes to standard error and the report is one line on ours.
-    With --live it is a fork without writes: what is named goes live, the rest is answered by what it asks. Of an
-    imported run --live model asks the model what the import does not tell; nothing else goes live.
+    The first line says what is frozen, the last one whether the replay was the same. The agent's output is printed as
+    usual; with --json it goes to standard error, and standard output has one line with the report. With --live it
+    becomes a fork without writes: the named calls go live, the others get their recorded answers. For an imported run,
+    --live model asks the model where the import has no answer; nothing else goes live.
     """
     if rev is not None and (events or not rev):
         raise UsageError(
@@ -97,7 +97,7 @@ def command(
 
 
 def _live() -> Any:
-    """What makes a replay with something live, which is a fork: most replays are none, and do without its import."""
+    """The module for a replay with live calls, imported only then: most replays have none."""
     return import_module("reenact.interfaces.cli.live_replay")
 
 
@@ -135,10 +135,10 @@ def _options(shell: Shell, events: bool, cmd: str | None, how: dict[str, Any]) -
 
 
 def _require_alone(how: dict[str, Any]) -> None:
-    """``--sources`` runs foreign code: frozen, as recorded, and nothing of it is kept.
+    """``--sources`` runs foreign code: it runs frozen, as recorded, and its replay is not kept.
 
     Raises:
-        UsageError: Another option says otherwise.
+        UsageError: Another option contradicts that.
     """
     other = next((name for name in ("live", "events", "rev", "cmd", "entry", "save") if how[name]), "")
     if other:
@@ -150,8 +150,8 @@ def _require_alone(how: dict[str, Any]) -> None:
 
 
 def _next_command(report: Report, name: str, run: Run, golden: str | None) -> str:
-    """What replays as it was can be kept as a test; else there is an event to look at. Empty where all that is known
-    was said. ``golden``: the name of one that was made of the run; empty where the run is that of a golden."""
+    """The next command: keep a replay that was the same as a test, or look at the event that differs. Empty where there
+    is nothing more to see. ``golden``: the name of a golden of the run; empty where the run is that of a golden."""
     event = next((each.event for each in report.differences if each.event is not None), None)
     if event is not None:
         return f"reenact show {name}:{event}"
@@ -162,7 +162,7 @@ def _next_command(report: Report, name: str, run: Run, golden: str | None) -> st
         return f"reenact replay {name}"
     if golden is not None:
         return f"reenact golden run {golden}" if golden else ""
-    if run.interrupted_at is not None:  # it has no end to expect something of
+    if run.interrupted_at is not None:  # an expectation needs a run that has ended
         return f"reenact fork {name}:{run.interrupted_at} --live reads --dry-run"
     option = "--holds" if run.status is Status.OK else "--expect"
     (file,) = shlex.split(name)
@@ -171,14 +171,15 @@ def _next_command(report: Report, name: str, run: Run, golden: str | None) -> st
 
 
 def _golden_of(shell: Shell, store: Store, run: Run) -> str | None:
-    """The name of a golden that was made of a run; empty where the run is that of a golden, None where none was."""
+    """The name of a golden that was made of a run; empty where the run itself belongs to a golden, None where there is
+    none."""
     if shell.named:
         return None if cast("BundleStore", store).bundle.golden is None else ""
     return run.tags.get(GOLDEN, "").partition(",")[0] or None
 
 
 def _tell(shell: Shell, report: Report, run: Run, golden: str | None, *, verbose: bool, sources: bool) -> None:
-    """The verdict. The first line was announced by the replay itself, before the agent spoke."""
+    """Print the verdict. The replay itself printed the first line, before the agent's output."""
     if shell.json:
         shell.line(report.to_json())
         return

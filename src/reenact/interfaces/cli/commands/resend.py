@@ -66,10 +66,10 @@ _NO_PRICES = 'no price list is installed (pip install "reenact[cost]")'
 def command(ctx: click.Context, /, ref: str, times: int, check: bool, dry_run: bool, **how: Any) -> None:
     """Send the model call REF:EVENT again, as it was or changed, and show the answers side by side.
 
-    It goes to the host of today's configuration (OPENAI_BASE_URL, ANTHROPIC_BASE_URL …, else the provider's own
-    address) with today's key; with --to to another one, without a key unless --key-env names one. Never to a host that
-    only the recording names. Target and cost are printed before anything is sent. What is stored at the provider or
-    lets it act is refused, as in a fork. Each answer is kept as a run, a child of REF's.
+    The call goes to the host of today's configuration (OPENAI_BASE_URL, ANTHROPIC_BASE_URL …, else the provider's own
+    address) with today's key. --to names another host, which gets no key unless --key-env names one. A host that only
+    the recording names gets nothing. Target and cost are printed before anything is sent. A request that the provider
+    would store or act on is refused, as in a fork. Each answer is kept as a run, a child of REF's run.
 
     Exit codes: 0 answered, 1 an answer failed. With --check: 0 the body is the recorded one, 1 it differs, 3 the
     recording does not have the exact body.
@@ -123,7 +123,7 @@ def command(ctx: click.Context, /, ref: str, times: int, check: bool, dry_run: b
 
 
 def _asked(how: Mapping[str, Any], times: int) -> list[str]:
-    """The options that say what is sent, and where: what a dry run has shown is sent by the same words."""
+    """The options that decide what is sent, and where: they repeat what a dry run has shown."""
     words = [word for name in ("model", "prompt", "to") if how[name] for word in (f"--{name}", how[name])]
     words += [word for text in how["param"] for word in ("--param", text)]
     words += ["--key-env", how["key_env"]] if how["key_env"] else []
@@ -131,10 +131,10 @@ def _asked(how: Mapping[str, Any], times: int) -> list[str]:
 
 
 def _rebuilt(shell: Shell, request: ModelRequest, *, check: bool, ref: str) -> None:
-    """Say first that what is sent is not what was sent; what is to be compared with it is refused.
+    """Say that the request was rebuilt and may differ from the recorded one; refuse to compare it.
 
     Raises:
-        UnreplayableRun: The recording has no exact body, and it is to be checked.
+        UnreplayableRun: The recording has no exact body, and --check was given.
     """
     if check:
         raise UnreplayableRun(
@@ -146,7 +146,8 @@ def _rebuilt(shell: Shell, request: ModelRequest, *, check: bool, ref: str) -> N
 
 
 def _checked(shell: Shell, recording: Recording, event: Event, request: ModelRequest) -> bool:
-    """Compare the body that goes out with the recorded one, by digest; tell, and give whether it is the same."""
+    """Compare the body to send with the recorded one, by digest; print the result, and return whether they are
+    equal."""
     body = request.call.body
     same = event.request is not None and recording.holds(event.request, body)
     now, then = (hashlib.sha256(each).hexdigest() for each in (body, recording.body(event.request)))
@@ -159,7 +160,7 @@ def _checked(shell: Shell, recording: Recording, event: Event, request: ModelReq
 
 
 def _target(run: Run, request: ModelRequest, how: Mapping[str, Any]) -> ResendTarget:
-    """Where it goes."""
+    """The address that the call goes to."""
     known = Configured(
         dict(variables_now()),
         {str(name): str(text) for name, text in (run.environment.get("env") or {}).items()},
@@ -172,7 +173,7 @@ def _target(run: Run, request: ModelRequest, how: Mapping[str, Any]) -> ResendTa
 def _announce(
     shell: Shell, request: ModelRequest, to: ResendTarget, times: int, before: Reading | None, model: str | None
 ) -> None:
-    """Target and cost, before anything is sent."""
+    """Print target and cost, before anything is sent."""
     signed = f"signed for {to.region}" if to.region else f"with {to.key}" if to.key else "without a key"
     cost = _estimate(before, model)
     told = "unknown" if cost is None else f"about ${amount(cost * times)}"
@@ -190,7 +191,7 @@ def _announce(
 
 
 def _estimate(before: Reading | None, model: str | None) -> Decimal | None:
-    """What one more answer costs, if it has as many tokens as the recorded one."""
+    """The cost of one more answer, if it has as many tokens as the recorded one."""
     priced = prices()
     if before is None or priced is None:
         return None
@@ -202,7 +203,7 @@ def _estimate(before: Reading | None, model: str | None) -> Decimal | None:
 
 
 def _recorded(recording: Recording, event: Event) -> Reading | None:
-    """What was answered when it was recorded; None where that is not known."""
+    """The recorded answer; None where it is not known."""
     try:
         body = recording.body(event.request)
         if is_traced_model(event.call):
@@ -252,7 +253,7 @@ def _said(reading: Reading | None) -> dict[str, Json]:
 
 
 def _lines(before: Reading | None, rows: Sequence[Mapping[str, Json]], answers: Sequence[SendResult]) -> list[str]:
-    """The facts as a table, then what was said, then and now side by side where there is one answer."""
+    """The facts as a table, then the texts; with one answer, the recorded text and the new one side by side."""
     head = ("", "RUN", "MODEL", "SEED", "FINGERPRINT", "FINISH", "TOKENS", "DISTANCE", "COST $", "TIME")
     table = [head, ("then", "", *_cells(facts_of(before)), "", "", "")]
     for n, row in enumerate(rows, 1):
@@ -284,7 +285,7 @@ def _cells(facts: Mapping[str, Json]) -> tuple[str, ...]:
 
 
 def _words(reading: Reading | None) -> str:
-    """What a model said, with the tools that it calls."""
+    """The text and the tool calls of a model's answer."""
     if reading is None:
         return ""
     calls = [call for call in reading.tool_calls if isinstance(call, Mapping)]
@@ -293,5 +294,5 @@ def _words(reading: Reading | None) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of a text, none longer than so many columns."""
+    """The lines of a text, wrapped to a width."""
     return [part for line in text.splitlines() or [""] for part in textwrap.wrap(line, width) or [""]]

@@ -1,4 +1,4 @@
-"""``reenact resume``: an interrupted or failed run goes on from where it broke off."""
+"""``reenact resume``: continues an interrupted or failed run from where it stopped."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _WORDS = ("done", "retry")
 def command(
     ctx: click.Context, /, ref: str, settle: Settling | None, result: tuple[str, ...], cmd: str | None, entry: str
 ) -> None:
-    """Go on with REF from its head, under its own id: its code runs again, what was finished is answered from the
-    recording, the rest goes live in real time. With a STEP (REF:rerank#1, REF:12) as a child run from there.
+    """Continue REF from its end, under its own id: its code runs again, finished calls are answered from the recording,
+    and the rest goes live in real time. With a STEP (REF:rerank#1, REF:12) it continues from there, as a child run.
 
-    A finished write is never made again. One that was under way when the run broke off, or that raised, is in doubt:
-    without --settle you are asked, and without a terminal nothing is run.
+    A finished write is never made again. A write that was under way when the run stopped, or that raised an error, is
+    in doubt: without --settle you are asked, and without a terminal nothing is run.
     """
     shell = current(ctx)
     named = reference(stored(shell, ref))
@@ -72,7 +72,7 @@ def command(
 
 
 def _resumed(shell: Shell, url: str, told: Resumption, options: Options, *, asks: bool) -> ForkReport:
-    """Resume, and ask about each write in doubt that comes up on the way."""
+    """Resume, and ask about each write in doubt on the way."""
     while True:
         report = fork_run(url, told.base.id, told.plan, options, announce=lambda line: shell.talk(f"reenact: {line}"))
         with opened(shell) as store:
@@ -88,8 +88,8 @@ def _resumed(shell: Shell, url: str, told: Resumption, options: Options, *, asks
 
 
 def _asked_on_the_way(shell: Shell, report: ForkReport) -> tuple[Settling, Json]:
-    """A person's word on the write in doubt that a resumption was stopped at, and what it gave; empty where there is
-    none."""
+    """The user's answer on the write in doubt at which a resumption stopped, and the result of that write; empty
+    without such a write."""
     doubt = report.doubted
     if doubt is None:
         return "", None
@@ -101,7 +101,7 @@ def _asked_on_the_way(shell: Shell, report: ForkReport) -> tuple[Settling, Json]
 
 
 def _asked(shell: Shell, event: Event) -> tuple[Settling, Json]:
-    """A person's word on a write in doubt, and what it gave."""
+    """The user's answer on a write in doubt, and its result."""
     shell.talk(preview.safe(f"reenact: {event.name} (event {event.number}) {resuming.how_left(event)[0]}."))
     word = click.prompt(
         "Has it happened (done), or shall it be made again (retry)?", type=click.Choice(_WORDS), err=True
@@ -110,7 +110,7 @@ def _asked(shell: Shell, event: Event) -> tuple[Settling, Json]:
 
 
 def _result() -> Json:
-    """What a write gave that has happened."""
+    """The result of a write that has happened, as the user types it."""
     return value(click.prompt("What did it give? (JSON, or null where it gives nothing)", err=True))
 
 

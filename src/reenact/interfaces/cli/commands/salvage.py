@@ -1,4 +1,4 @@
-"""``reenact salvage``: what a damaged store still holds, into a new one."""
+"""``reenact salvage``: copies all that a damaged store still holds into a new store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reenact.store.sqlite import SqliteStore, no_store
 from reenact.timetravel.preview import safe
 
 LOST = 4
-"""The exit code where something could not be saved."""
+"""The exit code when something could not be saved."""
 
 
 @click.command(
@@ -33,11 +33,11 @@ LOST = 4
 @click.option("-o", "--output", metavar="NEW", required=True, help="The new store: a folder, or sqlite:///path.")
 @click.pass_context
 def command(ctx: click.Context, source: str, output: str) -> None:
-    """Save what can be read of STORE (default: the store in force) into a new store, and name what is lost.
+    """Copy all that can be read of STORE (default: the store in force) into a new store, and list the losses.
 
-    Runs keep their ids, labels and flags. A run of which a part is lost is saved without it: show says what is
-    missing, and it replays as far as its records allow. STORE is only read; the new store is there when it is whole,
-    and not before. Exit code 0: nothing is lost; 4: something is.
+    Runs keep their ids, labels and flags. A run that lost a part is saved without it: show names the missing part, and
+    the run replays as far as its records allow. STORE is only read. The new store appears when it is complete. Exit
+    code 0: nothing is lost; 4: something is.
     """
     shell = current(ctx)
     with open_store(source) if source else opened(shell) as store, open_store(output) as wanted:

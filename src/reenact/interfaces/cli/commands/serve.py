@@ -1,4 +1,4 @@
-"""``reenact serve``: traces of OpenTelemetry come in over HTTP and gRPC, and are runs."""
+"""``reenact serve``: receives OpenTelemetry traces over HTTP and gRPC as runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HTTP = "127.0.0.1:4318"
 _RPC = "127.0.0.1:4317"
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 _WAKE_S = 0.5
-"""How often the main thread looks whether it has been told to end: where a signal does not wake a lock."""
+"""How often the main thread checks whether it must end, where a signal does not wake a lock."""
 
 
 @click.command(
@@ -45,13 +45,13 @@ _WAKE_S = 0.5
 @click.option("--token-env", metavar="NAME", help="Variable with the token that senders must show.")
 @click.pass_context
 def command(ctx: click.Context, bind: str, grpc: str | None, token_env: str | None) -> None:
-    """Take traces of OpenTelemetry in, until Ctrl-C: each becomes a run, as reenact import otlp makes one.
+    """Receive OpenTelemetry traces until Ctrl-C: each becomes a run, as with reenact import otlp.
 
-    The run of a trace is in the store when its request is answered. Spans of the same trace that come later are laid
-    to it: the run is made again under its id. Records of logs go to the spans they are on. Metrics are not taken.
+    The run of a trace is in the store when its request is answered. Later spans of the same trace are added: the run is
+    made again under its id. Log records are added to their spans. Metrics are refused.
 
-    GET /metrics answers Prometheus: how many runs of each agent failed or cannot be replayed, by the group that
-    reenact triage puts them in.
+    GET /metrics is for Prometheus: for each agent, the number of runs that failed or cannot be replayed, by their group
+    in reenact triage.
 
     It listens on this machine alone. With --bind to another address senders must show a token (authorization: Bearer
     …), and --token-env names the variable that holds it. gRPC needs reenact[otel].
@@ -96,7 +96,7 @@ def _join(shell: Shell, receiver: Receiver, *, every: bool = False) -> None:
 
 
 class _Told:
-    """Says what has come in, a line a request, from whatever thread it came in."""
+    """Prints a line for each request that came in, from any thread."""
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
@@ -119,7 +119,7 @@ class _Told:
 
 
 def _token(name: str | None) -> str:
-    """The token that senders must show; empty for none."""
+    """The token that senders must show; empty without one."""
     if name is None:
         return ""
     found = os.environ.get(name, "")
@@ -133,7 +133,7 @@ def _token(name: str | None) -> str:
 
 
 def _address(text: str, token: str) -> Address:
-    """Where to listen; beyond this machine only with a token."""
+    """The address to listen on; other machines may reach it only with a token."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdigit() or int(port) > 0xFFFF:
         raise UsageError(
@@ -152,7 +152,7 @@ def _address(text: str, token: str) -> Address:
 
 
 def _ends(over: threading.Event) -> None:
-    """Signals that tell us to end let the requests that have come be answered."""
+    """On a signal that ends us, answer the requests that have come."""
     for name in _SIGNALS:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
@@ -160,7 +160,7 @@ def _ends(over: threading.Event) -> None:
 
 
 def _begun(shell: Shell, listening: list[SpanListener], without_rpc: str) -> None:
-    """Say where it listens: the port may have been any."""
+    """Print the addresses: the port may have been chosen by the system."""
     if shell.json:
         shell.line({"listening": [each.url for each in listening]})
     shell.talk(f"reenact: listening on {' and '.join(each.url for each in listening)}; Ctrl-C ends it")

@@ -49,13 +49,13 @@ else:
     allowing = late("reenact.timetravel.forks.again", "allowing")
 
 _STRAND = 18
-"""Widest column of lanes."""
+"""The widest column of lanes."""
 _NARROW = 40
 
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """What of a run is shown: everything or folded, states, one line only, child runs, the word of a model."""
+    """The options of ``show``: everything or folded, states, one line, child runs, a model's opinion."""
 
     everything: bool
     state: bool
@@ -89,9 +89,9 @@ def command(ctx: click.Context, /, ref: str, judge: str, live: bool, **shown: bo
     Ambient events and repeats are folded; suspicious events are marked with <-. REF:12 or REF:search_docs#2 shows one
     event in detail, REF:4..9 a stretch.
 
-    Behind a run that failed stands a hint: the steps that most likely decided it. --judge MODEL (openai/NAME,
-    anthropic/NAME) shows the opinion of a model beside it; with --live it is asked where no opinion is kept, after what
-    is sent, where and for how much was told. The exchange is kept as a run of the agent judge.
+    A failed run ends with a hint: the steps that most likely caused the failure. --judge MODEL (openai/NAME,
+    anthropic/NAME) adds the opinion of a model. If none is stored, --live asks the model, after printing what is sent,
+    where to, and the price. That exchange is kept as a run of the agent judge.
     """
     shell = current(ctx)
     wanted = reference(ref)
@@ -162,13 +162,13 @@ def _run(shell: Shell, store: Store, wanted: Reference, view: _View) -> None:
 
 
 def _said(store: Store) -> Golden | None:
-    """What the golden says that was opened; None where it was none."""
+    """The golden that was opened; None where it is a run of a store."""
     said = store.bundle.golden if isinstance(store, BundleStore) else None
     return None if said is None else Golden.from_json(said)
 
 
 def _golden(store: Store) -> Iterator[str]:
-    """What a golden says of itself, behind the run that it keeps."""
+    """The facts of a golden, after the run that it holds."""
     golden = _said(store)
     if golden is None:
         return
@@ -177,7 +177,7 @@ def _golden(store: Store) -> Iterator[str]:
 
 
 def _next_command(run: Run, view: _View) -> str:
-    """What leads on from a run; empty where its block of code cannot be replayed and all of it was shown."""
+    """The next command for a run; empty for a block of code that cannot be replayed and was shown in full."""
     if is_imported(run):
         return f"reenact replay {tail(run.id)} --cmd 'python agent.py'"
     if run.relation == RESEND:
@@ -192,7 +192,7 @@ def _next_command(run: Run, view: _View) -> str:
 
 
 def _thinned(run: Run) -> Iterator[str]:
-    """That a run has no bodies any more, and why."""
+    """A line that says that a run has no bodies any more, and why."""
     why = why_thinned(run)
     if why:
         said = f"  thinned   {preview.safe(why)}: of each body size and digest are kept, so nothing replays"
@@ -200,7 +200,7 @@ def _thinned(run: Run) -> Iterator[str]:
 
 
 def _expires(store: Store, run: Run, wanted: Reference, view: _View) -> Iterator[str]:
-    """When the run expires, behind all of its story."""
+    """When the run expires, at the end of its story."""
     text = "" if wanted.stretch or view.state else ExpiryDates(store).line(run)
     if text:
         yield paint(preview.clip(f"  expires   {preview.safe(text)}", columns()), dim=True)
@@ -214,7 +214,7 @@ def _json(
     expires: Mapping[str, Json],
     seen: SuspicionLook | None,
 ) -> None:
-    """The run, then its events or steps, one JSON line each; nothing is folded for a program."""
+    """The run, then its events or steps, one JSON line each; nothing is folded."""
     shell.line({"type": "run"} | priced_run(recording) | dict(expires))
     if view.state and not view.oneline:
         for step in steps_of(recording, shown=True):
@@ -254,7 +254,7 @@ def _text(
 
 
 def _asked(recording: Recording, width: int) -> Iterator[str]:
-    """What the run was asked: its command line, and its user's question."""
+    """The run's command line, and its user's question."""
     run, question = recording.run, question_of(recording)
     command = "" if run.entry.kind == "request" else command_of(run)
     if run.entry.kind == "request":
@@ -279,14 +279,14 @@ def _ended(recording: Recording, width: int) -> Iterator[str]:
 def headline(
     run: Run, cost: Decimal | None = None, *, drawn: bool = False, told: bool = False, width: int = WIDTH
 ) -> str:
-    """A run in one line: id, agent, outcome, events, time, cost where it is known, lineage, labels.
+    """A run in one line: id, agent, outcome, events, time, cost, lineage, labels.
 
     Args:
         run: The run.
-        cost: What it cost in dollars; None where that is not known.
-        drawn: Its parent stands above it, so it need not be named.
-        told: Its error stands below it, so it need not be told.
-        width: Most characters.
+        cost: The cost in dollars; None where it is not known.
+        drawn: Leave the parent out, because it is shown above.
+        told: Leave the error out, because it is shown below.
+        width: The most characters.
     """
     parts = [tail(run.id)]
     if run.agent:
@@ -312,8 +312,8 @@ def story_line(line: StoryLine, width: int = WIDTH, strands: int = 0) -> str:
 
     Args:
         line: The line.
-        width: Most characters.
-        strands: Width of the column that names the lane; 0 where there is one alone.
+        width: The most characters.
+        strands: The width of the column for lanes; 0 where there is only one lane.
     """
     numbers = str(line.first) if line.first == line.last else f"{line.first}..{line.last}"
     kind = "" if line.kind == "…" else line.kind
@@ -332,12 +332,12 @@ def story_line(line: StoryLine, width: int = WIDTH, strands: int = 0) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    """The end of a lane's name, which tells it from others."""
+    """The end of a lane's name: the end is where lanes differ."""
     return text if len(text) <= width else "…" + text[1 - width :]
 
 
 def _steps(recording: Recording, width: int) -> Iterator[str]:
-    """The steps: what each was given, decided, did and left."""
+    """The steps: the input state, decision, calls and output state of each."""
     for step in steps_of(recording, shown=True):
         name = preview.safe(step.name) or "(derived)"
         yield f"step {step.number}  {name}  #{step.first}..{step.last}  {preview.duration(step.duration_us)}"
@@ -356,7 +356,7 @@ def _steps(recording: Recording, width: int) -> Iterator[str]:
 
 
 def _tree(shell: Shell, store: Store, run: Run) -> None:
-    """The lineage that a run belongs to, from its oldest ancestor that is still kept."""
+    """Print the lineage of a run, from its oldest ancestor that is still stored."""
     for twig in draw(whole_lineage(store, run)):
         each = twig.run
         if shell.json:

@@ -23,10 +23,10 @@ from reenact.timetravel.preview import amount, clip, safe, size
 from reenact.timetravel.spending import KEYS, Account, Sum, account_of
 
 _NAMED = 5
-"""Models without a price that are named."""
+"""The most models without a price that are named."""
 _NEXT = {"day": "reenact stats --by class", "class": "reenact gc --dry-run", "mark": "reenact ls --since @"}
 MARK = "mark"
-"""Adds up by what lies between two marks."""
+"""The grouping by the time between two marks."""
 _FIGURES = ("RUNS", "FAILED", "MODELS", "TOKENS IN", "TOKENS OUT", "COST $", "BYTES")
 
 
@@ -54,9 +54,9 @@ def command(ctx: click.Context, /, names: tuple[str, ...], where: str | None, **
     """Add up runs, bytes, tokens and cost, by agent, tenant, day, class, user, session, status or route, or between the
     marks that reenact mark has set; then it also says whether the share of failed runs has moved with the last one.
 
-    Each thing is counted once: a run inside another one has its own calls, and a fork what it asked again. Bytes are
-    what the store's file holds, about. Money needs the extra reenact[cost]; calls without a price are counted and
-    named, and nothing is added for them.
+    Each call is counted once: a run inside another one counts its own calls, and a fork only its live calls. Bytes are
+    those of the store's file, about. Prices need the extra reenact[cost]; calls without a price are counted and named,
+    and add nothing to the cost.
 
     The names in --where are those of reenact ls.
     """
@@ -92,7 +92,7 @@ def command(ctx: click.Context, /, names: tuple[str, ...], where: str | None, **
 
 
 def _order(by: str, groups: Mapping[tuple[str, ...], Sum], periods: Periods) -> list[tuple[str, ...]]:
-    """The groups as they are shown: days and what lies between marks by time, the latest first."""
+    """The groups in display order: days and periods between marks by time, the latest first."""
     ranked = sorted(groups, key=lambda key: _rank(key, groups[key]))
     if by == MARK:
         return sorted(ranked, key=lambda key: -periods.names.index(key[0]))
@@ -100,7 +100,8 @@ def _order(by: str, groups: Mapping[tuple[str, ...], Sum], periods: Periods) -> 
 
 
 def _moved(account: Account, periods: Periods) -> Iterator[str]:
-    """Whether more or fewer runs fail since the last mark than in the time before it, back to the mark before."""
+    """Whether the share of failed runs has changed since the last mark, compared with the time from the mark before
+    it."""
     if len(periods.names) < 2:
         return
     groups = account.by([MARK], {MARK: lambda run: periods.of(run.started_us)})
@@ -117,7 +118,7 @@ def _moved(account: Account, periods: Periods) -> Iterator[str]:
 
 
 def _rank(key: tuple[str, ...], of: Sum) -> tuple[Any, ...]:
-    """What costs most first, then what is largest."""
+    """The sort key: the highest cost first, then the largest."""
     return (-of.cost, -of.tokens_in - of.tokens_out, -of.runs, key)
 
 
@@ -162,14 +163,14 @@ def _cells(of: Sum) -> list[str]:
 
 
 def _money(of: Sum) -> str:
-    """What is known of the cost; with a plus where calls without a price come on top."""
+    """The known cost, with a plus where calls without a price come on top."""
     if of.whole:
         return amount(of.cost) if of.models or of.cost else "-"
     return f"{amount(of.cost)} + ?" if of.cost else "?"
 
 
 def _without_price(shell: Shell, total: Sum, *, known: bool) -> None:
-    """Say which calls have no price, so that a sum is not taken for the whole."""
+    """Name the calls without a price, so that the sum is not taken for the whole."""
     if total.whole:
         return
     calls = counted(sum(total.unpriced.values()), "model call")
@@ -184,7 +185,7 @@ def _without_price(shell: Shell, total: Sum, *, known: bool) -> None:
 
 
 def _chart(account: Account) -> Iterator[str]:
-    """Runs and tokens a day, as bars; only for a terminal."""
+    """The runs and tokens of each day, as bars; only for a terminal."""
     if not sys.stdout.isatty():
         return
     by_day = {key[0]: found for key, found in account.by(["day"]).items()}

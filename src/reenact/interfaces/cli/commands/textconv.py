@@ -24,7 +24,7 @@ from reenact.store.bundles.text import text_of
 @click.option("--git", is_flag=True, help="Print errors as text and exit 0, so that git can finish its diff.")
 @click.pass_context
 def command(ctx: click.Context, file: str, git: bool) -> None:
-    """Print the bundle FILE as text: what it holds, call by call, without times and without what only a replay needs.
+    """Print the bundle FILE as text: its content call by call, without times and other data that only a replay needs.
 
     With the line `*.reenact diff=reenact` in .gitattributes, which `reenact init` writes, and the git setting below,
     git diff and git log -p show what changed in a bundle.

@@ -50,8 +50,8 @@ def command(
 ) -> None:
     """Move in REF (default: @, the last run): the state at any event, and what changed it.
 
-    Without an option: every event that changed the state; in a run without steps, how the conversation grew. An EVENT
-    is a number or a name and count (search_docs#2). REF:4..9 watches that stretch only.
+    Without an option: every event that changed the state; for a run without steps, how the conversation grew. An EVENT
+    is a number, or a name with a count (search_docs#2). REF:4..9 looks only at those events.
 
     \b
     Names in --watch:
@@ -81,7 +81,7 @@ def command(
 
 
 def _watch(shell: Shell, timeline: Timeline, expression: str, stretch: tuple[int, int | None]) -> None:
-    """Each hit as it is found; the next command looks at the first."""
+    """Print each hit when it is found; the next command shows the first."""
     first, last = stretch
     hits = timeline.watch(expression, after=first - 1, before=None if last is None else last + 1)
     met: Event | None = None

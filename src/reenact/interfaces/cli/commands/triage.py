@@ -50,11 +50,11 @@ _TRYING = (
 )
 _HOW = ("candidates", "every", "healthy", "expect_", "repeat", "workers", "cmd", "entry", "fresh", "dry_run")
 _ALONE = ("every", "expect_", "cmd", "entry", "fresh", "dry_run")
-"""Options that say nothing without a candidate."""
+"""Options that need a candidate."""
 
 
 def _trying(function: F) -> F:
-    """Give the command the options of a candidate."""
+    """Give the command the options for a candidate."""
     for option in reversed(_TRYING):
         function = option(function)
     return function
@@ -86,20 +86,20 @@ def command(
     """Group the runs that failed, were flagged or cannot be replayed, and say what each group has in common.
 
     Runs are one group when they ended with the same error (type, and message without its values), in the same tool,
-    after the same last steps. A group is named by its fingerprint, which is the same in every call. Of groups of five
-    runs and more it is said what they share more often than healthy runs of the same agent: model, hour, weekday,
-    tenant, user, tool, form of a tool's answer, prompt version, commit, missing field. Lift is how many times more
-    often, with its 95 % interval; only what a corrected p-value (Benjamini-Hochberg) below 5 % supports is shown.
+    after the same last steps. A group is named by its fingerprint, which never changes. For a group of five runs or
+    more, triage lists what its runs share more often than healthy runs of the same agent: model, hour, weekday, tenant,
+    user, tool, form of a tool's answer, prompt version, commit, missing field. Lift is how many times more often, with
+    its 95 % interval; only what a corrected p-value (Benjamini-Hochberg) below 5 % supports is shown.
 
-    The first time, the runs of an older store are read through once; what is found is kept in the store. With --json
-    every group is a line. The names in --where are those of reenact ls.
+    The first call on an older store reads all its runs once and stores the result. With --json every group is a line.
+    The names in --where are those of reenact ls.
 
     --group G --candidate NAME:… tries a fix: up to 5 members of the group that differ (--all: all of them) are run
     again on the candidate, with tools answered from the recording, and healthy runs of the same agent beside them. A
-    candidate is written as for reenact experiment. It is said whether the group collapses, in part or not at all, and
-    what the candidate breaks. Members that cannot be replayed are not tried, and never count as fixed. What goes live
-    is priced first. Exit codes: 0 the group collapses and nothing breaks, 1 otherwise, 3 no member could be tried; of
-    several candidates the highest.
+    candidate is written as for reenact experiment. The result says whether the group collapses wholly, in part or not
+    at all, and which healthy runs break. Members that cannot be replayed are not tried, and never count as fixed. The
+    price of live calls is printed first. Exit codes: 0 the group collapses and nothing breaks, 1 otherwise, 3 no member
+    could be tried; of several candidates the highest.
     """
     shell = current(ctx)
     hours = _zone(zone)
@@ -123,10 +123,10 @@ def command(
 
 
 def _asks_to_try(group: str | None, how: Mapping[str, Any]) -> bool:
-    """Whether a candidate is to be tried.
+    """Whether a candidate should be tried.
 
     Raises:
-        UsageError: It is not said on what, or not what.
+        UsageError: The group or the candidate is missing.
     """
     if how["candidates"] and not group:
         raise UsageError(
@@ -146,7 +146,8 @@ def _asks_to_try(group: str | None, how: Mapping[str, Any]) -> bool:
 def _try(
     shell: Shell, store: Store, name: str, asked: tuple[str | None, Mapping[str, Any]], how: Mapping[str, Any]
 ) -> Callable[[], int]:
-    """Choose what is tried; gives what runs it, when the store is closed again, and says the exit status."""
+    """Choose the runs for a trial; returns a function that runs it when the store is closed again, and gives the exit
+    status."""
     where, wanted = asked
     every = all_seen(store)
     runs = _chosen(shell, store, every, where, filters_of(wanted, store))
@@ -183,7 +184,7 @@ def _triage(
 
 
 def all_seen(store: Store) -> list[EndedRun]:
-    """All runs of a store; says how far it is, where that takes a while."""
+    """All runs of a store, with a progress line if reading takes a while."""
     progress = ReadingProgress()
     try:
         return seen(store, progress.at)
@@ -194,7 +195,7 @@ def all_seen(store: Store) -> list[EndedRun]:
 def _chosen(
     shell: Shell, store: Store, every: list[EndedRun], where: str | None, filters: Mapping[str, Any]
 ) -> list[EndedRun]:
-    """Those that are meant. Only where more than their time matters, the runs themselves are read."""
+    """The chosen runs. The runs themselves are read only if an option needs more than their times."""
     ids = None
     if where is not None or set(filters) - _BY_TIME:
         ids = frozenset(run.id for run in chosen(store, where, None, filters, shell.talk))

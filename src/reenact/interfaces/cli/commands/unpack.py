@@ -24,10 +24,10 @@ from reenact.timetravel.preview import safe
 @click.argument("file", metavar="FILE")
 @click.pass_context
 def command(ctx: click.Context, file: str) -> None:
-    """Take the run of FILE, and those that belong to it, into the store, under the ids they were recorded with.
+    """Copy the run of FILE, and the runs that belong to it, into the store, under their recorded ids.
 
-    The same file twice is no second run. What was recorded elsewhere is shown, and executed only where its code lies
-    inside this project, or with --cmd or --entry. Nothing else than the store is written.
+    Unpacking a file twice adds nothing. A run from another machine is executed only if its code lies inside this
+    project, or with --cmd or --entry. Only the store is written.
     """
     shell = current(ctx)
     with opened(shell) as store, WorkProgress(f"unpacking {safe(file)}"):

@@ -1,1 +1,1 @@
-"""The commands about goldens, a module each; loaded when one is asked for."""
+"""The commands about goldens, a module each; imported when invoked."""

@@ -29,7 +29,7 @@ from reenact.testing.goldens.testfile import add_test
 from reenact.timetravel.preview import safe
 
 _FEW = 6
-"""Names of answers that are listed."""
+"""The most names of answers that are listed."""
 
 
 @click.command(
@@ -72,25 +72,25 @@ def command(
 
     Each --expect is an expression over a run, as for `ls --where`, and must fail on REF: one that holds already is no
     test, and is refused. Each --holds is one that is true of REF, and must stay so; it goes alone or beside --expect.
-    Recorded answers that none of them names are listed. Without either, and without --fixed, the golden must re-enact
-    without a difference, now too. A run whose process was ended from outside needs one, and is judged on what the code
-    has done when it comes to that place.
+    Recorded answers that none of them names are listed. Without either, and without --fixed, the golden must replay
+    without a difference, now too. A run whose process was ended from outside needs one of them, and is judged at the
+    place where it ended.
 
-    Before the bundle takes its name it is re-enacted on the code that REF ran: the files as they are, or the commit of
-    REF with what was not committed, in a git worktree. A golden that this code passes is refused, as where the fork of
-    --fixed was given another answer. What git does not hold is named, and the golden is *not proven on the recorded
-    code*. Then today's code runs on it, mended or not. That takes three replays at most. A model that judges
-    (`judge(…)`) is asked once about each answer, and what it says is kept in the bundle.
+    Before the bundle is stored it is replayed on the code that REF ran: the files as they are, or, in a git worktree,
+    the commit of REF with its uncommitted changes. A golden that this code passes is refused; that happens when the
+    fork of --fixed was given another answer. Files that git does not hold are named, and the golden is *not proven on
+    the recorded code*. Then today's code runs on it, fixed or not. That takes at most three replays. A model that
+    judges (`judge(…)`) is asked once about each answer, and what it says is kept in the bundle.
 
-    Where the mended code asks a model what is not recorded, `golden run NAME --mode missing` records it; or give the
-    golden a fork of the mended code with --fixed, whose answers it then serves.
+    If the fixed code makes model calls that are not recorded, `golden run NAME --mode missing` records them. Or name a
+    fork of the fixed code with --fixed: the golden then uses its answers.
 
     An imported run knows no program: --cmd or --entry names one that lies in this project, and the import answers it.
     There is no commit to go back to, so what is expected is judged on the trace: --expect must fail, and --holds hold,
     on the imported answer. A cassette without a model call has none.
 
-    A scripted --answer is JSON. What a model says is {"say": TEXT, "uses": [{"name": TOOL, "args": {…}}]}, in whatever
-    protocol it is asked, as for `fork --result`.
+    A scripted --answer is JSON. The answer of a model is {"say": TEXT, "uses": [{"name": TOOL, "args": {…}}]}, for
+    every protocol, as for `fork --result`.
     """
     shell = current(ctx)
     golden = _golden(name, **{option: how[option] for option in ("about", "expected", "on_miss", "answer")})
@@ -122,10 +122,10 @@ def _golden(name: str, about: str, expected: str, on_miss: OnMiss | None, answer
 
 
 def program_of(how: Mapping[str, Any]) -> dict[str, Any]:
-    """The program of an imported run, as ``--cmd`` or ``--entry`` name it: ``command`` and ``entry``.
+    """The program of an imported run, as ``--cmd`` or ``--entry`` name it: the items ``command`` and ``entry``.
 
     Raises:
-        UsageError: It is given twice, or cannot be read.
+        UsageError: Both are given, or one cannot be read.
     """
     cmd, entry = how["cmd"], how["entry"]
     try:
@@ -153,7 +153,7 @@ def _scripted(text: str) -> Scripted:
     """``CALL=@FILE``, or ``CALL=JSON``; a model's answer is ``{"say": TEXT, "uses": [{"name": …, "args": {…}}]}``.
 
     Raises:
-        UsageError: It is neither, or the file cannot be read.
+        UsageError: The text is neither, or the file cannot be read.
     """
     call, sign, value = text.rpartition("=@") if "=@" in text else text.partition("=")
     value = "@" + value if sign == "=@" else value
@@ -222,7 +222,7 @@ def _tell(shell: Shell, golden_dir: GoldenDir, added: Added, test: str | None, a
 
 
 def _tell_ways(shell: Shell, added: Added, again: str) -> None:
-    """How a golden that is stale gets what it lacks. Next is what needs nothing but to be typed."""
+    """Print how a stale golden gets its missing answers; the next command is one that needs no editing."""
     run, now = tail(added.packed.runs[0]), added.now
     written = "--answer" in now.next_command
     if written:
@@ -240,7 +240,7 @@ def _tell_ways(shell: Shell, added: Added, again: str) -> None:
 
 
 def _tell_proof(shell: Shell, added: Added) -> None:
-    """What the golden came to on the recorded code, and on today's."""
+    """Print the result of the golden on the recorded code, and on today's."""
     golden, now = added.golden, added.now
     if golden.starts and golden.judged:
         parts = ["--expect fails"] * bool(golden.expect) + ["--holds holds"] * bool(golden.holds)

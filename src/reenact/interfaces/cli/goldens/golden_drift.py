@@ -29,13 +29,12 @@ _COLOURS: Mapping[Standing, str] = {"fresh": "green", "unfixed": "yellow", "drif
 @click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="Run N in parallel.")
 @click.pass_context
 def command(ctx: click.Context, names: tuple[str, ...], workers: int | None) -> None:
-    """Run today's code on the goldens that PATTERN means, by default on all, and say which have drifted: worst first.
+    """Run today's code on the goldens that PATTERN means (default: all) and say which have drifted, worst first.
 
-    fresh: it passes, and asks what it asked then, or when its missing answers were recorded. unfixed: it asks what it
-    asked, and fails as it did when it was added: the code is yet to be mended. drifted: it asks something else, or is
-    not the same any more. failed: what is expected does not hold. stale: a call has no recorded answer. Each says why
-    by category: prompt, messages, tool schema, model, parameters, calls; and what has changed since it was recorded:
-    code, packages, python.
+    fresh: it passes, and its requests are those that were recorded. unfixed: its requests are the same, and it fails as
+    it did when it was added: the code is not fixed yet. drifted: its requests or its results are different. failed: an
+    expectation does not hold. stale: a call has no recorded answer. The reasons have categories: prompt, messages, tool
+    schema, model, parameters, calls; and changes since the recording: code, packages, python.
 
     Exit codes: 0 none has drifted, 1 one has, or fails, 3 one is stale, 4 one cannot be read, 5 one touched the world;
     the highest counts. Nothing is recorded, and nothing is written.

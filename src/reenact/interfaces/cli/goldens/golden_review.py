@@ -1,4 +1,4 @@
-"""``reenact golden run --mode review``: shows what today's code does otherwise, and asks whether that is meant."""
+"""``reenact golden run --mode review``: shows each difference that today's code makes, and asks whether it is meant."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _QUESTION = "accept? [y]es, [n]o, [a]ll that are left, [q]uit"
 
 
 class _Quit(Exception):
-    """The person has had enough: what was accepted before is kept."""
+    """The person stops the review: differences that were accepted before are kept."""
 
 
 def review_all(shell: Shell, golden_dir: GoldenDir, names: Sequence[str], reasons: Reasons) -> int:
-    """Review goldens, one after the other; gives the exit code.
+    """Review goldens one after the other; returns the exit code.
 
-    A person at a terminal is asked about each difference, unless it was said before what is accepted.
+    At a terminal, the user is asked about each difference that no option accepts.
     """
     code = 0
     asks = not (reasons or shell.json) and _at_a_terminal()
@@ -63,7 +63,7 @@ def review_all(shell: Shell, golden_dir: GoldenDir, names: Sequence[str], reason
 def _settled(
     shell: Shell, golden_dir: GoldenDir, looked: Looked, reasons: Reasons, *, asks: bool
 ) -> tuple[Settled, bool]:
-    """What becomes of one golden, and whether to go on with the next."""
+    """The result of one golden, and whether to go on with the next."""
     asks = asks and looked.outcome.status == "passed" and bool(looked.left)
     go_on = True
     _show(shell, looked, asks=asks)
@@ -78,7 +78,7 @@ def _settled(
 
 
 def _show(shell: Shell, looked: Looked, *, asks: bool) -> None:
-    """What a review has found; who is asked about each is shown it then."""
+    """Print the result of a review; differences that the user is asked about are shown with the question."""
     left = {each.place for each in looked.left}
     name = looked.opened.golden.name
     if shell.json:
@@ -109,7 +109,7 @@ def _at_a_terminal() -> bool:
 
 
 def _asked(shell: Shell, looked: Looked) -> tuple[dict[str, str], bool]:
-    """What a person accepts, with reasons by place, and whether the next golden is to be reviewed."""
+    """The differences that the user accepts, with reasons by place, and whether the next golden is reviewed."""
     chosen: dict[str, str] = {}
     left = list(looked.left)
     try:
@@ -138,7 +138,7 @@ def _answer() -> str:
 
 
 def _reason() -> str:
-    """Why; nothing is accepted without."""
+    """The reason, which the user must give."""
     while True:
         given = _line("reason: ")
         if given:
@@ -146,10 +146,10 @@ def _reason() -> str:
 
 
 def _line(prompt: str) -> str:
-    """One line of the person's.
+    """One line that the user types.
 
     Raises:
-        _Quit: There is none to come.
+        _Quit: The input has ended.
     """
     try:
         click.echo(prompt, err=True, nl=False)
@@ -186,7 +186,7 @@ def _tell(shell: Shell, settled: Settled) -> None:
 
 
 def _next(settled: Settled) -> str:
-    """The command that helps; empty where nothing is wrong."""
+    """The next command; empty where nothing is wrong."""
     outcome = settled.outcome
     name = shlex.quote(outcome.name)
     if outcome.status == "passed":

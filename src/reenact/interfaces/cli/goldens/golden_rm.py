@@ -18,7 +18,7 @@ from reenact.testing.goldens.testfile import remove_test
 @click.argument("name")
 @click.pass_context
 def command(ctx: click.Context, name: str) -> None:
-    """Remove golden NAME and its test in tests/test_goldens.py; a test that was changed since stays, and is named."""
+    """Remove golden NAME and its test in tests/test_goldens.py. A test that was changed since is kept, and named."""
     shell = current(ctx)
     golden_dir = open_golden_dir()
     path = rm_golden(golden_dir, name)

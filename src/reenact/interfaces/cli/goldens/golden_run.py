@@ -70,21 +70,20 @@ from reenact.timetravel.preview import safe
 def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: str | None, **how: Any) -> None:
     """Run today's code on the goldens NAMES (which may be patterns), by default on all of them.
 
-    Each is answered from its own recording, kept from the network, and judged by what is expected of it. Exit
-    codes: 0 all pass, 1 one fails, 2 there is none, 3 one is stale (a call has no recorded answer, or an answer no
-    opinion of the model that judges it), 4 one cannot be read, 5 one touched the world; the highest counts. --mode
-    missing records what is missing, each once: tools stay frozen. --live model also asks each judge about
-    each sample.
+    Each golden is answered from its own recording, without a network, and judged by its expectations. Exit codes: 0 all
+    pass, 1 one fails, 2 there is none, 3 one is stale (it needs an answer, or a judge's opinion, that is not recorded),
+    4 one cannot be read, 5 one touched the world; the highest counts. --mode missing records each missing answer once;
+    tools stay frozen. --live model also asks the judges about each sample.
 
-    Each runs in a process of its own.
+    Each golden runs in a process of its own.
 
-    --mark runs the code of a mark's revision (reenact mark TEXT --rev GITREV); each golden that passes keeps in its
-    history that it was verified against that deploy, and golden ls says so until the golden changes.
+    --mark runs the code of a mark's revision (reenact mark TEXT --rev GITREV). The history of each golden that passes
+    notes that deploy, and golden ls shows it until the golden changes.
 
-    --mode review shows what today's code does otherwise, old and new side by side: create (a call that the golden has
-    not), trim (one that is no longer made), update (one that asks something else), fix (one that had gone wrong). At a
-    terminal it asks about each; EVENT is the number it shows. When all are accepted, the golden answers from today's
-    run from then on, and its history keeps why; until then it stays as it is, and what was accepted is not asked again.
+    --mode review shows each difference, old and new side by side: create (a new call), trim (a call that is no longer
+    made), update (a call with another request), fix (a call that had gone wrong). At a terminal it asks about each;
+    EVENT is the number it shows. When all are accepted, the golden takes its answers from today's run, and its history
+    keeps the reasons. Until then it stays as it is, and no accepted difference is asked again.
     """
     shell = current(ctx)
     golden_dir = open_golden_dir()
@@ -118,10 +117,10 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
 
 
 def _require_frozen(mode: str, report: str | None, how: Mapping[str, Any]) -> None:
-    """What goes with mode frozen only is not passed over in another one.
+    """Refuse options that go with mode frozen only, instead of ignoring them.
 
     Raises:
-        UsageError: It was asked for.
+        UsageError: Such an option was given.
     """
     given = {
         "--report": report,
@@ -140,10 +139,10 @@ def _require_frozen(mode: str, report: str | None, how: Mapping[str, Any]) -> No
 
 
 def _mark(shell: Shell, named: str, how: dict[str, Any]) -> Mark | None:
-    """The mark whose code is run, which becomes the revision; None where none is named.
+    """The mark whose revision is run; None if none was named.
 
     Raises:
-        UsageError: It is not there, has no revision, or another revision is asked for too.
+        UsageError: There is no such mark, it has no revision, or another revision was given too.
     """
     if not named:
         return None
@@ -160,10 +159,10 @@ def _mark(shell: Shell, named: str, how: dict[str, Any]) -> Mark | None:
 
 
 def _reasons(mode: str, accept: tuple[str, ...], everything: str | None, names: list[str]) -> Reasons:
-    """What is accepted without being asked about.
+    """The differences that the options accept, with their reasons.
 
     Raises:
-        UsageError: Nothing can be accepted in this mode; or it is not said of which golden.
+        UsageError: This mode accepts nothing, or the golden of a difference is not named.
     """
     reasons = Reasons.parse(accept, everything, "--accept")
     if reasons and mode != REVIEW:
@@ -204,7 +203,7 @@ def _how(live: str | None, rev: str, repeat: int, at_least: int | None, workers:
 
 
 def _record(shell: Shell, golden_dir: GoldenDir, names: list[str], mode: str) -> int:
-    """The modes that change a golden."""
+    """Run a mode that changes goldens."""
     code, first = 0, ""
     for name in names:
         recorded: Recorded = record_missing(golden_dir, name, anew=mode == "rerecord")
@@ -258,7 +257,8 @@ def _tell(shell: Shell, outcomes: list[Outcome]) -> None:
 
 
 def _next_command(bad: Outcome) -> str:
-    """What leads on from a golden that did not pass: what its message names, else its incident."""
+    """The next command for a golden that did not pass: the one that its message names, else one that shows its
+    incident."""
     if bad.next_command and (bad.status in ("stale", "broken") or bad.blind_spot):
         return bad.next_command
     return f"reenact show {shlex.quote(bad.file)}"

@@ -13,8 +13,8 @@ _WIDTH = 100
 
 
 def history_lines(golden: Golden) -> Iterator[str]:
-    """A line for each entry, oldest first, then those that were accepted and wait for the others, and the answers that
-    a person has written."""
+    """A line for each entry, oldest first; then the differences that are accepted while others are open, and the
+    answers that a person wrote."""
     for change in golden.history:
         yield _line(change, change.what)
     for change in golden.pending:
