@@ -1,7 +1,7 @@
-"""Command lines: which words of one are credentials, by the options in front of them.
+"""Command lines: finds the words that are credentials, by the options before them.
 
 ``--password X``, ``--token=X`` and ``X_KEY=X`` are known by their names, ``-u name:X`` by its form, and ``-pX`` by the
-program, or by how ``X`` looks where the program is none that is known.
+program, or by the form of ``X`` if the program is not known.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _USER: Final = lazy_regex(r"(--(?:proxy-)?user[=]|-[uUa])?([^\s:/@=]{1,128}):(?!
 _USERS: Final = frozenset({"-u", "-U", "-a", "--user", "--proxy-user", "--auth", "--creds"})
 _ATTACHED: Final = lazy_regex(r"(-p)(.{4,})", re.DOTALL)
 _WORD: Final = lazy_regex(r"[a-z][a-z-]*\d{0,2}|[\d.:/-]+|=.*|.*[/\\].*", re.DOTALL)
-"""What follows ``-p`` where it is no password: a longer option of a program that has them, ports, paths."""
+"""Values after ``-p`` that are no password: longer options, ports, paths."""
 _WORDS: Final = lazy_regex(r"""(?:[^\s'"]|'[^']*'|"(?:\\.|[^"\\])*"|['"])+""", re.DOTALL)
 _QUOTED: Final = lazy_regex(r"""(['"])(.*)\1\Z""", re.DOTALL)
 
@@ -30,14 +30,14 @@ _OF_PROGRAMS: Final = {
     "redis-cli": ("-a",),
     **dict.fromkeys(("ldapsearch", "ldapmodify", "ldapadd", "ldapwhoami"), ("-w",)),
 }
-"""Short options whose value is a password, by program; where it stands apart, for those in ``_APART``."""
+"""Short options whose value is a password, by program; for programs in ``_APART`` the value is a separate word."""
 _APART: Final = frozenset({"sshpass", "redis-cli", "unzip", "zip", "ldapsearch", "ldapmodify", "ldapadd", "ldapwhoami"})
 _NO_PASSWORDS: Final = frozenset({"docker", "podman", "chroot", "sudo", "su", "ps", "chown", "install", "rsync", "tar"})
 """Programs whose ``-u`` or ``--user`` names a user and a group."""
 
 
 def secrets_of(words: Sequence[str]) -> list[tuple[str, str] | None]:
-    """Of each word of a command line what stands before a credential in it, and the credential; None without one."""
+    """For each word of a command line, the text before a credential in it, and the credential; None without one."""
     found: list[tuple[str, str] | None] = []
     program = _program(words)
     before = ""
@@ -85,7 +85,7 @@ def _attached(word: str, short: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _mixed(text: str) -> bool:
-    """Whether letters and something else stand in a word, as in passwords."""
+    """Whether a word has both letters and other characters, as passwords have."""
     return any(each.isalpha() for each in text) and not text.isalpha()
 
 

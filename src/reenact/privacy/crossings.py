@@ -1,6 +1,6 @@
-"""Crossings: a call, what came of it, and the state of a step, without credentials.
+"""Crossings: a call, its outcome, and the state of a step, without credentials.
 
-The gate cleans with them what is stored, and a replay both sides of what it compares.
+The gate cleans stored data with them, and a replay both sides of a comparison.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _cleaned_command(eraser: Eraser, body: bytes) -> bytes:
 
 
 def clean_outcome(eraser: Eraser, outcome: Came) -> Came:
-    """What came of a call; itself where it held no credential."""
+    """The cleaned outcome of a call; the same object where it held no credential."""
     text = partial(clean_text, eraser)
     if isinstance(outcome, Value) and not outcome.changes and not outcome.head:  # nearly all of them
         return _plain_value(eraser, outcome)  # type: ignore[return-value]  # a Value has no subtypes: Came is Value here
@@ -161,10 +161,10 @@ def clean_slots(eraser: Eraser, slots: Mapping[str, bytes]) -> Mapping[str, byte
 
 
 def _entries(entries: Grown, clean: bytes) -> Grown:
-    """New entries of a list, of which this is a list that was cleaned.
+    """The new entries of a list, of which the argument is a cleaned list.
 
     Raises:
-        Exhausted: What is left of it is no list.
+        Exhausted: The cleaned value is no list.
     """
     if clean[:1] != b"[" or clean[-1:] != b"]":
         raise Exhausted

@@ -1,4 +1,4 @@
-"""Erasing: credentials out of texts, URLs, headers, forms, command lines, environments and JSON-able values.
+"""Erasing: removes credentials from texts, URLs, headers, forms, command lines, environments and JSON-able values.
 
 One ``Eraser`` holds the key of a run's stand-ins; everything it returns that equals its argument *is* its argument.
 """
@@ -55,12 +55,12 @@ _Head = tuple[str, Mapping[str, Json]]
 
 
 class Eraser:
-    """Takes credentials out.
+    """Removes credentials.
 
     Args:
         secret: Key of the stand-ins' digests; None: stand-ins are constants of their class, for comparing.
-        known: Credentials that are known by value.
-        removed: What has been removed before, and will be.
+        known: The credentials that are known by value.
+        removed: The values that were removed before; new ones are added.
     """
 
     __slots__ = (
@@ -82,10 +82,10 @@ class Eraser:
         alone = secret is None and removed is None and not known.listed
         apart = self if alone else Eraser(None, known.with_listed(NOTHING)) if secret is None else self.constants.naming
         self.naming: Eraser = apart
-        """The same for names that must not depend on what was removed before."""
+        """The eraser for names, which must not depend on earlier removals."""
 
     def _spotting(self) -> Spotter:
-        """What spots, and remembers what it has seen, for as long as nothing else is removed."""
+        """The spotter with its memory of texts, which is valid until a further value is removed."""
         told = self._told + self._mark
         return Spotter(self._within if told else None, told)
 
@@ -95,11 +95,11 @@ class Eraser:
         return bool(self._removed)
 
     def _within(self, data: bytes) -> list[CredentialSpan]:
-        """What is known by value, in a text behind an encoding."""
+        """The known values in a text under an encoding."""
         return [*self._known.within(data), *self._removed.spans(data)]
 
     def stand_in(self, sort: str, original: bytes, *, fit: bool) -> bytes:
-        """The stand-in of one credential; what is one already stays, but for its digest where constants are left."""
+        """The stand-in of one credential. A stand-in stays as it is, but loses its digest if constants are used."""
         if is_stand_in(original):
             short = self._secret is None and not fit and original[:1] == b"~" and original[1:2] != b"r"
             return constant(sort) if short else self.bare(original)
@@ -124,41 +124,40 @@ class Eraser:
         return replaced(data, found, change, self.bare if self._secret is None and not fit else None, exact=fit)
 
     def bare(self, data: bytes) -> bytes:
-        """``data`` as both sides of a comparison have it, where constants are left: stand-ins without digests."""
+        """``data`` in the form for comparisons with constants: stand-ins without digests."""
         return STANDIN.sub(bare, data) if self._secret is None and MARK in data else data
 
     def find(self, data: bytes, seams: Sequence[int] | None = None) -> list[CredentialSpan]:
-        """Every credential in a text that nobody has seen the beginning of.
+        """Every credential in a text whose beginning was not seen before.
 
         Args:
             data: The text.
-            seams: Where it was put together from texts that are cleaned by themselves as well: of what has been removed
-                before only what stands across one is given, so that nothing is cut out of a longer credential.
+            seams: The places where it was joined from texts that are also cleaned alone: of the values that were
+                removed before, only those across a seam are given, so that no longer credential is cut.
 
         Raises:
-            Exhausted: it was made to be slow.
+            Exhausted: The text was made to be slow.
         """
         self._forget()
         found = self._known.joined(data, partial(spot, more=self._within))
         return self._removed.joined(data, found, seams)
 
     def known(self, data: bytes) -> list[CredentialSpan]:
-        """What is known by value, in bytes that are no text."""
+        """The known values in bytes that are no text."""
         self._forget()
         return apart(self._within(data))
 
     def head(self, kind: str, name: str, head: Mapping[str, Json], clean: Callable[[], _Head]) -> _Head:
-        """The name and the head of a call, as ``clean`` gives them: an agent asks the same places again and again, so
-        that there is nothing in these is found out once.
+        """The cleaned name and head of a call. They are cached: an agent calls the same places again and again.
 
         Args:
-            kind: By what rules they are cleaned.
-            name: Of the call.
-            head: Of the call.
+            kind: The rules by which they are cleaned.
+            name: The name of the call.
+            head: The head of the call.
             clean: Looks for credentials in them.
 
         Raises:
-            Exhausted: they were made to be slow.
+            Exhausted: They were made to be slow.
         """
         told = f"{kind} {name!r} {head!r} ".encode("utf-8", "surrogatepass")
         digest = digest_of(told + self._told + self._removed.mark, _HEAD)
@@ -205,12 +204,12 @@ class Eraser:
         return found
 
     def lane(self, path: str) -> str:
-        """The address of a lane, each name in it by itself: the constants of what is removed keep it an address."""
+        """The address of a lane, cleaned name by name: the constants of removed values keep it an address."""
         cleaned = _NAMED.sub(lambda name: self.naming.string(name[0]), path)
         return path if cleaned == path else cleaned
 
     def _forget(self) -> None:
-        """What was found clean before something was removed may hold it."""
+        """Forget texts that were found clean before a further value was removed: they may contain it."""
         if self._mark != self._removed.mark:
             self._mark = self._removed.mark
             self._spotter = self._spotting()
@@ -353,7 +352,7 @@ class Eraser:
         return self.stand_in(CredentialSort.NAMED, data, fit=False).decode("utf-8", "surrogatepass")
 
     def json(self, value: Json, name: str = "") -> Json:
-        """A JSON-able value, itself where it holds no credential; ``name`` is what it is called."""
+        """A JSON-able value, the same object where it has no credential; ``name`` is its name."""
         if not name and isinstance(value, str):
             return self.string(value)
         if value is None or isinstance(value, (bool, float)):

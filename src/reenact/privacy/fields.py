@@ -1,6 +1,6 @@
-"""Fields: how each text, payload and JSON value of each record is cleaned, and what is left where that fails.
+"""Fields: how each text, payload and JSON value of each record is cleaned, and what remains if that fails.
 
-The gate goes by this table. A field that is not in it is nowhere stored as it came: a test fails until it is here.
+The gate follows this table. A test fails while a field is missing from it.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ T = TypeVar("T")
 
 
 class Way(StrEnum):
-    """How a field is cleaned."""
+    """The way in which a field is cleaned."""
 
     OURS = "ours"
     """Not at all: a word, a number, a digest or an id that this program makes, and nothing of the agent's."""
     TEXT = "text"
-    """As a text; what is removed leaves a keyed digest."""
+    """As a text; a removed value leaves a keyed digest."""
     NAME = "name"
-    """As a text by which calls are matched or lanes found: what is removed leaves the constant of its class, so that a
+    """As a text by which calls are matched or lanes found: a removed value leaves the constant of its class, so that a
     recording and its replay have the same name."""
     PATH = "path"
     """As the address of a lane: each name in it as a name."""
@@ -55,15 +55,15 @@ class Way(StrEnum):
     LABELS = "labels"
     """As texts with names."""
     LEAVES = "leaves"
-    """Each text in it by itself: names in it are those of settings, and say nothing of what stands behind them."""
+    """Each text in it alone: its names are those of settings, and say nothing about the values."""
     JSON = "json"
     """As JSON, by names and shapes."""
     SURROUNDINGS = "surroundings"
     """As the facts of a process, environment variables among them."""
     PAYLOAD = "payload"
-    """As bytes of any length that may be a text: by the gate itself, with what says how they are encoded."""
+    """As bytes of any length that may be a text: by the gate itself, which knows their encoding."""
     RECORD = "record"
-    """It has fields of its own."""
+    """A record with fields of its own."""
 
 
 _ID: Final = Way.OURS
@@ -151,7 +151,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Way]]] = {
 """Every field of every record, and of the facts in it, that can hold a text, bytes or JSON."""
 
 WITHHELD: Final = constant("w").decode()
-"""What is left of a name that could not be cleaned: the same in a recording and its replay."""
+"""The stand-in for a name that could not be cleaned: the same in a recording and its replay."""
 
 
 def labels(eraser: Eraser, found: Mapping[str, str]) -> dict[str, str]:
@@ -182,7 +182,7 @@ _CLEAN: Final[Mapping[Way, Callable[[Eraser, Any], Any]]] = {
     Way.LEAVES: leaves,
     Way.JSON: lambda eraser, value: eraser.json(value),
 }
-"""What cleans a value; the other ways are the gate's own."""
+"""The function that cleans a value; the other ways are the gate's own."""
 
 _BLANK: Final[Mapping[Way, Any]] = {
     Way.TEXT: "",
@@ -205,12 +205,12 @@ _EMPTY: Final[Mapping[tuple[type, str], Any]] = {
 
 
 def cleaned(record: T, eraser: Eraser, by_hand: Mapping[str, Callable[[Any], Any]] | None = None) -> T:
-    """A record, or a fact in one, with its fields cleaned as the table says; itself where they held no credential.
+    """A record, or a fact in one, with its fields cleaned by the table; the same object where they held no credential.
 
     Args:
-        record: One whose payloads are ``by_hand``.
-        eraser: What erases.
-        by_hand: What cleans fields in a way of its own.
+        record: A record whose payloads are ``by_hand``.
+        eraser: The eraser.
+        by_hand: Functions for fields with a way of their own.
     """
     different: dict[str, Any] = {}
     for name, way in FIELDS[type(record)].items():
@@ -233,16 +233,16 @@ _OF_HEADS: Final[Mapping[type, tuple[str, ...]]] = {
     Call: ("method", "tool", "opaque"),
     HeadArrived: ("status", "version", "framing"),
 }
-"""What is kept of the head of what is withheld: without it nothing can be served in its place."""
+"""The parts of a withheld call's head that are kept: a replay needs them."""
 
 
 def withheld(record: T, why: str, eraser: Eraser) -> T:
-    """A record, or a fact in one, without what cannot be cleaned, its payloads among it.
+    """A record, or a fact in one, without the parts that cannot be cleaned, such as its payloads.
 
     Args:
         record: The record.
-        why: For its label, where it has one.
-        eraser: Cleans what can be cleaned.
+        why: The reason for its label, if it has one.
+        eraser: Cleans the other parts.
     """
     different = _each(record, why, eraser)
     if "note" in FIELDS[type(record)]:
@@ -263,7 +263,7 @@ def _each(record: Any, why: str, eraser: Eraser) -> dict[str, Any]:
 
 
 def _left(record: Any, name: str, way: Way, why: str, eraser: Eraser) -> Any:
-    """What is left of one field: what could be cleaned of it, or what says nothing."""
+    """The rest of one field: its cleaned parts, or an empty value."""
     value = getattr(record, name)
     if way is Way.RECORD:
         return _of_record(record, name, why, eraser)
@@ -303,7 +303,7 @@ def _tried(way: Way, value: Any, eraser: Eraser, place: tuple[type, str]) -> Any
 
 
 def lane_of(eraser: Eraser, path: str) -> str:
-    """The address of a lane, cleaned; where that fails a stand-in for all of it, another for another lane."""
+    """The address of a lane, cleaned; where that fails, a stand-in for the whole address, unique to the lane."""
     try:
         return eraser.lane(path)
     except Exception as error:  # any failure to clean: the address as it came could hold a credential

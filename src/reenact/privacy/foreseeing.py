@@ -1,9 +1,8 @@
-"""Foreseeing: that there is nothing in many short texts is found out in one go, before the gate cleans one by one.
+"""Foreseeing: many short texts are searched in one go, so that the gate need not search each clean one.
 
-An import brings thousands of them, which say nearly the same: to look through each by itself costs more than what is
-in it. They are cut into the objects of their lists, as long texts are (``facts.sightings``); those that came before are
-left out, and the rest is looked through as one text. What something was found in, or could not be foreseen, is left to
-the gate, which looks through it by itself.
+An import has thousands of nearly equal texts, and each separate search costs more than its text. They are cut into the
+objects of their lists, as long texts are (``facts.sightings``); objects that came before are left out, and the rest is
+searched as one text. Texts with a finding are left to the gate, which searches them alone.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from reenact.facts.spans import CredentialSpan, Exhausted
 from reenact.facts.spotting import More, spot_whole
 
 _AT_ONCE: Final = 16 << 10
-"""Bytes that are looked through in one go, about: what one look costs beside its text is little then."""
+"""Bytes that are searched in one go, about: the fixed cost of a search is small then."""
 _BETWEEN: Final = lazy_regex(rb'\}\s*+(?:,\s*+)?(?=\{\s{0,16}"[\w.-]{1,64}"\s{0,4}:)')
 """Between two objects of a list, or of two lines. No string of JSON ends so: see ``facts.sightings``."""
 _OBJECT: Final = lazy_regex(rb'\{\s{0,16}"[\w.-]{1,64}"\s{0,4}:')
@@ -29,11 +28,11 @@ _LONGEST_KNOWN: Final = 256
 _MOST_KNOWN: Final = 4096
 _KEPT: Final = 4
 _KNOWN: dict[bytes, set[bytes]] = {}
-"""Objects in which nothing was found, by what was known by value then."""
+"""Objects without findings, by the values that were known at that time."""
 
 
 def text_of(record: Record) -> bytes:
-    """What of a record is a text of its own, and most of what it says; empty where there is none."""
+    """The main text of a record; empty without one."""
     if type(record) is CallIssued:
         body = record.call.body
     elif type(record) is CallSettled:
@@ -47,7 +46,7 @@ _written: Final = writer(ascii_only=False, nan=True, spaced=True)
 
 
 def spelled(value: Json, name: str) -> tuple[bytes, int]:
-    """JSON as the text that is looked through, with what it is called before it; and how long that is."""
+    """JSON as the text to search, with its name before it; and the length of that."""
     lead = json.dumps(name) + ":" if name else ""
     return (lead + _written(value)).encode("utf-8", "surrogatepass"), len(lead)
 
@@ -98,7 +97,7 @@ def _pieces(text: bytes) -> Iterator[bytes]:
 
 
 def _judge(pieces: list[bytes], owners: list[int], found: list[bool], more: More | None, known: set[bytes]) -> None:
-    """Look through some pieces as one text; what belongs to a piece with something in it is not harmless."""
+    """Search some pieces as one text; the owners of a piece with a finding are not harmless."""
     if not pieces:
         return
     begins: list[int] = []

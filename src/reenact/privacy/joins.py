@@ -1,4 +1,4 @@
-"""Joins: cleaning what is spread over the events of a stream.
+"""Joins: cleans text that is spread over the events of a stream.
 
 The strings of events that belong together are joined, cleaned, and cut again at the same places. Events are held back
 only while their end is undecided, and every event keeps its length. It knows server-sent events, lines of JSON, and
@@ -22,7 +22,7 @@ from reenact.privacy.erasing import Eraser
 T = TypeVar("T")
 
 LONGEST = 64 << 10
-"""Most bytes of one joined text that are undecided; what is open for longer is erased, and so is all that follows."""
+"""The most undecided bytes of one joined text; a text that stays open for longer is erased, with all that follows."""
 _CONTEXT = 512
 _QUIET = 48
 """Events after which a text that did not go on is over."""
@@ -37,7 +37,7 @@ _BYTES = lazy_regex(rb'\{[^{}"]{0,16}"bytes"\s{0,4}:\s{0,4}"([A-Za-z0-9+/=]+)"')
 
 
 class _Event:
-    """One event: its text, which may be changed, and where it stands."""
+    """One event: its text, which may be changed, and its place."""
 
     __slots__ = ("changed", "end", "frame", "inner", "open", "start", "text")
 
@@ -65,11 +65,11 @@ class _Group:
 
 
 class Joiner(Generic[T]):
-    """Cleans what is spread over events.
+    """Cleans text that is spread over events.
 
     Args:
-        eraser: What erases.
-        frames: Whether events are messages of an AWS event stream; lines otherwise.
+        eraser: The eraser.
+        frames: Whether events are messages of an AWS event stream; else they are lines.
     """
 
     __slots__ = ("_base", "_count", "_data", "_eraser", "_events", "_frames", "_groups", "_items", "_off", "_read")
@@ -106,7 +106,7 @@ class Joiner(Generic[T]):
         return self._given(final=True)
 
     def items(self) -> list[T]:
-        """What the segments held back belong to."""
+        """The records of the segments that are held back."""
         return [item for item, _ in self._items]
 
     # -- events -------------------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ class Joiner(Generic[T]):
 
     @staticmethod
     def _seams(group: _Group) -> list[int]:
-        """Where the pieces of a joined text meet."""
+        """The places where the pieces of a joined text meet."""
         return list(accumulate((end - start for _, start, end in group.pieces), initial=len(group.context)))
 
     @staticmethod
@@ -225,7 +225,7 @@ class Joiner(Generic[T]):
         return max((lead, *(text.rfind(space, lead) + len(space) for space in _SPACES if text.find(space, lead) >= 0)))
 
     def _put(self, group: _Group, cleaned: bytes) -> None:
-        """Write a decided text into its events; a piece of which only the beginning is decided stays open."""
+        """Write a decided text into its events; a piece that is decided only in part stays open."""
         at = 0
         while at < len(cleaned):
             event, start, end = group.pieces[0]
@@ -277,7 +277,7 @@ class Joiner(Generic[T]):
 
 
 def joined(eraser: Eraser, data: bytes) -> bytes:
-    """All of a stream at once, what is spread over its events cleaned."""
+    """A whole stream at once, with text that is spread over its events cleaned."""
     joiner: Joiner[None] = Joiner(eraser, frames=wraps.framed(data) is not None)
     parts = [*joiner.feed(None, data), *joiner.rest()]
     return b"".join(part for _, part in parts)

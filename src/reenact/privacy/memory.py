@@ -1,4 +1,4 @@
-"""Memory of what was looked at before: an agent sends its conversation again at each step, and only its end is new."""
+"""Memory of searched texts: an agent sends its conversation again at each step, and only its end is new."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from reenact.facts.weaving import Woven
 from reenact.privacy.foreseeing import harmless
 
 _SHORT = 4096
-"""Texts up to here that hold nothing are remembered by the process, as the heads of calls are: by a digest that nobody
-else can compute."""
+"""The longest text without findings that the process remembers, by a digest that no other process can compute."""
 _HARMLESS: set[bytes] = set()
 _MOST_HARMLESS = 4096
 _KEY = ENTROPY.bytes(16)
@@ -25,17 +24,17 @@ _SETTLED = 128
 """A span is settled by at most so many bytes after it."""
 _LONGEST_CHAIN = 16 << 10
 CONTEXT = 256
-"""Bytes before a value in which its name must stand."""
+"""The bytes before a value in which its name must be."""
 
 
 class Spotter:
-    """Spots credentials (``facts.spotting.spot``), the beginning of a text that began so before not again.
+    """Spots credentials (``facts.spotting.spot``); a known beginning of a text is not searched again.
 
     It keeps the last few long texts of a run in memory, never longer than the run.
 
     Args:
-        more: Finds further credentials in what stands behind an encoding.
-        told: All that ``more`` knows.
+        more: Finds further credentials under an encoding.
+        told: All values that ``more`` knows.
     """
 
     __slots__ = ("_foreseen", "_known", "_more", "_told")
@@ -93,12 +92,13 @@ def _short(data: bytes, more: More | None, told: bytes) -> list[CredentialSpan]:
 
 
 def digest_of(data: bytes, sort: bytes = b"") -> bytes:
-    """What is remembered of something that holds nothing; ``sort``: what it is, up to 16 bytes; a text by default."""
+    """The digest under which data without findings is remembered; ``sort``: its sort, up to 16 bytes; a text by
+    default."""
     return blake2b(data, digest_size=16, key=_KEY, person=sort).digest()
 
 
 def is_harmless(digest: bytes) -> bool:
-    """Whether nothing was found in what has this digest."""
+    """Whether data with this digest had no findings."""
     return digest in _HARMLESS
 
 
@@ -132,7 +132,7 @@ def _continued(
 
 
 def context_before(spans: list[CredentialSpan], cut: int) -> int:
-    """Where the context of what follows ``cut`` begins: a name stands before its value, and before a list of values."""
+    """The beginning of the context for text after ``cut``: a name is before its value, and before a list of values."""
     start = cut - CONTEXT
     for span in reversed(spans):
         if span.end < start or cut - span.start > _LONGEST_CHAIN:

@@ -1,7 +1,7 @@
-"""What looks like personal data in a text: found by its shape, counted and told, never changed.
+"""Possible personal data in a text: found by its shape, counted and listed, never changed.
 
-For who hands a recording on: what stands in it about people is theirs to judge. Shapes are narrow, checked by their
-check digits where they have them, so that what is listed is worth a look; what has no shape (a name, a street) is not
+A person who shares a recording must judge what it says about people. Shapes are narrow, and verified by their check
+digits where they have them, so that a listed item is worth a look; data without a shape (a name, a street) is not
 found.
 """
 
@@ -31,7 +31,7 @@ _CARD_DIGITS: Final = range(13, 20)
 
 
 def personal(text: str) -> Mapping[str, int]:
-    """What looks like personal data in a text: how many different ones of each sort. Linear in its length.
+    """Possible personal data in a text: the number of different items of each sort. Linear in its length.
 
     Args:
         text: Any text, JSON too.

@@ -1,7 +1,7 @@
 """The gate: every record of a run, cleaned of credentials before anything is written.
 
-It runs in the writer's thread, sees records in order, and never raises: what cannot be cleaned is withheld. Stand-ins
-of one run share a secret that is drawn when the run begins and kept nowhere.
+It runs in the writer's thread, sees records in order, and never raises: data that cannot be cleaned is withheld.
+Stand-ins of one run share a secret that is drawn when the run begins and kept nowhere.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from reenact.privacy.tails import Tail, TailPart
 R = TypeVar("R")
 
 _SOURCES = "texts"
-"""Of a note of a run's surroundings (``recording.run_evidence``): paths of source files with what is in them."""
+"""In a note of a run's surroundings (``recording.run_evidence``): paths of source files with their contents."""
 
 _TEXTS = ("env/", "listing/")
 """Ambient sources whose values are texts (``seams.ambient``)."""
@@ -76,13 +76,13 @@ def make_redactor(
     """The redactor of one run.
 
     Args:
-        run: Id of the run; stand-ins of two runs have nothing in common.
-        policy: How it is recorded; what its extra redaction names comes with ``known``.
+        run: The id of the run; stand-ins of two runs have nothing in common.
+        policy: The policy of the run; the names for its extra redaction are in ``known``.
         secret: Key of the stand-ins' digests; drawn from the system's entropy where none is given.
         known: Credentials that are known by value.
-        spotless: Facts of surroundings in which redactors with the same ``known`` have found nothing, the last value
-            of each: they are not looked through again, and what this one finds nothing in is added.
-        removed: What was removed before in this process; what this redactor removes is added.
+        spotless: Facts of surroundings in which redactors with the same ``known`` have found nothing, the last value of
+            each: they are not searched again; this redactor adds its own.
+        removed: The values that were removed before in this process; this redactor adds its own.
     """
     return CredentialRedactor(secret if secret is not None else ENTROPY.bytes(32), known, spotless, removed)
 
@@ -91,12 +91,12 @@ class CredentialRedactor:
     """Cleans the records of one run (``abc.redaction.Redactor``).
 
     Args:
-        secret: Key of the digests in stand-ins; one that is kept nowhere, because whoever has it can try candidates.
+        secret: The key of the digests in stand-ins; it is kept nowhere, because with it one could try candidates.
         known: Credentials that are known by value.
         spotless, removed: See ``make_redactor``.
 
     Attributes:
-        fault: Told of whatever went wrong in here; what it cost is withheld, or gone.
+        fault: Called with every failure in here; the affected data is withheld, or gone.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class CredentialRedactor:
 
     @property
     def mark(self) -> bytes:
-        """Other bytes with each value that was removed, and may stand in what was cleaned before."""
+        """Bytes that change with each removed value, which may be in data that was cleaned before."""
         return self._removed.mark
 
     def clean(self, record: Record) -> tuple[Record, ...]:
@@ -142,8 +142,8 @@ class CredentialRedactor:
         return made
 
     def foresee(self, records: Sequence[Record]) -> None:
-        """Look in one go through what records say that are about to be cleaned, in this order and with none between.
-        Nothing is cleaned otherwise than without it: it spares a look at each text that holds nothing. Never raises."""
+        """Search in one go the texts of records that will be cleaned next, in this order. The result is the same as
+        without it: it only saves a search of each clean text. Never raises."""
         with suppress(Exception):  # whatever goes wrong here goes wrong again, and is told, when the record is cleaned
             self._eraser.foresee([text for record in records if (text := text_of(record))])
 
@@ -164,8 +164,8 @@ class CredentialRedactor:
     # -- both sides of a comparison -----------------------------------------------------------------------------------
 
     def call(self, call: Call) -> Call:
-        """A live call of a replay with its credentials reduced to constants of their classes; without what cannot be
-        cleaned, as the recording has it. Never raises."""
+        """A live call of a replay, with its credentials reduced to constants of their classes, and without data that
+        cannot be cleaned, as in the recording. Never raises."""
         try:
             return clean_call(self._comparing, call)
         except Exception as error:  # never raises: the call is withheld as in the recording
@@ -173,7 +173,7 @@ class CredentialRedactor:
             return withheld(call, _why(error), self._comparing)
 
     def outcome(self, outcome: Value | Failure) -> Value | Failure:
-        """The same for what came of a body that ran again, and of what was recorded of it."""
+        """The same for the outcome of a body that ran again, and for the recorded outcome."""
         try:
             return clean_outcome(self._comparing, outcome)
         except Exception as error:  # never raises: the outcome is withheld as in the recording
@@ -189,11 +189,11 @@ class CredentialRedactor:
             return {}
 
     def printed(self, texts: Sequence[bytes]) -> list[bytes] | None:
-        """The same for all that a program has printed; None for what cannot be cleaned.
+        """The same for everything that a program has printed; None for text that cannot be cleaned.
 
-        A recording's output was cleaned as it came, when less was known than is now, and a value may stand bare before
-        or behind the place that names it. So the texts are looked through until nothing new is found in them: what
-        comes of them depends on neither order nor cuts."""
+        A recording's output was cleaned as it came, when fewer values were known, and a value may be bare before or
+        after the place that names it. So the texts are searched until nothing new is found: the result does not depend
+        on order or cuts."""
         try:
             for text in texts:  # what is known by digest alone becomes known as text, and is found glued to others too
                 clean_text(self._comparing, text)
@@ -218,7 +218,8 @@ class CredentialRedactor:
         return cleaned
 
     def _shaped(self) -> list[bytes]:
-        """What was left of a value that was known by its shape alone when it was printed: its lead stays there."""
+        """The stand-ins of values that were known only by their shape when they were printed: the lead of the shape
+        remains."""
         shaped = {_CONSTANT.sub(_ANY, self._eraser.naming.text(value)) for value in self._removed.values()}
         return sorted((each for each in shaped if _ANY in each and each != _ANY), key=len, reverse=True)
 
@@ -228,8 +229,8 @@ class CredentialRedactor:
 
     @property
     def naming(self) -> Callable[[str], str]:
-        """The same for names of lanes, as a function that knows nothing of the run, and may outlive it. What was
-        removed elsewhere in the run says nothing here: when it was depends on the hour, and a lane has one name."""
+        """The same for names of lanes, as a function that does not depend on the run, and may outlive it. Values that
+        were removed elsewhere in the run do not count: a lane must always have the same name."""
         return partial(_text, self._eraser.naming)
 
     def data(self, data: Json) -> Json:
@@ -417,7 +418,7 @@ _STEPS: Mapping[type, Callable[[CredentialRedactor, Any], tuple[Record, ...]]] =
     RunOpened: CredentialRedactor._opened,
     RunClosed: CredentialRedactor._closed,
 }
-"""What cleans each sort of record that is more than its fields."""
+"""The function for each sort of record that is more than its fields."""
 
 
 def _without_payload(held: list[HeadArrived | SegmentArrived]) -> list[Record]:

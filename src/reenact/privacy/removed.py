@@ -1,6 +1,6 @@
-"""What the gate of a run has removed: searched for, as text, in all that the run says afterwards.
+"""The values that the gate of a run has removed: they are searched, as text, in all later data of the run.
 
-The values live in the memory of the process alone. What is kept of them, for other processes, is ``facts.removed``.
+The values exist only in the memory of the process. For other processes only digests are kept (``facts.removed``).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from reenact.facts.run import Run
 from reenact.facts.spans import CredentialSpan, apart, replaced
 
 MOST: Final = 64
-"""So many values, the last ones, are searched for wherever they stand; those before them as whole tokens."""
+"""The number of last values that are searched anywhere in a text; earlier ones are found as whole tokens."""
 _LONGEST: Final = 16 << 10
 _SHORT: Final = 8 << 10
 _ALONE: Final = 12
-"""A shorter value is found only where neither letter nor digit stands beside it: chance may have made as few."""
+"""A shorter value is found only without a letter or digit beside it, because it may occur by chance."""
 _KEY: Final = ENTROPY.bytes(16)
 _NEVER: Final = frozenset({CredentialSort.VALUE.value})
 """Found by value anyway."""
@@ -40,8 +40,8 @@ class Removed:
     """The values that were removed in one run.
 
     Args:
-        before: What is known by digest already; its key is this run's too.
-        above: Those of a run in this process that this one goes on from.
+        before: The values that are known by digest; their key is this run's too.
+        above: The values of a run in this process from which this one goes on.
         kept: Whether a list of them is kept with the run.
     """
 
@@ -68,8 +68,8 @@ class Removed:
         return bool(self._values) or bool(self._above)
 
     def _candidates(self, data: bytes) -> list[tuple[bytes, str]]:
-        """The values that stand in a long text: a search of memory for each, the long ones only in what has no word
-        breaks for as long as they are. 5 ms a MiB of prose for fifty of them, 20 where nothing in it breaks."""
+        """The values in a long text: a memory search for each, for long values only in parts without word breaks of
+        their length. 5 ms a MiB of prose for fifty of them, 20 in text without breaks."""
         long = [each for each in self._values if len(each[0]) >= _ALONE and is_token(each[0])]
         if not long:
             return [each for each in self._values if each[0] in data]
@@ -79,11 +79,11 @@ class Removed:
 
     @property
     def mark(self) -> bytes:
-        """Other bytes with each value that is added; empty as long as there is none."""
+        """Bytes that change with each added value; empty while there is none."""
         return self._own if self._above is None else self._own + self._above.mark
 
     def add(self, value: bytes, sort: str) -> None:
-        """A value was removed. Cheap where it is known; two threads may."""
+        """Add a removed value. Cheap for a known value; two threads may call it."""
         if value in self._known or sort in _NEVER or not SHORTEST // 2 <= len(value) <= _LONGEST:
             return
         if not is_sought(value):
@@ -106,7 +106,7 @@ class Removed:
             self._fresh.append(told)
 
     def spans(self, data: bytes) -> list[CredentialSpan]:
-        """Where the values stand, in order of the values; nothing where there is none."""
+        """The places of the values, in the order of the values; empty without any."""
         found = [] if self._above is None else self._above.spans(data)
         for value, sort in self._values if len(data) < _SHORT else self._candidates(data):
             size = len(value)
@@ -122,8 +122,8 @@ class Removed:
     def joined(
         self, data: bytes, found: list[CredentialSpan], seams: Sequence[int] | None = None
     ) -> list[CredentialSpan]:
-        """What was found in ``data`` by its name or shape, and where else these values stand in it; with ``seams`` only
-        across one of these."""
+        """The findings in ``data`` by name or shape, and the further places of their values; with ``seams`` only those
+        across a seam."""
         if not self:
             return found
         spans = self.spans(data)
@@ -141,7 +141,7 @@ class Removed:
         return [*self._known, *([] if self._above is None else self._above.values())]
 
     def entries_under(self, key: bytes) -> list[str]:
-        """What may be kept of the values in a list with this key."""
+        """The entries for the values in a list with this key."""
         return [told for value, sort in self._known.items() if (told := entry(key, sort, value))]
 
     # -- what is kept of them ---------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class Removed:
         return bool(self._fresh)
 
     def notes(self) -> tuple[Noted, ...]:
-        """What is to be kept with the run since this was last asked."""
+        """The notes for the run since the last call."""
         if not self._fresh:
             return ()
         fresh, self._fresh = self._fresh, []
@@ -160,7 +160,7 @@ class Removed:
         return (Noted(None, f"{REMOVED}#{self._told}", Listed(self.key, fresh).to_json()),)
 
     def kept_with(self, run: Run) -> Run:
-        """A run as it ends, with the list of what was removed in it."""
+        """A run at its end, with the list of removed values."""
         return replace(run, capture={**run.capture, REMOVED: self.listed.to_json()}) if self._entries else run
 
     @property
@@ -174,11 +174,11 @@ _UNDER_WAY: WeakValueDictionary[str, Removed] = WeakValueDictionary()
 
 
 def removed_before(run: Run, store: Store, *, kept: bool = True) -> tuple[Listed, Removed]:
-    """What was removed, in the run that one goes on from, before that one begins: by digest, and in this process.
+    """The values that were removed in the run from which this one goes on: by digest, and in this process.
 
     Args:
         run: The run that begins.
-        store: Where it, and the run that it goes on from, are kept.
+        store: The store of both runs.
         kept: Whether a list is kept with the run.
     """
     above = _UNDER_WAY.get(run.parent) if run.parent else None
@@ -193,7 +193,7 @@ def removed_before(run: Run, store: Store, *, kept: bool = True) -> tuple[Listed
 
 
 def _spellings(value: bytes) -> list[bytes]:
-    """A value as it stands, and as it is read and written elsewhere."""
+    """A value in its original spelling, and in those of other formats."""
     found = [value]
     if b"\\" in value:
         try:

@@ -21,7 +21,7 @@ from reenact.privacy.joins import Joiner, joined
 from reenact.privacy.tails import Tail, TailPart
 
 HELD = 1 << 20
-"""Most decoded bytes of one compressed body that are held until it is known to be clean."""
+"""The most decoded bytes of one compressed body that are held until it is known to be clean."""
 _RATIO = 16 << 20
 _OPAQUE = (
     *("image/", "audio/", "video/", "font/", "application/zip", "application/gzip", "application/wasm"),
@@ -38,17 +38,17 @@ _EVENTS = (
 _FRAMES = "application/vnd.amazon.eventstream"
 _LINES = (b"data:", b"event:", b"id:", b": ")
 _ENTRY = lazy_regex(rb'\{"[^\n]{1,16384}\}\r?\n(?=\{|\Z)')
-"""A line of JSON: an entry of its own, whatever the media type says."""
+"""A line of JSON: an entry of its own, for any media type."""
 _LATE = "credentials in a long compressed body"
 
 _Item = tuple[SegmentArrived, list[tuple[int, int]]]
 
 
 class PlainStream:
-    """A body that travels as it is.
+    """A body without compression.
 
     Args:
-        eraser: What erases.
+        eraser: The eraser.
         wire: Whether segments begin with the head of the response.
         text: Whether the body is text; if not, only the head on the wire is cleaned.
         media: Its media type.
@@ -67,7 +67,7 @@ class PlainStream:
         self._joiner: Joiner[_Item] | None = None
 
     def feed(self, record: SegmentArrived) -> list[Record]:
-        """Take a segment, give what is decided."""
+        """Take a segment, and return the decided ones."""
         if self._head is not None:
             self._head.append(record)
             joined = b"".join(one.data for one in self._head)
@@ -87,7 +87,7 @@ class PlainStream:
         return out + self._labelled(self._tail.rest())
 
     def held(self) -> list[HeadArrived | SegmentArrived]:
-        """What is held back, raw: for a caller that withholds it."""
+        """The segments that are held back, raw: for a caller that withholds them."""
         joining = () if self._joiner is None else self._joiner.items()
         return [*(self._head or ()), *(item[0] for item in self._tail.items()), *(item[0] for item in joining)]
 
@@ -127,7 +127,7 @@ class PlainStream:
         return out
 
     def _sniff(self, body: bytes) -> None:
-        """What the body is, by its media type and how it begins."""
+        """Detect the kind of body, by its media type and its beginning."""
         self._sniffed = True
         if is_media(body[:HEAD]) and not body.startswith(b"%PDF"):
             self._text = False
@@ -169,7 +169,7 @@ _STATUS = lazy_regex(rb"HTTP/1\.\d 1(?!01)\d\d")
 
 
 def _end_of_heads(joined: bytes) -> int:
-    """Where the head of the final response ends, interim ones passed over."""
+    """The end of the head of the final response, after interim ones."""
     end = joined.find(b"\r\n\r\n")
     while end >= 0 and _STATUS.match(joined, joined.rfind(b"\r\n\r\n", 0, end) + 4 if end else 0):
         following = joined.find(b"\r\n\r\n", end + 4)
@@ -180,7 +180,7 @@ def _end_of_heads(joined: bytes) -> int:
 
 
 class EncodedStream:
-    """A body that travels compressed.
+    """A compressed body.
 
     Its head is held as well, until it is known which of the two forms will be stored.
     """
@@ -200,7 +200,7 @@ class EncodedStream:
         self._clean: Tail[None] | None = None
 
     def feed(self, record: SegmentArrived) -> list[Record]:
-        """Take a segment, give what is decided: nothing while all of it is held."""
+        """Take a segment, and return the decided ones: none while all of it is held."""
         if self._dirty:
             return [withheld_segment(record, _LATE)]
         body = record.data if self._framing is None else self._framing.feed(record.data)
@@ -230,7 +230,7 @@ class EncodedStream:
         return self._decoded()
 
     def held(self) -> list[HeadArrived | SegmentArrived]:
-        """What is held back, raw: for a caller that withholds it."""
+        """The segments that are held back, raw: for a caller that withholds them."""
         return [*([self._head] if self._head is not None else []), *self._held]
 
     def _found(self) -> bool:
@@ -275,7 +275,7 @@ class EncodedStream:
 
 
 class WithheldBody:
-    """A body of which nothing more may be kept."""
+    """A body of which no further part may be kept."""
 
     __slots__ = ()
 
@@ -296,7 +296,7 @@ Stream = PlainStream | EncodedStream | WithheldBody
 
 
 def stream_for(eraser: Eraser, record: HeadArrived) -> tuple[Stream, bool]:
-    """What cleans the stream of a head, and whether it holds the head itself."""
+    """The cleaner for the stream of a head, and whether it holds the head itself."""
     head = record.head
     encoding = header(head, "content-encoding")
     decoded_already = head.get("read") == "decoded"

@@ -1,6 +1,6 @@
-"""Tails: cleaning a text that arrives in segments, with only its undecided end held back.
+"""Tails: cleans a text that arrives in segments; only its undecided end is held back.
 
-Stand-ins are as long as what they replace, so every segment keeps its length and whatever frames the text (a length
+Stand-ins have the length of the values, so every segment keeps its length, and the framing of the text (a length
 header, chunk sizes, offsets) stays true.
 """
 
@@ -29,7 +29,7 @@ _DELIMITERS = (b"\n", b"}", b"]")
 
 
 class TailPart(NamedTuple, Generic[T]):
-    """A segment that may be kept: what it belongs to, its bytes, and whether these are others than came."""
+    """A segment that may be kept: its record, its bytes, and whether they were changed."""
 
     item: T
     data: bytes
@@ -40,11 +40,11 @@ class Tail(Generic[T]):
     """Cleans one text.
 
     Args:
-        eraser: What erases.
-        find: Finds what to erase; by default all that is known of credentials.
+        eraser: The eraser.
+        find: Finds the credentials; by default all kinds.
 
     Attributes:
-        withheld: Whether some of the text could not be cleaned, in whose place there are tildes.
+        withheld: Whether a part of the text could not be cleaned, and was replaced by tildes.
     """
 
     __slots__ = ("_clean", "_context", "_eraser", "_find", "_items", "_lost", "_open", "_over", "withheld")
@@ -71,7 +71,7 @@ class Tail(Generic[T]):
         return self._advance(final=True) if self._items else []
 
     def items(self) -> list[T]:
-        """What the segments held back belong to."""
+        """The records of the segments that are held back."""
         return [item for item, _ in self._items]
 
     def _advance(self, *, final: bool) -> list[TailPart[T]]:
@@ -98,7 +98,7 @@ class Tail(Generic[T]):
         return given
 
     def _pass_over(self, until: re.Match[bytes] | None) -> None:
-        """Withhold what is undecided, up to where the next word begins."""
+        """Withhold the undecided text, up to the next word."""
         size = len(self._open) if until is None else until.start()
         self._clean += b"~" * size
         self._open = self._open[size:]
@@ -150,9 +150,9 @@ def cleaned_in_pieces(eraser: Eraser, data: bytes, piece: int = 1 << 20) -> tupl
 
 
 def changed_parts(eraser: Eraser, value: Large) -> dict[int, bytes] | None:
-    """The cleaned parts of a long value, for those that hold credentials, by number, each of its old length; None where
-    some of it has to be withheld. Takes a few parts of memory. In bytes that are no text only what is known by value is
-    found: any shape comes up in them by chance."""
+    """The cleaned parts of a long value, for those with credentials, by number, each of its old length; None where a
+    part must be withheld. Takes the memory of a few parts. In bytes that are no text only known values are found,
+    because any shape occurs in them by chance."""
     text = not isinstance(value.value, bytes) or begins_as_text(value.value)
     tail: Tail[int] = Tail(eraser, None if text else eraser.known)
     found: dict[int, bytes] = {}

@@ -1,7 +1,7 @@
-"""Withholding: of a text that holds more candidates than it may, only the parts that do.
+"""Withholding: of a text with too many candidates, only the affected parts.
 
-Parts of JSON end between its entries, and of a part that cannot be cleaned only what its strings hold is withheld: JSON
-stays JSON. Another text is cut where it can be.
+Parts of JSON end between its entries, and in a part that cannot be cleaned only the contents of strings are withheld:
+JSON stays JSON. Other text is cut where possible.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _STRING = lazy_regex(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"(\s{0,64}:)?')
 
 
 def cleaned_in_parts(eraser: Eraser, body: bytes) -> bytes:
-    """A text without credentials, and without what could not be looked through.
+    """A text without credentials, and without parts that could not be searched.
 
     Args:
-        eraser: What erases.
+        eraser: The eraser.
         body: The text.
     """
     if body.lstrip()[:1] not in (b"{", b"["):

@@ -1,4 +1,4 @@
-"""Aligning: which call of one run is which call of another, by what they are instead of by where they stand.
+"""Aligning: finds the call of one run that corresponds to a call of another, by content and not by position.
 
 Pure. Calls are compared inside their strand, and strands inside the call that holds them, so that an inserted call
 shifts neither what follows it nor what lies in calls that follow it. In a strand, calls that ask the same are found
@@ -25,13 +25,13 @@ _FUNCTION = lazy_regex(r"/[^/>#]*(?=#)")
 _MOST_PAIRS = 4096
 """Most pairs of calls of one name that are weighed against each other."""
 _ANY = 1e-3
-"""What it is worth that two calls have one name, beside what they say."""
+"""The likeness of two calls for an equal name alone."""
 STREAMED = "stream: true"
 """The word of a request whose answer is to be streamed."""
 
 
 class PairSort(StrEnum):
-    """How the two sides of a pair differ."""
+    """The difference between the two sides of a pair."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -42,15 +42,15 @@ class PairSort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """What of a call decides what it is aligned with.
+    """The parts of a call by which it is aligned.
 
     Attributes:
-        number: Number of its event; faces stand in order of it.
-        parent: Number of the call it happened inside; None for none.
+        number: The number of its event; faces are in this order.
+        parent: The number of the call around it; None without one.
         lane: Path of its strand.
         call: Its kind and name.
         asks: What it asks, as a token: equal for calls that ask the same.
-        whole: Whether it was answered as a whole: what happened inside it is unknown in its run.
+        whole: Whether it was answered as a whole: its run does not have the calls inside it.
     """
 
     number: int
@@ -78,7 +78,7 @@ class CallPair:
 
 
 Words = tuple[Callable[[Face], frozenset[str]], Callable[[Face], frozenset[str]]]
-"""What a call of the left run says, as words, and one of the right run."""
+"""The words in a call of the left run, and in one of the right run."""
 
 
 def _wordless(face: Face) -> frozenset[str]:
@@ -90,18 +90,18 @@ def align(left: Sequence[Face], right: Sequence[Face], words: Words = (_wordless
 
     Args:
         left, right: The calls of both runs.
-        words: Gives what a call says; asked only where several calls of one name may be meant.
+        words: Gives the words in a call; used only where several calls of one name may be meant.
 
     Returns:
-        Every number of both sides exactly once. Calls of the left run stand in their order, and those that were added
-        in theirs, each behind everything that it followed. Cost: with the length of both, and the square of the edits
+        Every number of both sides exactly once. Calls of the left run are in their order, and added calls in theirs,
+        each after all calls that it followed. Cost: with the length of both, and the square of the edits
         in a strand (bounded).
     """
     return _Alignment(left, right, words).run()
 
 
 class _Alignment:
-    """One alignment: the calls inside each call, and what was found so far."""
+    """One alignment: the calls inside each call, and the pairs found so far."""
 
     def __init__(self, left: Sequence[Face], right: Sequence[Face], words: Words) -> None:
         self._left, self._right = left, right
@@ -123,8 +123,8 @@ class _Alignment:
         return self._in_order()
 
     def _entered(self, left: Face | None, right: Face | None) -> Iterator[tuple[Face, Face]]:
-        """Go on inside two calls that are one. Where one of the runs answered it as a whole, what happened inside the
-        other one has a counterpart that is unknown."""
+        """Align the calls inside two calls that are a pair. If one run answered its call as a whole, the counterparts
+        of the other's inner calls are unknown."""
         if left is None or right is None or left.whole == right.whole:
             yield from self._within(left, right)
             return
@@ -160,7 +160,7 @@ class _Alignment:
                 yield before[at], after[there]
 
     def _free(self, left: Sequence[Face], right: Sequence[Face]) -> tuple[list[Face], list[Face]]:
-        """Those of both sides that have no counterpart yet."""
+        """The calls of both sides without a counterpart so far."""
         ours, theirs = self._unknown
         return (
             [face for face in left if face.number not in self._found and face.number not in ours],
@@ -197,7 +197,8 @@ class _Alignment:
         self._taken.add(right.number)
 
     def _in_order(self) -> list[CallPair]:
-        """All of it in the order of the left run; what was added stands behind what it followed and all inside that."""
+        """All pairs in the order of the left run; an added call comes after the call that it followed, and after all
+        inside that."""
         counterpart = {
             match.right: match.left for match in self._found.values() if match.change is not PairSort.REORDERED
         }
@@ -257,9 +258,9 @@ def _relative(lane: str, around: str | None) -> str:
 def _strand_pairs(
     left: Mapping[str, list[Face]], right: Mapping[str, list[Face]]
 ) -> Iterator[tuple[list[Face], list[Face]]]:
-    """Which strand is which: those of one name in the order in which they began, by what they asked first, so that an
-    added strand shifts no other one. Strands of a name that the other run has not are those that have its number, and
-    ask the same first, under a name that this one has not: a function was renamed."""
+    """The pairs of strands: those of one name in the order of their beginnings, by their first requests, so that an
+    added strand shifts no other one. A strand whose name the other run lacks is paired by number and first request with
+    a strand whose name this run lacks: a function was renamed."""
     names: dict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
     for side, strands in enumerate((left, right)):
         for path in strands:
@@ -293,7 +294,7 @@ def _of_one_name(ours: list[list[Face]], theirs: list[list[Face]]) -> Iterator[t
 
 
 def _same_elsewhere(left: Sequence[Face], right: Sequence[Face]) -> Iterator[tuple[Face, Face]]:
-    """Calls that ask the same and stand at different places, in order; in the same strand first."""
+    """Calls with the same request at different places, in order; in the same strand first."""
     places: dict[str, list[Face]] = defaultdict(list)
     for face in right:
         places[_identity(face)].append(face)
@@ -305,8 +306,8 @@ def _same_elsewhere(left: Sequence[Face], right: Sequence[Face]) -> Iterator[tup
 
 
 def _likeness(left: frozenset[str], right: frozenset[str]) -> float:
-    """How much two calls of one name say alike; negative where they are two questions. One that is streamed and one
-    that is not are the same only where nothing else differs."""
+    """The likeness of two calls of one name; negative where they are different questions. A streamed call and an
+    unstreamed one are the same only if nothing else differs."""
     if (STREAMED in left) != (STREAMED in right) and _unstreamed(left) != _unstreamed(right):
         return -1.0
     return _ANY + (len(left & right) / len(left | right) if left or right else 0.0)
@@ -338,7 +339,7 @@ def _best(worth: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
 
 
 def _gaps(left: list[T], right: list[T], matches: Sequence[tuple[int, int]]) -> Iterator[tuple[list[T], list[T]]]:
-    """What lies between matches that follow each other on both sides."""
+    """The parts between matches that follow each other on both sides."""
     at = there = 0
     for one, other in (*matches, (len(left), len(right))):
         if at < one or there < other:

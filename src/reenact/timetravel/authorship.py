@@ -1,8 +1,8 @@
-"""Authorship: which step set a value of the agent's state last, found by digests instead of by reading states.
+"""Authorship: finds the step that last set a value of the agent's state, by digests, without reading states.
 
-What a step was given and what it left are kept as one payload a slot, and a slot that did not change has the digest
-it had. So the store is asked for the newest snapshot in which a slot was something else; what came right after it set
-the value. Only a path below a slot makes us read payloads, of that slot alone and each version of it once.
+The states before and after a step are kept as one payload a slot, and an unchanged slot keeps its digest. So the store
+finds the newest snapshot in which the slot was different; the step right after it set the value. Payloads are read only
+for a path below a slot: those of that slot, each version once.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ ABSENT: Final = Absent()
 
 @dataclass(frozen=True, slots=True)
 class ValueOrigin:
-    """The event that set a value last.
+    """The event that last set a value.
 
     Attributes:
-        path: Which value, as a JSON pointer with dots.
+        path: The value, as a JSON pointer with dots.
         event: The step that set it.
-        inside: Whether it was set while that step ran; otherwise before it began, by what ran since ``since``.
+        inside: Whether it was set while that step ran; if not, by code between ``since`` and its beginning.
         since: The event whose state was the last without this value; None where it was there from the first.
-        before: What was there until then; ``ABSENT`` where nothing was.
+        before: The value before; ``ABSENT`` without one.
         after: The value.
     """
 
@@ -57,7 +57,7 @@ class ValueOrigin:
 
 
 def last_set(recording: Recording, path: Sequence[str], at: Event | None = None) -> ValueOrigin:
-    """Find the event that set a value of the state last.
+    """Find the event that last set a value of the state.
 
     Args:
         recording: The run.
@@ -66,7 +66,7 @@ def last_set(recording: Recording, path: Sequence[str], at: Event | None = None)
         at: As seen from this event; None for the end of the run.
 
     Raises:
-        UsageError: No state was kept, or it has nothing at that path; the message names what is there.
+        UsageError: No state was kept, or it has nothing at that path; the message names the keys that are there.
     """
     view = _View(recording, at)
     newest = next(view.backwards(), None)
@@ -115,7 +115,7 @@ class _View:
                 yield place
 
     def versions(self, older: Snapshot, slot: str) -> Iterator[SlotVersion]:
-        """What one slot was before ``older``, newest first."""
+        """The versions of one slot before ``older``, newest first."""
         unended = () if self._at is None else self._around
         return self._recording.versions(slot, lanes=self._lanes, before=older.event + 1, unended=unended)
 
@@ -127,12 +127,12 @@ class _View:
                 yield place
 
     def _counts(self, place: Snapshot) -> bool:
-        """Whether it had been taken: what a step around the place left, it left later."""
+        """Whether the state counts: a step around it that ended later had not ended yet."""
         return self._at is None or place.phase == "in" or place.event not in self._around
 
 
 def _moment(place: Snapshot) -> tuple[int, str]:
-    """Where a snapshot stands in its strand: the steps of one strand follow each other."""
+    """The place of a snapshot in its strand: the steps of one strand follow each other."""
     return place.event, place.phase
 
 
@@ -163,7 +163,7 @@ class _Values:
         self._read: dict[str, Json | Absent] = {}
 
     def whole(self, place: Snapshot) -> Json | Absent:
-        """What the slot holds."""
+        """The value of the whole slot."""
         digest = place.slots.get(self.slot)
         if self.slot in place.unproven:
             raise not_proven(self._recording.run.id, place.event, self.slot)
@@ -175,14 +175,14 @@ class _Values:
         return jsonable(self._recording.body(Payload(digest, 0)) if short is None else short)
 
     def of(self, place: Snapshot) -> Json | Absent:
-        """What stands at the path."""
+        """The value at the path."""
         digest = place.slots.get(self.slot, "absent")
         if digest not in self._read:
             self._read[digest] = descend(self.whole(place), self.rest)
         return self._read[digest]
 
     def in_version(self, version: SlotVersion) -> Json | Absent:
-        """What stood at the path in a version of the slot; not kept, for many are asked for once each."""
+        """The value at the path in a version of the slot; not cached, because each of many versions is used once."""
         if version.digest is None:
             return ABSENT
         return descend(jsonable(version.body) if version.digest else "", self.rest)
@@ -205,7 +205,7 @@ class _Values:
 
 
 def descend(value: Json | Absent, path: Sequence[str]) -> Json | Absent:
-    """What stands at a path below a value; ``ABSENT`` where nothing does."""
+    """The value at a path below another one; ``ABSENT`` without one."""
     for key in path:
         if isinstance(value, Mapping) and key in value:
             value = value[key]
@@ -241,7 +241,7 @@ def _last_other(view: _View, value: _Values, newest: Snapshot) -> Snapshot | Non
 
 
 def _innermost(recording: Recording, value: _Values, outer: Snapshot) -> Snapshot:
-    """The step inside ``outer`` that set what ``outer`` left, else ``outer`` itself.
+    """The step inside ``outer`` that set the value which ``outer`` left, else ``outer`` itself.
 
     Among steps that run at the same time (one inside the other, or side by side) it is the one that ended first with
     the value; of those that follow each other, the last.

@@ -1,7 +1,7 @@
-"""Conduct: how a run went about it: what came before what, what was repeated, what stayed unanswered.
+"""Conduct: how a run went about its task: the order of calls, repetitions, unanswered calls.
 
-Everything here reads events without their payloads. *Before* means issued before: that is what the agent decided, in
-its own order; when an answer came is not its doing.
+Everything here reads events without their payloads. *Before* means issued before: that is the agent's own order, while
+the time of an answer is not its doing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reenact.timetravel.steps import event_state
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found, why in words (empty where there is nothing to say), and the event that shows it best."""
+    """A finding, its reason in words (empty if there is none), and the event that shows it best."""
 
     value: Json
     why: str = ""
@@ -54,12 +54,11 @@ def in_order(recording: Recording, names: Sequence[str]) -> Finding:
 
 
 def repeated(recording: Recording, name: str | None = None) -> Finding:
-    """How often the call that was made most often was made: the same name asked the same.
+    """The number of times that the most frequent call was made: the same name with the same request.
 
     Args:
         recording: The run.
-        name: Only calls of this name; None for everything the agent did (tools, retrievals, plain HTTP), model calls
-            left out.
+        name: Only calls of this name; None for all calls (tools, retrievals, plain HTTP) except model calls.
 
     Returns:
         0 where there was no call. Calls with arguments that could not be stored are not compared.
@@ -79,9 +78,10 @@ def repeated(recording: Recording, name: str | None = None) -> Finding:
 
 
 def unanswered(recording: Recording) -> Finding:
-    """How many tool calls have no answer: those a model asked for and nobody made, and those that never returned.
+    """The number of tool calls without an answer: those that a model asked for and that were never made, and those that
+    never returned.
 
-    Where no call bears the tool's name (an unmarked function of the agent), what the agent did next stands for it.
+    If no call has the tool's name (an unmarked function of the agent), the agent's next calls count for it.
     """
     known = {event.name for event in recording.events() if _acts(event)}
     waiting: list[tuple[str, int]] = []
@@ -116,8 +116,7 @@ def state_left(recording: Recording, name: str) -> Finding:
 
 
 def acts(recording: Recording) -> Iterator[Event]:
-    """What the agent did: its calls of tools, retrievals and plain HTTP, without what happened inside one of them, and
-    without telemetry."""
+    """The calls of the agent: tools, retrievals and plain HTTP, without calls inside them, and without telemetry."""
     inside: set[int] = set()
     for event in recording.events():
         if event.parent in inside:
@@ -128,7 +127,7 @@ def acts(recording: Recording) -> Iterator[Event]:
 
 
 def outermost(recording: Recording) -> Iterator[Event]:
-    """The events that a replay has too: without what happened inside calls that it answers as a whole."""
+    """The events that a replay has too: without those inside calls that it answers as a whole."""
     unseen: set[int] = set()
     for event in recording.events():
         if event.parent not in unseen:

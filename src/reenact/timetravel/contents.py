@@ -1,7 +1,7 @@
-"""Contents: what an event asked and what it got, as data a person or a program can read.
+"""Contents: the request and the answer of an event, as data for a person or a program.
 
-The exact bytes are the truth and are one call away (``recording.body``); everything here is derived from them, and
-what cannot be derived is shown as text or as its size. Nothing here raises for odd bytes.
+Everything here is derived from the exact bytes (``recording.body``); bytes without a known form are shown as text, or
+by their size. Nothing here raises for odd bytes.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class Unread:
 
 
 def asked(recording: Recording, event: Event, limit: int = DEFAULT_LIMIT) -> Json | Unread:
-    """What the call asked: decoded arguments of a tool, decoded body of an HTTP request.
+    """The request of a call: the decoded arguments of a tool, the decoded body of an HTTP request.
 
     Args:
         recording: The run.
         event: One of its events.
-        limit: Longest payload to read, in bytes.
+        limit: The longest payload to read, in bytes.
     """
     return _content(recording, event.request, limit, event.call.head)
 
 
 def answered(recording: Recording, event: Event, limit: int = DEFAULT_LIMIT) -> Json | Unread:
-    """What came back: the decoded value, the error as data, the decoded body of a response; None while open."""
+    """The answer of a call: the decoded value, the error as data, the decoded body of a response; None while open."""
     number = event.number
     match event.outcome:
         case Failure(error=error):
@@ -73,7 +73,7 @@ def arguments_of(request: object) -> object:
 
 
 def error_data(error: ErrorFact) -> dict[str, Json]:
-    """An exception as plain data: its type, its text, and what it came from."""
+    """An exception as plain data: its type, its text, and its causes."""
     data: dict[str, Json] = {"type": error.type, "text": error.text}
     if error.notes:
         data["notes"] = list(error.notes)
@@ -101,7 +101,7 @@ def error_text(error: ErrorFact) -> str:
 
 
 def status_of(event: Event) -> int | None:
-    """HTTP status of the answer; None where there is none."""
+    """The HTTP status of the answer; None without one."""
     status = event.outcome.head.get("status") if isinstance(event.outcome, Stream) else None
     return status if isinstance(status, int) else None
 
@@ -192,7 +192,7 @@ def _inflated(raw: bytes) -> bytes:
 
 
 def form_of(recording: Recording, name: str) -> str:
-    """What a result of a call is to be written as, by the last one that is recorded; its content is left open."""
+    """The form of a call's result, by the last recorded one, with its content left open."""
     given = [each.answer for each in recording.events(name=name) if isinstance(each.outcome, Value) and each.answer]
     known = jsonable(recording.body(given[-1])) if given else None
     forms: dict[type, str] = {str: '"…"', dict: "{…}", list: "[…]"}

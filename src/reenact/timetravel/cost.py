@@ -1,10 +1,9 @@
-"""What model calls cost: tokens that providers counted, at the prices that ``genai-prices`` bundles.
+"""The cost of model calls: the tokens that providers counted, at the prices in ``genai-prices``.
 
 The library is an extra (``pip install "reenact[cost]"``). Its prices are those of the installed version: nothing is
-fetched, its updating is never started, and a snapshot that somebody set in this process is not looked at. What is
-not known stays unknown: an unknown model or provider, a call whose tokens nobody counted, an answer that was broken
-off, a special tier. One unknown call makes the cost of its run unknown. Hosted tools that a provider bills by the use
-are not part of it.
+fetched, its updates are never started, and a snapshot that the program set is not used. A cost stays unknown for an
+unknown model or provider, a call without a count of tokens, an answer that was broken off, or a special tier. One
+unknown call makes the cost of its run unknown. Hosted tools that a provider bills by use are not included.
 """
 
 from __future__ import annotations
@@ -48,14 +47,14 @@ PROVIDERS: Mapping[str, str] = {
     "vertex": "google",
     "xai": "x-ai",
 }
-"""Providers of readings, and what the price list calls them; nobody else has a price."""
+"""The names of providers in the price list, by those in readings; others have no price."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _USUAL_TIERS = (None, "", "auto", "default", "standard", "standard_only", "on_demand")
 _REFUSED = 400
 _MANY = 1_000_000
 _KNOWN = 1024
-"""Models whose price is remembered."""
+"""The most models whose price is remembered."""
 
 Priced = Callable[[str, str, Mapping[str, int], datetime], Decimal | None]
 """The price in US dollars of some tokens, by provider and model of the price list; None where it has none."""
@@ -75,16 +74,16 @@ def run_cost(
     more: Sequence[Event] = (),
     around: Mapping[int, Collection[int]] = MappingProxyType({}),
 ) -> Decimal | None:
-    """What a run's model calls cost, in US dollars.
+    """The cost of a run's model calls, in US dollars.
 
     Args:
-        recording: The run. What a program noted as ``cost`` wins over what can be worked out.
+        recording: The run. A program's own note ``cost`` wins over the computed cost.
         priced: A price list; None for no prices.
-        more: What happened inside calls that the run answered as a whole, as another run has it.
-        around: Which calls of the run are around each of these, by their numbers.
+        more: The calls inside those that the run answered as a whole, taken from another run.
+        around: The calls of the run around each of these, by their numbers.
 
     Returns:
-        The sum; None where it is unknown, or where no model was asked. Costs one pass over the run's exchanges.
+        The sum; None where it is unknown, or without a model call. Costs one pass over the run's exchanges.
     """
     noted = recording.notes(None).get("cost")
     if isinstance(noted, int | float) and not isinstance(noted, bool):
@@ -116,7 +115,7 @@ def run_cost(
 
 
 def event_cost(recording: Recording, event: Event, priced: Priced | None) -> Decimal | None:
-    """What one model call cost, in US dollars; None where that is unknown, or where it is no model call."""
+    """The cost of one model call, in US dollars; None where it is unknown, and for other events."""
     noted = event.attributes.get("cost")
     if isinstance(noted, int | float) and not isinstance(noted, bool):
         return Decimal(str(noted))
@@ -127,11 +126,11 @@ def event_cost(recording: Recording, event: Event, priced: Priced | None) -> Dec
 
 
 def reading_cost(reading: Mapping[str, Json], at_us: int, priced: Priced) -> Decimal | None:
-    """What a model call cost, in US dollars.
+    """The cost of a model call, in US dollars.
 
     Args:
-        reading: Its reading.
-        at_us: When it was made, microseconds since the epoch: prices change.
+        reading: The reading of the call.
+        at_us: The time of the call, microseconds since the epoch: prices change.
         priced: The price list.
 
     Returns:

@@ -27,13 +27,13 @@ def decisive_steps(store: Store, run: Run, seen: SuspicionLook) -> list[Suspect]
     """The likeliest steps of a failed run, at most three, the likeliest first.
 
     Args:
-        store: Where healthy runs of the same agent are looked for: the newest eight, of up to 2,000 events.
+        store: The store with healthy runs of the same agent: the newest eight, of up to 2,000 events.
         run: The run.
-        seen: What rules see of it, and mark in it.
+        seen: The run as rules see it, with their marks.
 
     Returns:
-        The steps; a hint, no proof. None where nothing but their places speaks for them, nor of a run with so few
-        steps that all would be named. Costs one reading of each run that it is compared with.
+        The steps; a hint, no proof. None where only their places suggest them, or where a run has so few steps that all
+        would be named. Costs one reading of each run that it is compared with.
     """
     if len(steps_of(seen.course)) <= MOST:
         return []

@@ -1,7 +1,7 @@
-"""Documents: an event as one JSON value, what it asked and what came back, to be compared and patched.
+"""Documents: an event as one JSON value, with its request and its answer, to be compared and patched.
 
-A recognised model call answers with what the model decided, since two providers' envelopes of one answer differ in
-ids and times; everything else answers with its content. Bytes that are no text are shown by their size and digest.
+The answer of a recognised model call is the model's decision, because envelopes differ in ids and times; other answers
+are their content. Bytes that are no text are shown by size and digest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def document(recording: Recording, event: Event | None) -> Json:
 
 
 def asks(recording: Recording, event: Event) -> Json:
-    """What an event asked: arguments, or method, URL and body, or the state a step was given."""
+    """The request of an event: arguments; or method, URL and body; or the state before a step."""
     if event.kind == Kind.STEP:
         return event_state(recording, event.number, "in")
     content = _plain(arguments_of(asked(recording, event, _LIMIT)), event.request)
@@ -35,7 +35,7 @@ def asks(recording: Recording, event: Event) -> Json:
 
 
 def answer(recording: Recording, event: Event) -> Json:
-    """What came back: a value, an error, a status with its content, a decision, or the state a step left."""
+    """The answer of an event: a value, an error, a status with content, a decision, or the state after a step."""
     outcome = event.outcome
     if outcome is None:
         return {"open": True}
@@ -60,7 +60,7 @@ def answer(recording: Recording, event: Event) -> Json:
 
 
 def _plain(content: Json | Unread, payload: Payload | None) -> Json:
-    """Content as JSON; what is no text, or too long, by its size and digest."""
+    """Content as JSON; bytes that are no text, and long ones, by size and digest."""
     if isinstance(content, (Unread, bytes)) and payload is not None:
         return {"bytes": payload.size, "digest": payload.digest}
     return None if isinstance(content, (Unread, bytes)) else content

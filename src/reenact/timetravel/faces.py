@@ -1,7 +1,7 @@
-"""Faces: what the calls of two runs ask, as tokens that are equal where the calls are.
+"""Faces: the requests of two runs' calls, as tokens that are equal for equal calls.
 
-Payloads of one store that are equal have one digest, so most calls are found to be the same without reading anything.
-Only what has no counterpart by its bytes is read, and compared by the rules that a replay compares by.
+Equal payloads of one store have one digest, so most calls are found equal without reading. Only calls without a
+counterpart by bytes are read, and compared by the rules of a replay.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from reenact.timetravel.aligning import Face
 from reenact.timetravel.contents import Unread, asked, status_of
 
 _POSITIONS: Mapping[Kind, str] = {Kind.STEP: "number", Kind.PROCESS: "of"}
-"""What in a head says where a call stands instead of what it asks: an inserted call would shift it."""
+"""The field in a head that gives a call's position, and not its request: an inserted call would shift it."""
 
 _KINDS = {kind: kind.value for kind in Kind}
 """Looked up, because asking a member of an enumeration for its value costs more."""
@@ -42,7 +42,7 @@ class Side:
     Attributes:
         recording: The run.
         faces: Its calls, in order.
-        said: What came back of each, as a token: equal for answers of equal bytes. By number.
+        said: The answer of each, as a token that is equal for equal bytes. By number.
         held: The first events of the run, which need not be read again. By number.
     """
 
@@ -56,8 +56,7 @@ class Side:
         return self.held.get(number) or self.recording.event(number)
 
     def words(self, face: Face) -> frozenset[str]:
-        """What a call says, as words: each value in what it asks with its name. Reads its request, as far as it is
-        not long."""
+        """The words in a call: each value in its request, with its name. Reads its request, up to a limit."""
         event = self.event(face.number)
         content = asked(self.recording, event, _WORDY)
         return frozenset() if isinstance(content, Unread) else frozenset(islice(_words("", content), _MOST_WORDS))
@@ -80,11 +79,11 @@ def side_of(recording: Recording) -> Side:
 
 
 def beginnings(left: Recording, right: Recording, further: int) -> tuple[Side, Side, int] | None:
-    """The calls of two runs up to their first difference by number, and ``further`` ones behind it.
+    """The calls of two runs up to their first difference by number, and ``further`` ones after it.
 
     Returns:
-        The two sides and the number of calls before the difference; None where there is none: the runs are the same.
-        Costs what lies before the difference, not what follows it.
+        The two sides, and the number of calls before the difference; None where the runs are the same. The cost does
+        not depend on the calls after the difference.
     """
     ours, theirs = _looked_at(left), _looked_at(right)
     seen: tuple[list[_Look], list[_Look]] = ([], [])
@@ -116,7 +115,7 @@ _Look = tuple[Face, str, Event]
 
 
 def _looked_at(recording: Recording) -> Iterator[_Look]:
-    """The face of each event but plumbing and what a trace came in, and what came back as a token."""
+    """The face of each event except telemetry and original documents, with its answer as a token."""
     run = recording.run
     for event in recording.events():
         if is_plumbing(event.call) or is_original(event.call):
@@ -161,8 +160,8 @@ def _ruled(side: Side, known: set[str], rules: Rules) -> Side:
 
 
 def asked_key(recording: Recording, event: Event, rules: Rules) -> str:
-    """What an event asks, as the key of it by the rules that a replay compares by. Reads its request; of one that is
-    withheld the digest is the key."""
+    """The request of an event as its key, by the rules of a replay. Reads the request; for a withheld one the digest is
+    the key."""
     if GROWS in event.call.head:  # by digests: of lists that grow the request says how long they are
         return f"state {_state(recording, event, 'in')}"
     body = body_or_size(recording, event.request)
@@ -183,7 +182,7 @@ def same_call(left: Recording, one: Event, right: Recording, other: Event) -> bo
 
 
 def _deciding(event: Event) -> Mapping[str, Json]:
-    """A head without what only says where the call stands."""
+    """A head without the fields that only give the call's position."""
     head = event.call.head
     position = _POSITIONS.get(event.call.kind)
     return head if position is None else {name: value for name, value in head.items() if name != position}

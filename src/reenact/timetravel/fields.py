@@ -1,8 +1,8 @@
-"""Fields: one part of an event by its path, as exact bytes where it is bytes.
+"""Fields: one part of an event by its path, as exact bytes where possible.
 
-``request.body`` and ``response.body`` are exact bytes, content coding and all; ``response.content`` is the same
-decoded, ``response.raw`` all that was stored, the framing of a connection included. A longer path
-(``response.body.choices.0``) goes into the decoded content. ``state`` is what the step left, or was given.
+``request.body`` and ``response.body`` are the exact bytes, including compression; ``response.content`` is decoded, and
+``response.raw`` is all that was stored, with the framing of a connection. A longer path (``response.body.choices.0``)
+leads into the decoded content. ``state`` is the state after the step, or before it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def field_of(recording: Recording, event: Event, path: Sequence[str]) -> bytes |
         Bytes where exact bytes are meant, JSON-able data otherwise.
 
     Raises:
-        UsageError: There is nothing at that path; the message names what is there.
+        UsageError: There is nothing at that path; the message names the keys that are there.
     """
     exact = _EXACT.get(tuple(path))
     if exact is not None:
@@ -77,14 +77,14 @@ def field_of(recording: Recording, event: Event, path: Sequence[str]) -> bytes |
 
 
 def _whole(found: Json) -> Json:
-    """A part of an event with what is decoded only when it is asked for."""
+    """A part of an event, with its lazy parts decoded."""
     if not isinstance(found, dict):
         return found
     return {key: value() if callable(value) else value for key, value in found.items()}
 
 
 def _roots(recording: Recording, event: Event) -> dict[str, Json]:
-    """What a path may begin with; content is decoded only when it is asked for."""
+    """The possible beginnings of a path; content is decoded only when it is used."""
 
     def request() -> Json:
         head = event.call.head

@@ -1,4 +1,4 @@
-"""Figures: what a run came to, in the terms in which runs are compared: answer, tools, tokens, cost, time."""
+"""Figures: the results by which runs are compared: answer, tools, tokens, cost, time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def figures(recording: Recording, calls: Iterable[str], more: HiddenCalls) -> di
     Args:
         recording: The run.
         calls: Kind and name of each of its events but telemetry, with a blank between them.
-        more: What belongs to its answers and has no event in it: it counts, as in the run that it is compared with.
+        more: Calls inside its answers that it has no events of; they count, as in the run that it is compared with.
 
     Returns:
         JSON-able data; what is unknown is None. ``calls`` counts the tools by name.

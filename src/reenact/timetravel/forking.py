@@ -28,17 +28,17 @@ from reenact.timetravel.forks.plan import OPENINGS, Plan, Settling
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a fork does differently from its parent at the branching event; whatever is None or empty stays as it was.
+    """The changes of a fork at the branching event; empty fields change nothing.
 
     Attributes:
         state: New values of the step's state: path with dots to value.
         results: New results of recorded calls: reference of the event (``4``, ``search_docs#2``) to value.
-        says: What models say in place of what they said: reference of the event to a text. Tool calls too: a result
-            ``{"say": TEXT, "uses": [{"name": TOOL, "args": {…}}]}``.
+        says: New answers of models: reference of the event to a text. Tool calls too: a result ``{"say": TEXT, "uses":
+            [{"name": TOOL, "args": {…}}]}``.
         errors: Errors in place of recorded results: reference of the event to ``TYPE:TEXT``.
         input: New input of the run, at event 0 only: the arguments of its entry point (a list by position, a mapping
             by name, anything else is the only one), or as text the standard input of its program.
-        prompt: New system prompt of the model requests that go live, as every one does from the branching event on.
+        prompt: A new system prompt of the model requests; all of them go live from the branching event on.
         model: Name of another model of the same protocol for them.
         params: Parameters of the model to set in them.
         flags: Values that feature flags, asked through OpenFeature, evaluate to.
@@ -94,28 +94,29 @@ def fork(
     store: Store | str | None = None,
     dry_run: bool = False,
 ) -> Run | DryRun:
-    """Make a new run that shares a frozen prefix with ``run`` and goes on from ``at`` with something changed.
+    """Make a new run that shares a frozen prefix with ``run``, and goes on from ``at`` with something changed.
 
     Args:
         run: The run, or a reference to it.
         at: The branching event: its number, or ``name#n``.
-        change: What is different from there on; None changes nothing.
+        change: The changes from there on; None changes nothing.
         live: Which calls may go live after the branching event: ``reads``, ``all``, ``model`` or ``none``.
         allow_writes: Names of tools that may write, and patterns of them (``send_*``).
         entry: What to call: a function, in this process, or ``module:function``. It gets the recorded arguments,
             or none if it takes none. By default the recorded entry point, in a fresh interpreter.
-        store: Where the run is kept and the fork goes; None takes the project's store.
+        store: The store of the run and of the fork; None takes the project's store.
         dry_run: Make no fork, give its plan.
 
     Returns:
         The fork, a child of ``run``. The parent is never touched. With ``dry_run`` the plan, as ``reenact fork
-        --dry-run`` prints it: what stays frozen, what may go live and where to, which writes are refused.
+        --dry-run`` prints it: the frozen calls, the possible live calls with their hosts, the refused writes.
 
     Raises:
-        ForkError: It cannot branch there, or not with this change; the message says where, or with what, it can.
+        ForkError: The run cannot branch there, or not with this change; the message names a place or a change that
+            works.
         EffectRefused: The fork stopped at a call that it was not allowed to make.
-        Divergence: The code no longer reproduces the events before the fork point, or behind it the agent waits for
-            what nothing will bring, or for more than was recorded.
+        Divergence: The code no longer reproduces the events before the fork point, or after it the agent waits for a
+            delivery that never comes, or that was not recorded.
         UnreplayableRun: The run cannot be started again here.
     """
     owned = store is None or isinstance(store, str)
@@ -145,11 +146,11 @@ def fork(
 def plan_of(
     store: Store, parent: Run, at: int | str, change: Change, *, live: str, allow_writes: Iterable[str] = ()
 ) -> Plan:
-    """What is asked of a fork, with every event by its number.
+    """The plan of a fork, with every event by its number.
 
     Raises:
-        UsageError: ``live`` is none of the four words.
-        EventNotFound: An event is named that the run does not have.
+        UsageError: ``live`` is not one of the four words.
+        EventNotFound: A named event does not exist.
     """
     if live not in OPENINGS:
         raise UsageError(f"there is no live={live!r}", cause=f"it is one of {', '.join(OPENINGS)}")
@@ -188,10 +189,10 @@ def _settling(word: str) -> Settling:
 
 
 def concluded(run: Run, report: ForkReport) -> Run:
-    """The fork, if it came to its end; otherwise what stopped it.
+    """The fork, if it reached its end; else the error that stopped it.
 
     Raises:
-        ForkError, EffectRefused, Divergence: What stopped it.
+        ForkError, EffectRefused, Divergence: The error that stopped it.
     """
     if report.divergence is not None:
         message = f"{report.message.partition(': ')[0]}: {report.divergence['message']}"
@@ -215,27 +216,27 @@ def resume(
     settle: str = "",
     result: Mapping[int | str, Json] | None = None,
 ) -> Run:
-    """Continue an interrupted or failed run from its head: the prefix frozen, the rest live, appended to the same run.
+    """Continue an interrupted or failed run from its end: the prefix frozen, the rest live, appended to the same run.
 
-    A finished write is never made again. ``run`` may name a step (``"7f3c:rerank#1"``): what goes on from there is a
-    run of its own.
+    A finished write is never made again. ``run`` may name a step (``"7f3c:rerank#1"``): then the continuation is a run
+    of its own.
 
     Args:
         run: The run, or a reference to it, with a step or without.
         entry: What to call: a function, in this process, or ``module:function``. It gets the recorded arguments.
             By default the recorded entry point, in a fresh interpreter.
-        store: Where the run is kept; None takes the project's store.
-        settle: Of writes in doubt: ``done``, they have happened, or ``retry``, they are made again.
-        result: What a write in doubt gave that has happened, or one that was said wrong before: its event (``4``,
-            ``charge#1``) to the answer.
+        store: The store of the run; None takes the project's store.
+        settle: The word on writes in doubt: ``done``, they have happened, or ``retry``, they are made again.
+        result: The result of a write in doubt that has happened, or a correction of an earlier one: its event (``4``,
+            ``charge#1``) to the result.
 
     Returns:
         The run as it stands after its continuation, under its own id; or the child run that began at the step.
 
     Raises:
-        UsageError: It is still being recorded, or it ended well: there is nothing to resume. Or ``settle`` is neither
-            word, or is ``done`` of a write whose ``result`` is not said.
-        EffectInDoubt: A write was under way when it broke off, or raised; ``settle`` says what became of it.
+        UsageError: The run is still being recorded, or ended well, so there is nothing to resume. Or ``settle`` is
+            neither word, or is ``done`` for a write without a ``result``.
+        EffectInDoubt: A write was under way when the run stopped, or raised an error; ``settle`` decides about it.
         Divergence: The code no longer reproduces the events before the place where the run goes on.
         UnreplayableRun: The run cannot be started again here.
     """

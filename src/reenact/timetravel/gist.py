@@ -1,4 +1,4 @@
-"""The gist of a run: what it was asked, and how it ended."""
+"""The gist of a run: its question, and its end."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def command_of(run: Run) -> str:
 
 
 def question_of(recording: Recording) -> str:
-    """What the run was asked, in one safe line: the arguments or body that it was given, else what the user said to
-    the first model. Empty where nothing was. Reads one event and its request."""
+    """The question to the run, in one safe line: its arguments or body, else the user's message to the first model.
+    Empty without one. Reads one event and its request."""
     run = recording.run
     if not run.totals.events and run.status is not Status.RECORDING:
         return ""
@@ -61,8 +61,8 @@ def question_of(recording: Recording) -> str:
 
 
 def answer_of(recording: Recording) -> str:
-    """What the run said in the end, in one safe line, as expressions have it (``answer``); empty for nothing. Of a
-    server, how many requests it has served: each of them is a run."""
+    """The run's final answer, in one safe line, as in expressions (``answer``); empty without one. For a server, the
+    number of requests that it served: each is a run."""
     served = recording.run.capture.get("served")
     if isinstance(served, int):
         return f"{counted(served, 'request')} served"
@@ -71,7 +71,7 @@ def answer_of(recording: Recording) -> str:
 
 
 def error_of_run(run: Run) -> str:
-    """What a run failed with, and the line of the agent's code that it came from; empty for none."""
+    """The error of a run, and the line of the agent's code that raised it; empty without one."""
     place = run.capture.get(RAISED_AT)
     error = preview.safe(run.error)
     return f"{error}, at {preview.safe(str(place))}" if error and place else error

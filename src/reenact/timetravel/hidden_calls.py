@@ -1,4 +1,4 @@
-"""Hidden calls: what happened inside calls that one of two runs answered as a whole, as the other one has it."""
+"""Hidden calls: calls inside those that one of two runs answered as a whole, taken from the other run."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from reenact.timetravel.laying import Laid
 
 @dataclass(frozen=True, slots=True)
 class HiddenCalls:
-    """What belongs to the answers of a run, and has no event in it.
+    """Calls that belong to the answers of a run, which has no events of them.
 
     Attributes:
         recording: The run that has the events.
-        events: They.
-        around: For the number of each of them, the calls around it in the run that has them not.
+        events: The events.
+        around: For each event, by number, the calls around it in the run that lacks it.
     """
 
     recording: Recording
@@ -26,7 +26,7 @@ class HiddenCalls:
 
 
 def hidden_calls(laid: Laid) -> tuple[HiddenCalls, HiddenCalls]:
-    """What the left run has not seen, as the right one has it, and the other way round."""
+    """The hidden calls of the left run, taken from the right one, and the other way round."""
     return _unseen(laid, 1), _unseen(laid, 0)
 
 

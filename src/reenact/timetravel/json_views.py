@@ -1,4 +1,4 @@
-"""Runs and events as JSON-able data, for programs: what ``--json`` prints."""
+"""Runs and events as JSON-able data, in the form that ``--json`` prints."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def run_data(run: Run) -> dict[str, Json]:
-    """One run, every field of it under its own name, and its short id."""
+    """One run, with every field under its own name, and its short id."""
     return {"run": run.id, "tail": tail(run.id)} | {
         key: value for key, value in asdict(run).items() if key not in ("id", "origin_us")
     }
 
 
 def event_data(event: Event) -> dict[str, Json]:
-    """One event: what was asked, where the exact bytes lie, and what came back."""
+    """One event: its request, the places of its exact bytes, and its answer."""
     call = event.call
     return {
         "run": event.run,
@@ -49,7 +49,7 @@ def event_data(event: Event) -> dict[str, Json]:
 
 
 def outcome_data(event: Event) -> dict[str, Json] | None:
-    """What came back, without its bytes; None while open."""
+    """The answer of an event, without its bytes; None while open."""
     match event.outcome:
         case Value(head=head, media=media):
             return {"form": "value", "head": dict(head), "media": media} | _payload(event.answer)

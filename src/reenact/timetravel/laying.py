@@ -34,10 +34,10 @@ class Laid:
         self.matches = align(left.faces, right.faces, (left.words, right.words))
 
     def first(self, before: int | None = None) -> CallPair | None:
-        """The match that differs first, in the order in which it happened; None for none.
+        """The match that differs first, in the order of events; None without one.
 
         Args:
-            before: Only what happened before this event of the left run.
+            before: Only matches before this event of the left run.
         """
         for moment, match in sorted(((self._moment(match), match) for match in self.matches), key=lambda each: each[0]):
             if before is not None and moment[0] >= before:
@@ -52,7 +52,7 @@ class Laid:
 
     @cached_property
     def _places(self) -> dict[int, int]:
-        """The left event behind which each added one of the right run stands, by number."""
+        """The left event after which each added one of the right run is placed, by number."""
         places = {}
         at = -1
         for match in self.matches:
@@ -75,8 +75,8 @@ class Laid:
 
     @cached_property
     def _branching(self) -> int:
-        """The event up to which the two have one course: where a fork branches from the run it is laid beside, or from
-        that which the other one branches from too; 0 where they have none."""
+        """The event up to which both have the same course: the branching event of a fork from the other run, or from
+        their common parent; 0 without one."""
         left, right = (side.recording.run for side in self.sides)
         cuts = {run.id: run.fork_event or 0 for run in (left, right) if run.relation == "fork"}
         if left.parent == right.parent and {left.id, right.id} == cuts.keys():
@@ -86,7 +86,8 @@ class Laid:
         return cuts.get(left.id, 0) if left.parent == right.id else 0
 
     def changes(self, match: CallPair) -> tuple[PairSort, ...]:
-        """How the two calls of a match differ; empty where they are the same. Payloads are read where bytes differ."""
+        """The differences between the two calls of a match; empty where they are the same. Payloads are read where
+        bytes differ."""
         if match.left is None or match.right is None:
             return () if match.change is None else (match.change,)
         found = [] if match.change is None else [match.change]
@@ -104,8 +105,8 @@ class Laid:
 
 
 def same_answer(left: Recording, one: Event, right: Recording, other: Event) -> bool:
-    """Whether two answers of different bytes say the same: decisions of a model without ids and times, values whose
-    members have no order, content in another coding."""
+    """Whether two answers with different bytes mean the same: decisions of a model without ids and times, objects with
+    their members in any order, content in another encoding."""
     if type(one.outcome) is not type(other.outcome):
         return False
     if isinstance(one.outcome, (Stream, Failure)):

@@ -1,4 +1,4 @@
-"""Lineage: runs and what came of them (forks, replays that were kept, child runs), drawn like a graph of commits."""
+"""Lineage: runs and their descendants (forks, kept replays, child runs), drawn like a graph of commits."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Twig:
-    """One run in its place.
+    """One run in the graph.
 
     Attributes:
         run: The run.
-        depth: How many of its ancestors are drawn.
-        drawn: The lines of the graph that stand before it.
+        depth: The number of its ancestors in the graph.
+        drawn: The lines of the graph before it.
     """
 
     run: Run
@@ -32,8 +32,8 @@ class Twig:
 
 
 def draw(runs: Iterable[Run]) -> Iterator[Twig]:
-    """Some runs as trees: a run whose parent is not among them begins one, in the order given; what came of a run
-    stands below it, oldest first."""
+    """Some runs as trees: a run whose parent is not among them is a root, in the given order; the descendants of a run
+    are below it, oldest first."""
     given = {run.id: run for run in runs}
     below: Mapping[str, list[Run]] = defaultdict(list)
     for run in given.values():
@@ -51,7 +51,7 @@ def draw(runs: Iterable[Run]) -> Iterator[Twig]:
 
 
 def _tree(root: Run, below: Mapping[str, list[Run]], known: set[str]) -> Iterator[Twig]:
-    """A run and all that came of it. Without recursion: forks of forks may be many."""
+    """A run and all its descendants. Without recursion: there may be many forks of forks."""
     pending = [(Twig(root, 0, ""), "")]
     while pending:
         twig, indent = pending.pop()
@@ -69,7 +69,7 @@ def _tree(root: Run, below: Mapping[str, list[Run]], known: set[str]) -> Iterato
 
 
 def whole_lineage(store: Store, run: Run) -> list[Run]:
-    """The oldest ancestor of a run that is still kept, and all that came of it.
+    """The oldest stored ancestor of a run, and all its descendants.
 
     Costs two look-ups a run. An ancestor that was deleted ends the way up; its forks are whole without it.
     """
@@ -91,11 +91,11 @@ def whole_lineage(store: Store, run: Run) -> list[Run]:
 
 
 def origin(run: Run, *, drawn: bool = False) -> str:
-    """Where a run comes from, in words: ``fork of 7f3c91a2 at #2``; empty for one that comes from nowhere.
+    """The origin of a run, in words: ``fork of 7f3c91a2 at #2``; empty for a run without a parent.
 
     Args:
         run: The run.
-        drawn: Its parent is drawn above it, so it need not be named.
+        drawn: Leave the parent out, because it is drawn above.
     """
     if run.parent is None:
         return ""

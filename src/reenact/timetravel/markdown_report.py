@@ -1,6 +1,6 @@
-"""A run, or two beside each other, as a report in Markdown: for an issue, a review, an incident's page.
+"""A run, or two beside each other, as a report in Markdown: for an issue, a review or an incident's page.
 
-Texts of a run are foreign. They stand in code only (``timetravel.markup``).
+Texts of a run are foreign, so they are always quoted as code (``timetravel.markup``).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def run_report(recording: Recording, cost: Decimal | None = None, rules: Sequenc
 
     Args:
         recording: The run.
-        cost: What it cost in dollars; None where that is not known.
+        cost: The cost in dollars; None where it is not known.
         rules: The rules of suspicion in force; None for all of this package.
 
     Returns:
@@ -63,7 +63,7 @@ def run_report(recording: Recording, cost: Decimal | None = None, rules: Sequenc
 
 
 def comparison_report(comparison: Comparison) -> str:
-    """Two runs beside each other as a report: what each came to, and each difference.
+    """Two runs beside each other as a report: the result of each, and each difference.
 
     Args:
         comparison: The two.
@@ -118,7 +118,7 @@ def _row(line: StoryLine, strands: bool) -> tuple[str, ...]:
 
 
 def _answers(calls: Sequence[Event]) -> Iterator[str]:
-    """What models said and decided, in full as far as a report has room."""
+    """The models' answers and decisions, in full as far as a report has room."""
     if calls:
         yield "## Answers of models"
     for event in _ends(calls):
@@ -188,7 +188,7 @@ def _section(title: str, text: str) -> Iterator[str]:
 
 
 def _table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; a row whose second cell is empty, where there are two, is left out."""
+    """A table; a row of two cells is left out if the second one is empty."""
     heads = tuple(heads)
     lines = [_joined(heads), _joined(["---"] * len(heads))]
     return "\n".join([*lines, *(_joined(row) for row in rows if len(row) != len(("", "")) or row[1])])

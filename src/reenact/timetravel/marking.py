@@ -39,17 +39,17 @@ def make_mark(
     """A mark, ready to be stored.
 
     Args:
-        text: What happened.
+        text: The text of the mark.
         rev: The revision that was deployed, as git names it, or a whole or short commit hash where there is no
             repository; empty for none.
-        at: When it happened, ISO 8601 (without a zone: local time); empty for now.
-        folder: Where git is asked.
-        environment: Its credentials are taken out of the text wherever they stand.
-        policy: What else is taken out of it.
-        clock, entropy: For its moment and id.
+        at: Its time, ISO 8601 (without a zone: local time); empty for now.
+        folder: The folder of the repository.
+        environment: Variables whose credentials are removed from the text.
+        policy: The rules for further redaction.
+        clock, entropy: The sources of its time and id.
 
     Raises:
-        UsageError: The text is empty or too long, there is no such revision, or the moment is none or still to come.
+        UsageError: The text is empty or too long, there is no such revision, or the time is none, or in the future.
     """
     words = " ".join(text.split())
     if not words or len(words) > LONGEST or words == LAST:
@@ -105,7 +105,7 @@ def _commit(rev: str, folder: Path) -> str:
 
 
 def _git(folder: Path, *words: str) -> str:
-    """What git says; empty where it fails."""
+    """The output of git; empty where it fails."""
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *words],

@@ -16,11 +16,11 @@ _TICKS: Final = lazy_regex("`+")
 
 
 def code(text: str, longest: int = LINE) -> str:
-    """A text as code on one line; empty for none.
+    """A text as code on one line; empty for an empty text.
 
     Args:
-        text: It.
-        longest: Characters that are shown of it, at most.
+        text: The text.
+        longest: The most characters that are shown.
     """
     plain = preview.clip(preview.safe(" ".join(text.split())), longest)
     if not plain:
@@ -36,7 +36,7 @@ def cell(text: str, longest: int = LINE) -> str:
 
 
 def block(text: str) -> str:
-    """A text as a block of code; what is too long is cut, and its length said."""
+    """A text as a block of code; a long text is cut, and its length is shown."""
     shown = "\n".join(preview.safe(line) for line in text[:LONGEST].splitlines())
     more = f"\n… {len(text) - LONGEST} more characters" if len(text) > LONGEST else ""
     fence = "`" * max(3, _longest_ticks(shown) + 1)

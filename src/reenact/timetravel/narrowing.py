@@ -1,8 +1,8 @@
-"""What of an expression over runs the store's indices decide, and what has to be read for each other part.
+"""Finds the parts of an expression over runs that the store's indices decide, and the data that each other part reads.
 
-An expression is taken apart where its top says ``and``. A part that says what a label or a name of a run is becomes a
-filter of the store; one that asks only for what stands in the run's row is asked before those that read its events.
-Filters only leave out runs for which the whole cannot be true: it is evaluated for all others.
+An expression is split at its top-level ``and``. A part about a label or a name of a run becomes a filter of the store;
+a part about other fields of the run's row is evaluated before parts that read events. Filters only leave out runs for
+which the whole cannot be true: it is evaluated for all others.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class ExpressionPart(NamedTuple):
     """One part of an expression.
 
     Attributes:
-        text: As it was written.
+        text: The text as it was written.
         node: Its tree.
-        reads: What decides it: an index, the row of a run, or its events.
+        reads: The data that decides it: an index, the row of a run, or its events.
     """
 
     text: str
@@ -43,7 +43,7 @@ class ExpressionPart(NamedTuple):
 
 
 class Narrowing:
-    """An expression over runs, with what indices decide of it.
+    """An expression over runs, with the filters that indices can apply.
 
     Args:
         expression: The expression.
@@ -59,7 +59,7 @@ class Narrowing:
         self._first = [part.node for part in self.parts if part.reads != "events"]
 
     def _take(self, node: ast.expr) -> Reads:
-        """Keep what a part says as a filter, if it does; what decides it."""
+        """Keep a part as a filter, if it is one; returns the data that decides it."""
         for name, value in _said(node):
             if name == "tag":
                 self.filters["tag"] = {**value, **self.filters.get("tag", {})}
@@ -69,13 +69,13 @@ class Narrowing:
         return "row" if _names(node) <= OF_ROW else "events"
 
     def among(self, filters: Mapping[str, Any]) -> dict[str, Any]:
-        """Filters, and those of the expression; where both speak of one thing, theirs."""
+        """Filters, together with those of the expression; given filters win."""
         found = {**self.filters, **filters}
         tags = {**self.filters.get("tag", {}), **(filters.get("tag") or {})}
         return {**found, "tag": tags} if tags else found
 
     def holds(self, scope: Scope) -> bool:
-        """Whether the expression is true: what needs no events is asked first."""
+        """Whether the expression is true: parts that need no events are evaluated first."""
         evaluation = self._expression.evaluation(scope)
         if len(self._first) < len(self.parts) and not all(truth_of(evaluation.run(node)) for node in self._first):
             return False
@@ -83,7 +83,7 @@ class Narrowing:
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:
-    """What must all be true for a whole to be."""
+    """The parts that must all be true."""
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
         for each in node.values:
             yield from _parts(each)
@@ -92,7 +92,7 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _said(node: ast.expr) -> Iterator[tuple[str, Any]]:
-    """The filter that a part is, and its value; nothing where it is none."""
+    """The filter that a part is, with its value; nothing where it is no filter."""
     match node:
         case ast.Name(id="failed"):
             yield "failed", True
@@ -110,7 +110,7 @@ def _said(node: ast.expr) -> Iterator[tuple[str, Any]]:
 
 
 def _names(node: ast.AST) -> set[str]:
-    """The words of the vocabulary in a part. What stands in the brackets of a word is a name of its own."""
+    """The words of the vocabulary in a part. The argument in brackets is a name of its own."""
     match node:
         case ast.Name(id=name):
             return {name}

@@ -1,7 +1,7 @@
 """Pasteable: a recorded HTTP request as a shell command or a Python program that sends it again.
 
-Credentials never stand in it: they were destroyed at capture, and headers that carry them are written as a variable
-for the reader to fill.
+It has no credentials: they were destroyed at capture, and their headers are written with a variable that the reader
+sets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An event in one line: what it asked and what came back, with as much of both as there is room for."""
+"""An event in one line: its request and its answer, each as far as there is room."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ _PREVIEW_LIMIT = 256 << 10
 _ARROW = " -> "
 _OPEN = "(open)"
 _LEAST_OF_AN_ERROR = 8
-"""Characters of an error that stand beside a call in any case."""
+"""The least number of characters for an error beside a call."""
 
 
 def event_text(recording: Recording, event: Event, width: int = _MOST) -> str:
-    """What an event asked and what came back, in one safe line. Reads its payloads up to a bound.
+    """The request and the answer of an event, in one safe line. Reads its payloads up to a limit.
 
     Args:
         recording: The run.
         event: The event.
-        width: Most characters; what was asked has three fifths of it, and each side what the other one leaves.
+        width: The most characters; three fifths are for the request, and each side may use the room that the other
+            leaves.
     """
     if is_model(event):
         return _model_text(recording, event, width)
@@ -56,7 +57,7 @@ def event_text(recording: Recording, event: Event, width: int = _MOST) -> str:
 
 
 def _pair(left: str, right: str, width: int) -> str:
-    """Both sides of an arrow, each with its share of the room and what the other one leaves."""
+    """Both sides of an arrow, each with its share of the room, and with the room that the other leaves."""
     if not left or not right:
         return preview.clip(left or (f"{_ARROW.lstrip()}{right}" if right == _OPEN else right), width)
     room = max(width - len(_ARROW), 0)
@@ -65,7 +66,7 @@ def _pair(left: str, right: str, width: int) -> str:
 
 
 def _share(room: int) -> int:
-    """How much of the room what was asked has at least: which thing is meant stands there."""
+    """The least share of the room for the request, which identifies the call."""
     return room * 3 // 5
 
 
@@ -93,7 +94,7 @@ def _statement(request: object) -> str:
 
 
 def outcome_text(recording: Recording, event: Event) -> str:
-    """What came back, in one safe line."""
+    """The answer of an event, in one safe line."""
     error = error_of(event)
     if isinstance(event.outcome, Failure) and error is not None:
         return preview.clip(preview.safe(error_text(error)), _MOST)
@@ -118,14 +119,14 @@ def outcome_text(recording: Recording, event: Event) -> str:
 
 
 def _said(answer: object) -> object:
-    """What a person said: behind a letter, and before what was read ahead (``seams.stdin``)."""
+    """A person's answer: after a letter, and before text that was read ahead (``seams.stdin``)."""
     if not isinstance(answer, str) or not answer:
         return answer
     return answer[1:].partition("\n")[0] if answer[0] == "+" else "(no answer)"
 
 
 def _told(answer: object) -> object:
-    """What a tool of an MCP server answered, without its frame where it is one text."""
+    """The answer of an MCP server's tool, without its envelope if it is one text."""
     parts = answer.get("content") if isinstance(answer, Mapping) else None
     if isinstance(parts, Sequence) and len(parts) == 1 and isinstance(parts[0], Mapping):
         text = parts[0].get("text")
@@ -134,7 +135,7 @@ def _told(answer: object) -> object:
 
 
 def _rows(answer: object) -> str:
-    """What a database answered: how many rows."""
+    """The answer of a database: the number of rows."""
     if not isinstance(answer, Mapping) or not isinstance(answer.get("rows"), Sequence):
         return _short(answer, empty="")
     if answer.get("columns"):

@@ -1,7 +1,7 @@
 """Previews: recorded data as one short line that is safe to show.
 
-Recorded text comes from models, tools and the web. Nothing of it may steer a terminal or reorder a line, so control
-characters, terminal sequences and bidirectional marks are shown as what they are, the end of a line as ``⏎``.
+Recorded text comes from models, tools and the web. It must not control a terminal or reorder a line, so control
+characters, terminal sequences and bidirectional marks are shown as visible text, and the end of a line as ``⏎``.
 """
 
 from __future__ import annotations
@@ -69,15 +69,15 @@ def _shallow(value: Json, width: int, depth: int) -> Json:
 
 
 def call_text(name: str, arguments: Json, width: int) -> str:
-    """A call as its author would write it: ``search_docs(query="refund policy")``. Where not all of it has room, the
-    longest arguments are shortened and the short ones, which often say which thing is meant, are left whole."""
+    """A call in source form: ``search_docs(query="refund policy")``. If there is not room for all, the longest
+    arguments are shortened; short ones, which often identify the call, stay whole."""
     called = safe(name)
     room = width - len(called) - 2
     return clip(f"{called}({', '.join(fitted(_written(arguments, max(room, 1)), room))})", width)
 
 
 def _written(arguments: Json, width: int) -> list[str]:
-    """Each argument as text; what a function takes as ``**kw`` as it was given."""
+    """Each argument as text; an argument through ``**kw`` as it was given."""
     if isinstance(arguments, Mapping) and arguments.keys() == {"args", "kwargs"}:
         both = [_written(arguments[name], width) for name in ("args", "kwargs")]
         return [text for texts in both for text in texts]
@@ -95,8 +95,8 @@ def _written(arguments: Json, width: int) -> list[str]:
 
 
 def fitted(texts: Sequence[str], room: int) -> list[str]:
-    """Texts that stand beside each other with two characters between them, the long ones shortened where not all has
-    room; short ones too where that is not enough."""
+    """Texts side by side with two characters between them; the long ones are shortened where there is not room for all,
+    and short ones too if that is not enough."""
     spare = room - 2 * (len(texts) - 1)
     if sum(map(len, texts)) <= spare:
         return list(texts)
@@ -110,7 +110,7 @@ def fitted(texts: Sequence[str], room: int) -> list[str]:
 
 
 def _level(lengths: Sequence[int], room: int, least: int = _LEAST) -> int:
-    """How long each may be at most, so that all of them have room."""
+    """The most characters for each, so that all of them fit."""
     rising = sorted(lengths)
     for n, length in enumerate(rising):
         share = room // (len(rising) - n)
@@ -154,7 +154,7 @@ def duration(microseconds: int | None) -> str:
 
 
 def ago(microseconds: int) -> str:
-    """How long something is past, coarsely: ``now``, ``2 min``, ``1 h``, ``3 d``."""
+    """The age of something, coarsely: ``now``, ``2 min``, ``1 h``, ``3 d``."""
     seconds = microseconds // 1_000_000
     for limit, unit, name in ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h")):
         if seconds < limit:

@@ -1,4 +1,4 @@
-"""Runs and events as JSON-able data, with what they cost."""
+"""Runs and events as JSON-able data, with their cost."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ else:
 
 
 def priced_run(recording: Recording) -> dict[str, Json]:
-    """One run as ``run_data``, and its ``cost`` in US dollars where that is known."""
+    """One run as ``run_data``, and its ``cost`` in US dollars where it is known."""
     return run_data(recording.run) | _money(run_cost(recording, prices() if recording.run.totals.models else None))
 
 
 def priced_event(recording: Recording, event: Event) -> dict[str, Json]:
-    """One event as ``event_data``, and its ``cost`` in US dollars where that is known."""
+    """One event as ``event_data``, and its ``cost`` in US dollars where it is known."""
     return event_data(event) | _money(event_cost(recording, event, prices() if is_model(event) else None))
 
 

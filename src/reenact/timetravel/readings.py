@@ -1,7 +1,7 @@
 """Readings: the neutral view of a model call that recognition left on its event, and the decision in it.
 
-A reading is derived and may be absent or partial; every function here takes what is there. It is the JSON-able
-mapping in ``event.attributes["reading"]``: ``provider``, ``model_asked``, ``model_answered``, ``params``, ``system``,
+A reading is derived and may be absent or partial; every function here accepts that. It is the JSON-able mapping in
+``event.attributes["reading"]``: ``provider``, ``model_asked``, ``model_answered``, ``params``, ``system``,
 ``messages``, ``tools``, ``text``, ``tool_calls`` (``name``, ``arguments``, ``id``), ``finish``, ``usage``.
 """
 
@@ -19,12 +19,12 @@ _UNREAD = frozenset((Kind.STEP, Kind.TOOL))
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a model decided: the tools it wants called, else the text it answered.
+    """The decision of a model: the tools that it wants called, else its text.
 
     Attributes:
         tools: Name and arguments of each call it asked for.
-        text: What it said.
-        finish: Why it stopped, in the provider's word.
+        text: Its text.
+        finish: The reason for its end, in the provider's word.
     """
 
     tools: tuple[tuple[str, Json], ...] = ()
@@ -66,7 +66,7 @@ def parameters(event: Event) -> Mapping[str, Json]:
 
 
 def decision_of(event: Event) -> Decision | None:
-    """What the model decided; None where there is no reading, or none of an answer."""
+    """The model's decision; None without a reading, or without an answer in it."""
     reading = reading_of(event)
     if reading is None:
         return None

@@ -1,4 +1,4 @@
-"""References: what ``7f3c:search_docs#2.response.body`` names, taken apart without looking anything up.
+"""References: parses a name such as ``7f3c:search_docs#2.response.body``, without a look-up.
 
 A field is a JSON pointer written with dots. A dot inside a key is written ``~1``, a tilde ``~0``.
 """
@@ -44,10 +44,10 @@ class Reference:
 
 
 def parse_reference(text: str) -> Reference:
-    """Take a reference apart.
+    """Parse a reference.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is no reference.
     """
     bundle = _BUNDLE.fullmatch(text)
     run, colon, rest = (bundle["run"], bundle["rest"], bundle["rest"]) if bundle else text.partition(":")

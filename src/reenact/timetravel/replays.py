@@ -42,19 +42,19 @@ def replay(
         entry: What to call: a function, in this process, or ``module:function``. It gets the recorded arguments. A
             function without parameters, for a run whose arguments could not be stored, builds them itself. By
             default the recorded entry point, in a fresh interpreter.
-        store: Where the run is; the default store if None.
+        store: The store of the run; the default store if None.
         policy: Its ignore rules join the run's own, and are named and counted in the remarks of the report.
         through: Names of tools whose own code runs, with what they call frozen.
-        live: Kinds or names that go live, with whatever they call, as far as they change nothing: the replay is then a
-            fork without writes, whose verdict is ``fork``, and everything else is answered by what it asks.
+        live: Kinds or names of calls that go live, with the calls inside them, if they change nothing. The replay is
+            then a fork without writes, with the verdict ``fork``; all other calls get their recorded answers.
         order: ``exact``, ``shuffle`` or ``shuffle:SEED``.
 
     Returns:
-        What it proved. A replay that differs returns too, unless it diverged.
+        The result. A replay that differs returns too, unless it diverged.
 
     Raises:
         Divergence: A crossing did not match the recording.
-        EffectRefused: The agent tried to touch the world; with ``live``, it asked what has no recorded answer.
+        EffectRefused: The agent tried to touch the world; with ``live``, a call has no recorded answer.
         UnreplayableRun: The run cannot be started again here.
     """
     names, tools = tuple(live), tuple(through)

@@ -22,16 +22,16 @@ from reenact.timetravel.laying import Laid
 
 _MOST = 100_000
 _NEAR = 64
-"""How far behind the first difference by number the runs are laid beside each other to find out what it is."""
+"""The number of calls after the first difference by number that are aligned to find out what the difference is."""
 
 
 class Pair:
-    """A call of the left run and its counterpart in the right one; one of them is None where there is none.
+    """A call of the left run and its counterpart in the right one; one of them may be None.
 
     Attributes:
-        numbers: Numbers of their events.
-        changes: How they differ; empty where they are the same, and for a call inside one that the other run answered
-            as a whole: its counterpart is unknown.
+        numbers: The numbers of their events.
+        changes: Their differences; empty where they are the same, and for a call inside one that the other run answered
+            as a whole, because its counterpart is unknown.
     """
 
     __slots__ = ("_sides", "changes", "numbers")
@@ -61,7 +61,7 @@ class Pair:
         return found
 
     def differences(self) -> list[Difference]:
-        """What differs inside the pair, from left to right; an event that is not there is null."""
+        """The differences inside the pair, from left to right; a missing event is null."""
         left, right = (event_documents.document(each.recording, self._event(n)) for n, each in enumerate(self._sides))
         return differences(left, right, _MOST)
 
@@ -94,9 +94,9 @@ class Comparison:
 
     @cached_property
     def first_difference(self) -> Pair | None:
-        """The pair at which the runs part, in the order in which it happened; None when all pairs are the same.
+        """The pair at which the runs part, in the order of events; None when all pairs are the same.
 
-        A call that asks the same and gets another answer parts when its answer comes, after what happened in it."""
+        A call with the same request and another answer parts when its answer comes, after the calls inside it."""
         if "_laid" in self.__dict__:
             return self._pair(self._laid, self._laid.first())
         found = beginnings(*self.recordings, 2 * _NEAR)
@@ -124,9 +124,9 @@ class Comparison:
 
     @cached_property
     def summary(self) -> Mapping[str, Json]:
-        """Answer, tools, tokens, cost and time of both, under ``left`` and ``right``; ``changes`` counts differences
-        by their sort, ``same`` says whether there are none at all. What happened inside a call that one of the runs
-        answered as a whole counts for both."""
+        """Answer, tools, tokens, cost and time of both, under ``left`` and ``right``; ``changes`` counts the
+        differences by sort, and ``same`` is true without any. Calls inside one that a run answered as a whole count for
+        both."""
         sides = {
             name: figures(side.recording, _calls(side), more)
             for name, side, more in zip(_SIDES, self._laid.sides, hidden_calls(self._laid), strict=True)
@@ -158,22 +158,22 @@ def _calls(side: Side) -> Iterator[str]:
 
 
 def compare(left: Run | str, right: Run | str, *, store: Store | str | None = None) -> Comparison:
-    """Align two runs and say where they part.
+    """Align two runs, and find where they part.
 
-    Calls are aligned by what they are (strand, name, what they ask), so that one that was inserted does not shift the
-    rest. What happened inside a call that one of the runs answered as a whole, as a replay or a fork answers a tool, is
-    no difference. Each difference is *added*, *removed*, *reordered*, *changed arguments* or *changed answer*.
+    Calls are aligned by strand, name and request, so that an inserted call does not shift the rest. Calls inside one
+    that a run answered as a whole, as a replay or a fork answers a tool, are no difference. Each difference is *added*,
+    *removed*, *reordered*, *changed arguments* or *changed answer*.
 
     Args:
         left: A run, or a reference to it.
         right: The run to compare it with, or a reference.
-        store: Where both are kept; None takes the store that a ``Run`` was read from, else the project's.
+        store: The store of both; None takes the store that a ``Run`` was read from, else the project's.
 
     Returns:
         The aligned events, the first difference and a summary.
 
     Raises:
-        RunNotFound: One of them is not there.
+        RunNotFound: A run does not exist.
     """
     homes = [run.home for run in (left, right) if isinstance(run, Run) and run.home is not None]
     kept = store if store is not None else homes[0] if homes else None

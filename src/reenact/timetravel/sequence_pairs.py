@@ -1,4 +1,4 @@
-"""Which token of one sequence is which of another: as many equal ones as keep their order on both sides. Pure."""
+"""Pairs the equal tokens of two sequences: as many as keep their order on both sides. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _MOST_EDITS = 200
 def matched(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
     """Pairs of equal tokens that keep their order on both sides, as many as can be found.
 
-    Up to a bound it is a shortest edit script. Beyond it, tokens that stand once on each side divide the work; where
-    there are none, what comes next is taken.
+    Up to a limit it is a shortest edit script. Beyond it, tokens that occur once on each side divide the work; without
+    any, the next token is taken.
     """
     out: list[tuple[int, int]] = []
     pending = [(0, len(left), 0, len(right))]
@@ -45,7 +45,7 @@ def matched(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _anchors(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
-    """Tokens that stand once on each side, the most of them that keep their order (a patience diff)."""
+    """Tokens that occur once on each side: as many as keep their order (a patience diff)."""
     once: dict[str, list[int]] = {}
     for side, tokens in enumerate((left, right)):
         for n, token in enumerate(tokens):

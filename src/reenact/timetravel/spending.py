@@ -1,8 +1,8 @@
-"""Spending: what many runs come to, by agent, tenant, day or class: runs, bytes, tokens, money.
+"""Spending: the sums over many runs, by agent, tenant, day or class: runs, bytes, tokens, money.
 
-Each thing is counted once, and for the run that did it: a run inside another one has its own calls and not those around
-it, and a fork has what it asked again, not what its parent's recording answered. What has no price is counted and
-named, never taken for nothing.
+Each call is counted once, for the run that made it: a child run has its own calls and not those around it, and a fork
+has its live calls and not those that its parent's recording answered. Calls without a price are counted and named,
+never taken as free.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ KEYS: Final[Mapping[str, Callable[[Run], str]]] = {
     "status": lambda run: run.status.value,
     "route": lambda run: run.route,
 }
-"""By what runs can be added up."""
+"""The keys by which runs can be added up."""
 
 
 @dataclass(slots=True)
 class Sum:
-    """What some runs come to.
+    """The sums over some runs.
 
     Attributes:
-        runs, failed: How many there are, and how many of them did not end well.
-        thinned: How many have their events alone, without bodies.
+        runs, failed: The number of runs, and of those that did not end well.
+        thinned: The number of runs without bodies.
         size: Bytes in the store's file, about.
         models: Model calls.
         tokens_in, tokens_out: As providers counted them.
@@ -73,7 +73,7 @@ class Sum:
     unpriced: Counter[str] = field(default_factory=Counter)
 
     def plus(self, other: Sum) -> None:
-        """Add what others come to."""
+        """Add the sums of others."""
         for name in ("runs", "failed", "thinned", "size", "models", "tokens_in", "tokens_out", "cost"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.unpriced.update(other.unpriced)
@@ -85,7 +85,7 @@ class Sum:
 
 
 def is_own(run: Run, event: int) -> bool:
-    """Whether a run asked by itself what an event of it says, and no recording answered it.
+    """Whether a run itself made the call of an event, so that no recording answered it.
 
     Args:
         run: A run with a log of its own.
@@ -103,10 +103,10 @@ def is_own(run: Run, event: int) -> bool:
 
 
 class Account:
-    """What each of some runs comes to.
+    """The sums of each run.
 
     Args:
-        runs: The runs that are asked for.
+        runs: The runs to add up.
         priced: A price list; None for no prices.
     """
 
@@ -123,7 +123,7 @@ class Account:
         self.sums[run].size += size
 
     def asked(self, run: Run, reading: Mapping[str, Json]) -> None:
-        """A run asked a model: what is known of the call."""
+        """A run asked a model: the known facts of the call."""
         found, usage = self.sums[run.id], reading.get("usage") or {}
         found.models += 1
         found.tokens_in += _count(usage.get("tokens_in"))
@@ -135,20 +135,20 @@ class Account:
             found.cost += price
 
     def unknown(self, run: str, name: str, count: int = 1) -> None:
-        """A run asked a model of which nothing is known but its name."""
+        """A run asked a model of which only the name is known."""
         found = self.sums[run]
         found.models += count
         found.unpriced[name] += count
 
     def say(self, said: Mapping[str, Json]) -> None:
-        """What programs say that their runs cost: that wins, last of all."""
+        """The programs' own notes of their cost, which win over all others."""
         for run, value in said.items():
             if run in self.sums and isinstance(value, int | float) and not isinstance(value, bool):
                 self.sums[run].cost = Decimal(str(value))
                 self.sums[run].unpriced.clear()
 
     def by(self, names: Iterable[str], known: Mapping[str, Callable[[Run], str]] = KEYS) -> dict[tuple[str, ...], Sum]:
-        """Their sums by some of what is known of a run, in the order in which the runs came."""
+        """The sums by some facts of a run, in the order in which the runs came."""
         keys = [known[name] for name in names]
         found: dict[tuple[str, ...], Sum] = {}
         for run in self.runs:
@@ -157,7 +157,7 @@ class Account:
 
 
 def account_of(store: Store, runs: Iterable[Run], priced: Priced | None) -> Account:
-    """What each of some runs of a store comes to. Of a SQLite store no run is opened and no body is read.
+    """The sums of each run of a store. For a SQLite store no run is opened and no body is read.
 
     Raises:
         StoreError: The store is damaged.
@@ -177,11 +177,11 @@ def account_of(store: Store, runs: Iterable[Run], priced: Priced | None) -> Acco
 
 
 class _Inside:
-    """Which run a thing in a log belongs to: the log's own, or one inside of it.
+    """Finds the run that an event of a log belongs to: the log's own, or a child run.
 
     Args:
-        nested: Runs inside others: the run whose log it is, the lane there, and the run.
-        account: What is asked for.
+        nested: Child runs: the run with the log, the lane there, and the child run.
+        account: The account.
     """
 
     def __init__(self, nested: Iterable[tuple[str, str, str]], account: Account) -> None:
@@ -243,7 +243,7 @@ def _from_views(store: Store, account: Account, inside: _Inside, run: Run) -> No
 
 
 def _from_rows(store: SqliteStore, account: Account) -> None:
-    """The same of all runs at once, but for forks, of which it matters what they asked again: these are opened."""
+    """The same for all runs at once, except forks, which are opened to see what they asked again."""
     usage = store.usage()
     places = usage.places()
     owners = {place.log: run for run, place in places.items() if not place.lane}
@@ -281,7 +281,7 @@ def _from_rows(store: SqliteStore, account: Account) -> None:
 
 
 def _unread(store: Store, usage: Usage, account: Account, inside: _Inside, of: tuple[Run, int, list[int]]) -> None:
-    """Model calls of a log that have no reading: functions of the program, and answers that nobody has read yet."""
+    """Model calls of a log without a reading: functions of the program, and answers that were not parsed yet."""
     run, log, read = of
     if run.totals.models <= len(read):
         return

@@ -1,8 +1,8 @@
-"""The step view: what the agent did, step by step, derived for every run, of unmodified agents too.
+"""The step view: the agent's work, step by step, derived for every run, also without declared steps.
 
-Where the agent's author declared steps, those are the steps. Where none are declared, a step is one model decision
-and the tool calls that follow it, up to the next decision; what happens before the first decision is a step of its
-own when a tool was called there.
+Where the agent's author declared steps, those are the steps. Where none are declared, a step is one model decision and
+the tool calls that follow it, up to the next decision; events before the first decision are a step of their own if a
+tool was called there.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class Step:
         declared: Whether the agent's author named it.
         first, last: Numbers of its first and last event.
         input_state: State it was given; None where none was kept.
-        decision: What the model decided, as data; None where no model was asked.
+        decision: The model's decision, as data; None without a model call.
         acts: Its tool calls, in order.
         output_state: State it left; None where none was kept.
-        error: What it failed with, as data.
+        error: Its error, as data.
         started_us: Wall clock, microseconds since the epoch.
         duration_us: Microseconds; None while open.
     """
@@ -87,10 +87,10 @@ def steps_of(recording: Recording, *, shown: bool = False) -> Iterator[Step]:
 
     Args:
         recording: The run.
-        shown: For people: in the place of a state that is not proven stands a text that says so.
+        shown: For people: a state that is not proven is replaced by a text that says so.
 
     Raises:
-        BlobMissing: A state is not proven (``unproven``), or was taken out.
+        BlobMissing: A state is not proven (``unproven``), or was removed.
     """
     declared = [event for event in recording.events(kinds=["step"]) if event.kind == "step"]
     drafts = _declared(recording) if declared else _derived(recording)
@@ -145,7 +145,7 @@ def step_data(step: Step) -> dict[str, Json]:
 
 
 def _declared(recording: Recording) -> Iterator[_Draft]:
-    """One draft a declared step, with every event inside it, however deep; steps inside steps have their own."""
+    """One draft for each declared step, with every event inside it, at any depth; steps inside steps have their own."""
     owner: dict[int, int] = {}
     drafts: dict[int, _Draft] = {}
     for event in recording.events():
@@ -160,7 +160,7 @@ def _declared(recording: Recording) -> Iterator[_Draft]:
 
 
 def _acts(event: Event) -> bool:
-    """Whether the agent does something there; what a session with an MCP server needs besides is none of it."""
+    """Whether the agent does something there; the set-up of an MCP session does not count."""
     return event.kind in _ACTS or calls_a_tool(event.call)
 
 

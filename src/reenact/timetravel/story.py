@@ -1,4 +1,4 @@
-"""The story of a run: one line an event, what is ambient or repeated folded, what is suspicious marked.
+"""The story of a run: one line an event, with ambient and repeated events folded, and suspicious ones marked.
 
 Two passes: the first reads events without their payloads and decides what is folded and marked; the second reads the
 payloads of the lines that remain, one at a time, when they are asked for.
@@ -45,16 +45,16 @@ class StoryLine:
     """One line of a story.
 
     Attributes:
-        first, last: Numbers of the events it stands for.
-        count: How many events that is.
-        depth: How deep it is nested: 0 for what the agent itself called.
+        first, last: The numbers of its first and last event.
+        count: The number of its events.
+        depth: The depth of nesting: 0 for calls of the agent itself.
         kind: Sort of crossing; ``model`` for recognised exchanges too, ``plumbing`` for telemetry that is handed over,
             ``quiet`` for quiet events of several sorts, ``…`` for folded repeats.
-        name: What was called.
-        text: What was asked and answered, in short.
+        name: The name of the call.
+        text: The request and the answer, in short.
         mark: Why a person should look here; empty for most.
         lane: Lane that issued it; empty where several did.
-        strand: What to call that lane where there are several, as short as tells them apart; empty for one alone.
+        strand: The short name of that lane, if there are several; empty for a single one.
         elapsed_us: From issue to end, microseconds; None while open.
     """
 
@@ -82,7 +82,7 @@ class _Beat:
     pattern: int = 0
     """Length of the pattern a fold repeats; 0 where nothing is folded."""
     group: str = ""
-    """What sort of quiet events these are (``quiet.group_of``); empty for what the agent does itself."""
+    """The group of quiet events (``quiet.group_of``); empty for the agent's own calls."""
     loops: bool = False
     """Whether a loop begins again there."""
 
@@ -108,14 +108,13 @@ def tell(
         recording: The run.
         everything: Fold nothing.
         stretch: Only events from the first to the second number, both included.
-        width: How wide a line may be.
-        rules: The rules of suspicion in force, None for all of this package; they see the whole run, whatever stretch
-            of it is told.
-        marks: What they mark, by event, where that is known already.
+        width: The width of a line.
+        rules: The active rules of suspicion, None for all of this package; they always see the whole run.
+        marks: Their marks by event, if these are known already.
 
     Returns:
-        Lines, made when they are asked for. Costs one pass over the events, one payload preview a line, and what the
-        rules read (``store.courses``).
+        Lines, made lazily. Costs one pass over the events, one payload preview a line, and the reads of the rules
+        (``store.courses``).
     """
     events = list(recording.events())
     marks = marked(recording, rules, events) if marks is None else marks
@@ -145,8 +144,8 @@ def names_of(lanes: Iterable[str]) -> dict[str, str]:
 
 
 def nodes_of(events: Iterable[Event]) -> dict[int, str]:
-    """What to call the strands of a graph's nodes (LangGraph), by the numbers of their events: the node, numbered where
-    several strands run it."""
+    """The names of the strands of a graph's nodes (LangGraph), by the numbers of their events: the node, with a number
+    where several strands run it."""
     at: dict[str, str] = {}
     lanes: dict[str, dict[str, None]] = {}
     found: dict[int, tuple[str, str]] = {}
@@ -184,7 +183,8 @@ def _beats(events: Iterable[Event], marks: Mapping[int, Sequence[Suspicion]]) ->
 
 
 def _signature(event: Event) -> tuple[str, ...]:
-    """What makes two events the same in a loop: for a model its decision, since the conversation grows meanwhile."""
+    """The signature by which two events of a loop are the same: for a model its decision, because the conversation
+    grows."""
     decision = decision_of(event)
     if decision is not None:
         return ("model", model_name(event), json.dumps([decision.tools, decision.text], default=str))
@@ -206,7 +206,7 @@ def _quiet(beats: Iterable[_Beat]) -> list[_Beat]:
 
 
 def _folded(beats: Sequence[_Beat]) -> Iterator[_Beat]:
-    """Patterns of up to six beats that stand three or more times in a row: once in full, the rest as one beat."""
+    """Patterns of up to six beats that occur three or more times in a row: once in full, the rest as one beat."""
     signatures = [(beat.signature, beat.depth) for beat in beats]
     at = 0
     while at < len(beats):

@@ -1,4 +1,4 @@
-"""Marks: what the rules of suspicion in force say of the events of a run."""
+"""Marks: the verdicts of the active rules of suspicion on the events of a run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from reenact.timetravel.conduct import Finding
 
 @dataclass(frozen=True, slots=True)
 class SuspicionLook:
-    """What rules see of a run, and what they mark in it: read once, and used for the story and for the hint.
+    """A run as rules see it, and their marks: read once, and used for the story and for the hint.
 
     Attributes:
         course: The run as rules see it.
-        found: What they mark, in order of events.
+        found: Their marks, in order of events.
     """
 
     course: Course
@@ -28,7 +28,7 @@ class SuspicionLook:
 
     @property
     def marks(self) -> dict[int, list[Suspicion]]:
-        """What rules mark, by number of event."""
+        """The marks of the rules, by number of event."""
         by_event: dict[int, list[Suspicion]] = {}
         for each in self.found:
             by_event.setdefault(each.event, []).append(each)
@@ -46,7 +46,7 @@ def look(
 def marked(
     recording: Recording, rules: Iterable[Rule] | None = None, events: Iterable[Event] | None = None
 ) -> dict[int, list[Suspicion]]:
-    """What rules mark of a run, by number of event.
+    """The marks of the rules on a run, by number of event.
 
     Args:
         recording: The run.

@@ -44,10 +44,10 @@ class Lack:
     """An item that some runs lack.
 
     Attributes:
-        name: Of the item.
+        name: The name of the item.
         runs: Their ids, newest first.
-        gains: How many more of all runs could be replayed with it, and with what stands before it in the audit.
-        about: What is said of it in the newest of them.
+        gains: The number of further runs that could be replayed with it, and with the items before it in the audit.
+        about: The evidence in the newest of them.
         capture: How to capture it, cheapest first.
     """
 
@@ -67,12 +67,12 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The share of an agent's runs that can be replayed, before its code changed last and since.
+    """The share of an agent's runs that can be replayed, before the last change of its code, and since.
 
     Attributes:
-        agent: Its name; empty where the runs have none.
+        agent: The name of the agent; empty where the runs have none.
         code: Version and commit of the newest runs.
-        before, since: How many could be replayed, of how many.
+        before, since: The number of runs that could be replayed, and of all.
     """
 
     agent: str
@@ -87,12 +87,12 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What many kits come to.
+    """The sums over many kits.
 
     Attributes:
-        runs: How many runs there are, and ``replays`` how many of them can be replayed.
-        helps: What would make more of them replayable, in the order in which it gains most.
-        others: What else they lack, without which they can be replayed; most runs first.
+        runs, replays: The number of runs, and of those that can be replayed.
+        helps: The items that would make more of them replayable, in the order of the largest gain.
+        others: Other missing items, without which they can be replayed; most runs first.
         moved: The share before and since the last change, agent by agent.
     """
 
@@ -104,11 +104,11 @@ class Audit:
 
 
 def audited(run: Run, kit: Kit) -> Audited:
-    """One run, with what it lacks.
+    """One run, with its missing items.
 
     Args:
         run: The run.
-        kit: Its kit.
+        kit: The kit of the run.
     """
     lacking = [item for item in kit.items if not item.there and (item.expected or item.stops is not Stops.NOTHING)]
     if is_traced(run):
@@ -121,10 +121,10 @@ def audited(run: Run, kit: Kit) -> Audited:
 
 
 def audit(runs: Iterable[Audited]) -> Audit:
-    """What some runs come to: pure.
+    """The audit of some runs. Pure.
 
     Args:
-        runs: They, newest first.
+        runs: The runs, newest first.
     """
     every = list(runs)
     lacks = dict(_lacks(every))

@@ -1,7 +1,7 @@
-"""The non-determinism budget of a run: each source of chance, and what holds it, from the run's own events.
+"""The non-determinism budget of a run: each source of chance, and the means that hold it, from the run's own events.
 
-Two questions for each: what holds it in a replay, and what holds it when the run is made again live. A replay freezes
-whatever went through a seam; live, only what the run itself fixed stays as it was.
+For each source there are two answers: one for a replay, and one for a new live run. A replay freezes all that went
+through a seam; a live run keeps only what the run itself fixed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def budget_of(store: Store, run: Run) -> tuple[Allowance, ...]:
     """The budget of a run. Costs as much as its kit.
 
     Args:
-        store: Where the run is.
+        store: The store of the run.
         run: The run.
     """
     return allow(scene_of(store, run))
@@ -57,7 +57,7 @@ def allow(scene: Scene) -> tuple[Allowance, ...]:
 
 
 def _replayed(events: Iterable[Event]) -> Hold:
-    """Whether a replay answers some events: those it cannot that were never answered, or whose answer a trace leaves
+    """Whether a replay can answer some events: not those that were never answered, or whose answer a trace leaves
     out."""
     return Hold.ACCEPTED if any(event.outcome is None or is_untold(event) for event in events) else Hold.FROZEN
 
@@ -179,7 +179,7 @@ def _overlap(events: list[Event]) -> tuple[Event, Event] | None:
 
 
 def _together(events: list[Event]) -> tuple[Event, Event] | None:
-    """The same of a trace, which knows no strands: two calls whose times overlap, neither inside the other."""
+    """The same for a trace, which knows no strands: two calls whose times overlap, neither inside the other."""
     above = {event.number: event.parent for event in events}
     latest: Event | None = None
     for event in sorted(events, key=lambda each: (each.issued_us, each.number)):
@@ -195,7 +195,7 @@ def _together(events: list[Event]) -> tuple[Event, Event] | None:
 
 
 def _tools(scene: Scene) -> Allowance:
-    """What tools said, and whether they would say it again."""
+    """The answers of tools, and whether the tools would repeat them."""
     name = "tool drift"
     escaped = [(what, place) for what, place, _ in scene.gaps if is_contact(what)]
     if not scene.acts and not escaped:
@@ -254,7 +254,7 @@ def _signs(events: Iterable[Event]) -> Iterator[tuple[str, Event]]:
 
 
 def _clock(scene: Scene) -> Allowance:
-    """What the program makes of the time of day."""
+    """The program's use of the time of day."""
     name = "clock logic"
     if is_traced(scene.run):
         return Allowance(name, Hold.ACCEPTED, Hold.ACCEPTED, "a trace does not say whether the program read a clock")

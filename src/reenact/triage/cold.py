@@ -1,4 +1,4 @@
-"""Cold cases: runs that cannot be replayed, each with what it lacks and how the next one is not cold."""
+"""Cold cases: runs that cannot be replayed, each with its missing items, and how to avoid that next time."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from reenact.facts.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One thing without which a run cannot be replayed.
+    """One missing item without which a run cannot be replayed.
 
     Attributes:
-        item: Name of the item of the kit that it lacks.
+        item: The name of the missing item of the kit.
         about: The evidence in words.
-        capture: How to capture it next time, cheapest first; empty where nothing is to be done.
+        capture: How to capture it next time, cheapest first; empty where there is no way.
     """
 
     item: str
@@ -29,13 +29,13 @@ class Reason:
 
 
 def reasons(kit: Kit) -> tuple[Reason, ...]:
-    """Why a run is cold: pure.
+    """Why a run is cold. Pure.
 
     Args:
-        kit: Its kit.
+        kit: The kit of the run.
 
     Returns:
-        What keeps its events from being replayed, in the order of the kit; empty where the run is not cold.
+        The reasons why its events cannot be replayed, in the order of the kit; empty where the run is not cold.
     """
     return tuple(_stopping(kit)) if kit.verdict is Verdict.COLD else ()
 

@@ -1,4 +1,4 @@
-"""Runs that cannot be replayed as cases: each with its fingerprint, and how often its like came."""
+"""Runs that cannot be replayed as cases: each with its fingerprint, and the number of similar ones."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class ColdCase:
 
     Attributes:
         run: The run.
-        why: What keeps it from being replayed.
-        fingerprint: Of the group that a triage puts it in.
+        why: The reasons why it cannot be replayed.
+        fingerprint: The fingerprint of its group in a triage.
     """
 
     run: Run
@@ -29,10 +29,11 @@ class ColdCase:
 
 
 def cold_case(store: Store, run: Run) -> ColdCase | None:
-    """A run as a cold case; None where it can be replayed, or is still recorded and may yet have what it lacks.
+    """A run as a cold case; None where it can be replayed, or is still being recorded and may yet get the missing
+    items.
 
     Args:
-        store: Where it is. Costs as much as its kit.
+        store: The store of the run. Costs as much as its kit.
         run: The run.
 
     Raises:
@@ -52,9 +53,9 @@ class Alike:
     """Cold cases with one fingerprint.
 
     Attributes:
-        fingerprint: It.
-        lacks: Items of the kit that the newest of them lacks.
-        moments: When each of them began, newest first, microseconds since the epoch.
+        fingerprint: The fingerprint.
+        lacks: The missing items of the newest of them.
+        moments: The beginnings of all of them, newest first, microseconds since the epoch.
     """
 
     fingerprint: str
@@ -63,10 +64,10 @@ class Alike:
 
 
 def alike(cases: Iterable[ColdCase]) -> tuple[Alike, ...]:
-    """Cold cases by fingerprint, the most frequent first: pure.
+    """Cold cases by fingerprint, the most frequent first. Pure.
 
     Args:
-        cases: They, newest first.
+        cases: The cases, newest first.
     """
     groups: dict[str, list[ColdCase]] = {}
     for each in cases:

@@ -18,11 +18,11 @@ class Cases:
 
     Args:
         store: The store. Features that are missing are not made: that is left to a triage.
-        most: How many fingerprints, and how many agents, are named.
+        most: The most fingerprints, and the most agents, that are named.
 
     Attributes:
-        kept: How many runs each agent has in the store now, of those that have ended.
-        unread: How many of them have no features yet.
+        kept: The number of ended runs of each agent in the store now.
+        unread: The number of runs among them without features so far.
     """
 
     def __init__(self, store: Store, most: int = MOST_NAMED) -> None:
@@ -46,7 +46,7 @@ class Cases:
         return self._cold.sums
 
     def look(self) -> None:
-        """Count what has come since the last look. A pass over all runs: some 2 s of 100,000."""
+        """Count the runs since the last look. A pass over all runs: some 2 s for 100,000."""
         kept: Counter[str] = Counter()
         unread = 0
         cases: dict[str, EndedRun] = {}

@@ -1,4 +1,5 @@
-"""What a recording of this project would capture, what not, and how to mend it: judged before anything is recorded."""
+"""The doctor: what a recording of this project would capture and what not, and the remedies, judged before any
+recording."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _SHOWN = 3
 
 
 class FindingState(StrEnum):
-    """What a finding means: ``FINE`` works, ``CAPTURED`` is a client that is recorded, ``NOTE`` is worth knowing,
+    """The meaning of a finding: ``FINE`` works, ``CAPTURED`` is a client that is recorded, ``NOTE`` is worth knowing,
     ``GAP`` would be missing from a recording."""
 
     FINE = "fine"
@@ -30,11 +31,11 @@ class DoctorFinding:
     """One thing the doctor found.
 
     Attributes:
-        name: What it is about.
-        state: What it means.
-        about: In words.
+        name: Its subject.
+        state: Its meaning.
+        about: The finding, in words.
         fix: How to mend it, cheapest first.
-        places: Where in the sources (``file:line``).
+        places: The places in the sources (``file:line``).
     """
 
     name: str
@@ -56,11 +57,11 @@ class DoctorFinding:
 
 @dataclass(frozen=True, slots=True)
 class Premises:
-    """What the doctor looks at; gathered by whoever asks, so that judging is pure.
+    """The facts that the doctor judges, gathered by the caller, so that judging is pure.
 
     Attributes:
         python: Version of the interpreter that would record.
-        store: Where runs would be kept, in words.
+        store: The store for runs, in words.
         store_fault: Why that cannot be written; empty where it can.
         sqlite: Version of SQLite in that interpreter.
         sqlite_resets_safely: The first version whose checkpoints may meet a commit.
@@ -71,7 +72,7 @@ class Premises:
         packages: Installed distributions of the program's environment with their versions.
         environment: The program's environment, where it is another one than ours; empty where it is ours.
         hooked: Modules that have a seam.
-        imported: What the sources import.
+        imported: The imports of the sources.
     """
 
     python: tuple[int, int, int]

@@ -1,4 +1,4 @@
-"""The second bucket of a kit: where the run ran, and what answered it."""
+"""The second bucket of a kit: the environment of the run, and the parties that answered it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _commit(scene: Scene) -> Item:
 
 
 def _sources(scene: Scene) -> Item:
-    """What ran beside, or instead of, the commit: the dirty diff, and files that git does not know."""
+    """The code that ran beside the commit, or in place of it: the dirty diff, and files that git does not know."""
     digests = _mapping(scene.process.get("sources"))
     texts = _mapping(scene.process.get("texts"))
     diff, whole = scene.revision.get("diff"), scene.revision.get("whole")

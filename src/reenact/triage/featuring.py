@@ -25,7 +25,7 @@ _FAILURE = "failure"
 
 
 def features_of(recording: Recording) -> Features:
-    """The features of a run, as its store has them when it closes: pure, but for what it reads.
+    """The features of a run, equal to those that its store makes when it closes: pure, except for its reads.
 
     Args:
         recording: The run. Costs one pass over its events and their short answers.
@@ -60,15 +60,15 @@ def ending_of(recording: Recording) -> Features:
 
 
 def looked_at(store: Store, run: Run, features: Features) -> Features:
-    """Features with what needs a look at the whole run: what its kit lacks, and kinds of suspicious events in it.
+    """Features with those that need the whole run: the missing items of its kit, and its kinds of suspicious events.
 
-    The rules are those of this package, whatever a project sets: a group has one name everywhere. Hints are left out,
-    and that a call failed. Costs as much as the kit and the course of the run.
+    The rules are always those of this package, so that a group has one name everywhere. Hints and failed calls are left
+    out. Costs as much as the kit and the course of the run.
 
     Args:
-        store: Where the run is.
+        store: The store of the run.
         run: The run.
-        features: As they were written when it closed.
+        features: The features that were written when it closed.
 
     Raises:
         StoreError: A part of it is damaged.
@@ -86,7 +86,7 @@ def _suspicions(recording: Recording) -> tuple[str, ...]:
 
 
 def _moments(recording: Recording, event: Event, noticing: Noticing) -> Iterator[tuple[int, partial[None]]]:
-    """What happened in an event, and when."""
+    """The moments of an event, each with a function that notes it."""
     yield event.issued_us, partial(_issued, recording, event, noticing)
     outcome = event.outcome
     if outcome is not None and event.ended_us is not None:

@@ -1,4 +1,4 @@
-"""Gaps: what escaped a recording, and what that means for its replay."""
+"""Gaps: escapes from a recording, and their consequences for its replay."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def gap_items(gaps: Iterable[tuple[str, str, int]]) -> Iterator[Item]:
     """One item for each gap.
 
     Args:
-        gaps: What escaped, where, how often.
+        gaps: The escapes: what, where, how often.
     """
     for what, place, count in gaps:
         often = f", {count} times" if count > 1 else ""

@@ -18,7 +18,7 @@ _NAMED: Final = 5
 
 
 class Novelty(StrEnum):
-    """How a group stands to the last mark: all of its runs began since then, or all before."""
+    """The relation of a group to the last mark: all of its runs began after it, or all before."""
 
     NEW = "new"
     GONE = "gone"
@@ -31,9 +31,9 @@ class RunGroup:
 
     Attributes:
         fingerprint: Its 32 digits.
-        case: Why they are looked into.
-        members: They, newest first.
-        novelty: How it stands to the last mark.
+        case: The reason why they are looked into.
+        members: The runs, newest first.
+        novelty: Its relation to the last mark.
     """
 
     fingerprint: str
@@ -53,12 +53,12 @@ class RunGroup:
 
     @property
     def cold(self) -> int:
-        """How many of them cannot be replayed."""
+        """The number of members that cannot be replayed."""
         return sum(each.cold for each in self.members)
 
     @property
     def about(self) -> str:
-        """What went wrong, in a line: recorded text, not yet safe for a terminal."""
+        """The failure, in a line: recorded text, not yet safe for a terminal."""
         one = self.members[0]
         if self.case is Case.COLD:
             return f"cannot be replayed: {', '.join(one.features.cold or ())} missing"
@@ -73,12 +73,12 @@ class RunGroup:
 def grouped(
     runs: Iterable[EndedRun], chosen: Iterable[EndedRun] | None = None, mark_us: int | None = None
 ) -> tuple[RunGroup, ...]:
-    """The groups of some runs, the largest first; of equal ones the one that came last.
+    """The groups of some runs, the largest first; of equal ones the latest first.
 
     Args:
         runs: All runs of the store, newest first: they say whether a group is new.
-        chosen: Those that are meant; None for all.
-        mark_us: When what the last mark marks happened; None without a mark.
+        chosen: The chosen runs; None for all.
+        mark_us: The time of the last mark; None without a mark.
     """
     every = list(runs)
     ends: dict[str, tuple[int, int]] = {}
@@ -107,7 +107,7 @@ def _novelty(first_us: int, last_us: int, mark_us: int | None) -> Novelty:
 
 
 def short_names(fingerprints: Iterable[str]) -> dict[str, str]:
-    """What each group is called: the beginning of its fingerprint, as long as it takes to tell it from all others."""
+    """The name of each group: the beginning of its fingerprint, long enough to be unique."""
     every = sorted(set(fingerprints))
     names = {}
     for at, name in enumerate(every):

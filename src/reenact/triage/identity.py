@@ -1,7 +1,7 @@
-"""On whose behalf: whether user, tenant and session of a run reach its tool calls.
+"""Identity: whether user, tenant and session of a run reach its tool calls.
 
-A tool that is not told whose data it may touch searches everybody's. What must be carried is what the policy requires;
-without such a rule, a run is expected to tell its tools the user and the tenant that it names.
+A tool without a user searches the data of all users. The policy says which identities calls must carry; without such a
+rule, a run must give its tools the user and the tenant that it names.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reenact.facts.run import Run
 from reenact.triage.scene import Scene, SceneCall
 
 IDENTITIES: Mapping[str, str] = {"user_id": "user", "tenant_id": "tenant", "session_id": "session"}
-"""What a tool call may carry, and the field of the run it stands for."""
+"""The identities that a tool call may carry, and the fields of the run for them."""
 
 _NAMES: Mapping[str, frozenset[str]] = {
     "user_id": frozenset(
@@ -63,7 +63,8 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """How one tool call stands to one identity: ``right`` carries it, ``wrong`` another one, ``hidden`` perhaps."""
+    """The relation of one tool call to one identity: ``right`` carries it, ``wrong`` carries another one, ``hidden``
+    may carry it."""
 
     act: SceneCall
     how: str
@@ -79,7 +80,7 @@ def required(scene: Scene) -> tuple[str, ...]:
 
 
 def policy_fields(run: Run) -> tuple[str, ...]:
-    """What the policy of a run requires, in the kit's own names."""
+    """The identities that the policy of a run requires, in the kit's own names."""
     fields = run.capture.get("require")
     names = [str(name) for name in fields] if isinstance(fields, (list, tuple)) else []
     long = {short: name for name, short in IDENTITIES.items()}
@@ -172,7 +173,7 @@ def _carried_by_some(scene: Scene, name: str) -> tuple[int, ...]:
 
 
 def _look(act: SceneCall, name: str, value: str | None) -> _Found:
-    """How one tool call stands to one identity."""
+    """The relation of one tool call to one identity."""
     noted = act.event.attributes.get(name)
     if noted not in (None, ""):
         return _Found(act, "right" if value in (None, str(noted)) else "wrong", str(noted))

@@ -1,4 +1,4 @@
-"""What a project's sources import, read from their syntax: nothing of the project is imported or run."""
+"""The imports of a project's sources, read from their syntax: no file of the project is imported or run."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _MARKS = frozenset(("tool", "model", "retriever", "step", "record"))
 
 @dataclass(slots=True)
 class Imported:
-    """What the sources of a project say.
+    """The imports in the sources of a project.
 
     Attributes:
         files: Number of files read.
         unread: Files that are no Python, or too long, relative to the project.
         modules: Imported module, as written, to the first places it is imported at (``file:line``).
-        marks: Decorators and calls of ours (``tool`` …) to the places they stand at.
+        marks: Decorators and calls of ours (``tool`` …) to their places.
         cut: Whether there were more files than are looked at.
     """
 
@@ -44,7 +44,7 @@ def imports_of(folder: str) -> Imported:
         folder: The project.
 
     Returns:
-        What they import. About 2 ms a file.
+        Their imports. About 2 ms a file.
     """
     found = Imported()
     for path in _sources(folder):

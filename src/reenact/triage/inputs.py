@@ -1,4 +1,4 @@
-"""The first bucket of a kit: what the run was given."""
+"""The first bucket of a kit: the inputs of the run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIRST = ("user", "system", "developer")
 
 
 def inputs(scene: Scene) -> Iterator[Item]:
-    """What the run was given: input, prompt, history, identities."""
+    """The inputs of the run: input, prompt, history, identities."""
     yield _input(scene)
     spoken = [each for each in scene.models if each.event.call.kind is not Kind.MODEL]
     if spoken:
@@ -178,7 +178,7 @@ def _role(role: Json) -> str:
 
 
 def _functions(events: list[Event]) -> Item:
-    """What models inside the process were asked: their arguments."""
+    """The questions to models inside the process: their arguments."""
     opaque = tuple(event.number for event in events if event.call.head.get("opaque"))
     if opaque:
         return Item(

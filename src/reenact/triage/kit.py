@@ -25,7 +25,7 @@ def kit_of(store: Store, run: Run) -> Kit:
     """The kit of a run.
 
     Args:
-        store: Where the run is.
+        store: The store of the run.
         run: The run.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The third bucket of a kit: what the run asked of the world, and what came back."""
+"""The third bucket of a kit: the run's requests to the world, and the answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FEW = 4
 
 
 def effects(scene: Scene) -> Iterator[Item]:
-    """Every call with its outcome, identities carried, retrieval, order, timestamps, and what escaped."""
+    """Every call with its outcome, identities, retrieval, order, timestamps, and escapes."""
     inside = _inside(scene.events)
     if scene.models:
         yield _calls("model_calls", [each.event for each in scene.models], inside)
@@ -66,12 +66,12 @@ def _inside(events: Iterable[Event]) -> set[int]:
 
 
 def _calls(name: str, events: list[Event], inside: set[int]) -> Item:
-    """Calls of one sort: each with what it asked and what came back.
+    """Calls of one sort, each with its request and answer.
 
     Args:
-        name: Of the item.
-        events: They.
-        inside: Calls whose answers a replay does not hand out."""
+        name: The name of the item.
+        events: The events.
+        inside: The calls whose answers a replay does not give."""
     counted = Counter(label_of(event) for event in events)
     names = ", ".join(f"{each} x{count}" if count > 1 else each for each, count in counted.most_common(_FEW))
     if len(counted) > _FEW:
@@ -127,7 +127,7 @@ def _calls(name: str, events: list[Event], inside: set[int]) -> Item:
 
 
 def _withheld(name: str, events: list[Event], of: int, inside: set[int]) -> Item:
-    """Calls whose answers were not kept: without one that a replay hands out, nothing is to be replayed."""
+    """Calls whose answers were not kept: if a replay must give one of them, it cannot run."""
     note = events[0].fidelity_note or "could not be cleaned"
     limit = _LIMITS.search(note)
     return _item(
@@ -162,7 +162,7 @@ def _undeclared(event: Event) -> tuple[str, ...]:
 
 
 def _chunks(events: tuple[Event, ...]) -> Iterator[Item]:
-    """Ids, scores and contents of what retrievers found."""
+    """The ids, scores and contents of retrieved documents."""
     if not events:
         return
     found = [(event, _of(event)) for event in events]
@@ -247,7 +247,7 @@ def _order(scene: Scene) -> Item:
 
 
 def _recording(scene: Scene) -> Iterator[Item]:
-    """What went wrong with the recording itself."""
+    """Faults of the recording itself."""
     run = scene.run
     if run.degraded:
         about = f"the recorder failed at times: {'; '.join(run.degraded[:_FEW])}"

@@ -1,4 +1,4 @@
-"""What a kit says of the models: who answered, where, with which parameters, tools and vectors."""
+"""The models in a kit: the providers, addresses, parameters, tools and vectors."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ REVISION = "kit.revision"
 """Names of the notes that a recording leaves on the run (``recording.run_evidence``)."""
 
 FULL_READINGS = 64
-"""Model calls of a run whose request is read in full; of the others the kept reading has to do."""
+"""The number of model calls whose request is read in full; for others the stored reading is used."""
 ADDRESSES = 500
 """Places of a run at which ambient reads are looked for."""
 
@@ -40,10 +40,10 @@ class ModelCall:
     """One model call.
 
     Attributes:
-        event: Where.
-        reading: What it says; without the prompt where ``full`` is False.
+        event: The event.
+        reading: The reading; without the prompt where ``full`` is False.
         full: Whether the request was read again, prompt and all.
-        first_token_us: When the first word came, microseconds since the run began; None where it cannot be told.
+        first_token_us: The time of the first word, microseconds since the run began; None where it is not known.
     """
 
     event: Event
@@ -57,9 +57,9 @@ class SceneCall:
     """One tool call as the world saw it.
 
     Attributes:
-        event: The outermost event that it is.
-        label: What it is called, for people: the tool's name, and the exchange where it has no event of its own.
-        request: What it was asked with.
+        event: Its outermost event.
+        label: Its name for people: the tool's name, and the exchange where it has no event of its own.
+        request: Its request.
     """
 
     event: Event
@@ -69,7 +69,7 @@ class SceneCall:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything a kit is judged from.
+    """The facts from which a kit is judged.
 
     Attributes:
         run: The run.
@@ -81,7 +81,7 @@ class Scene:
         models: Its model calls.
         acts: Its tool calls, the outermost ones.
         embeddings: Requests for embeddings: model and dimensions.
-        gaps: What escaped the recording: what, where, how often.
+        gaps: The escapes from the recording: what, where, how often.
         lost: Payloads that could not be read, in words.
         handed_in: The ``traceparent`` among the arguments of the run's entry point; empty without one.
         ambient: Sources that were read without a call (``wall``, ``urandom/16`` …).
@@ -106,8 +106,8 @@ class Scene:
         return tuple(event for event in self.events if event.call.kind in kinds)
 
     def said(self, *names: str) -> tuple[str, str]:
-        """What somebody said of the run beside the recording, and where: a note, a tag, or by convention the
-        environment; empty where nobody did."""
+        """A fact about the run that a person or the environment gave, and its source: a note, a tag, or a conventional
+        variable; empty without one."""
         for name in names:
             for where, facts in (("note", self.notes), ("tag", self.run.tags)):
                 value = facts.get(name)
@@ -122,7 +122,7 @@ class Scene:
 
 @dataclass(slots=True)
 class _Draft:
-    """What is gathered on the one pass over the events."""
+    """The facts that are gathered in one pass over the events."""
 
     events: list[Event] = field(default_factory=list)
     models: list[ModelCall] = field(default_factory=list)
@@ -135,10 +135,10 @@ class _Draft:
 
 
 def scene_of(store: Store, run: Run) -> Scene:
-    """Read what a kit is judged from.
+    """Read the facts from which a kit is judged.
 
     Args:
-        store: Where the run is.
+        store: The store of the run.
         run: The run.
 
     Returns:
@@ -176,7 +176,7 @@ def scene_of(store: Store, run: Run) -> Scene:
 
 
 def _ambient(recording: Recording, events: list[Event]) -> frozenset[str]:
-    """What the run read without a call; of a long run, as far as a bounded look shows."""
+    """The reads of the run outside of calls; for a long run, as far as a limited search shows."""
     calls: Counter[str] = Counter({lane.path: 0 for lane in recording.lanes()})
     calls.update(event.lane for event in events)
     addresses = ((lane, position) for lane, count in calls.items() for position in range(count + 1))
@@ -243,7 +243,7 @@ def _look(recording: Recording, event: Event, draft: _Draft) -> None:
 
 
 def label_of(event: Event) -> str:
-    """What a call is called, for people: a tool of an MCP server with its server."""
+    """The name of a call, for people: a tool of an MCP server with its server."""
     server = event.call.head.get("server") if event.call.kind is Kind.MCP else None
     return f"{event.name} (MCP server {server})" if server and calls_a_tool(event.call) else event.name
 
@@ -270,7 +270,7 @@ def _asked_by_a_model(event: Event, draft: _Draft) -> str:
 
 
 def _model(recording: Recording, event: Event, in_full: bool) -> ModelCall | None:
-    """The model call that an event is; None where it is none."""
+    """The model call of an event; None where it is none."""
     if is_traced_model(event.call):
         return _traced(recording, event, in_full)
     if event.call.kind is Kind.MODEL:
@@ -306,7 +306,7 @@ _OBJECTS = ("params", "usage", "error")
 
 
 def _brief(kept: Mapping[str, Json]) -> Reading:
-    """The reading that a store kept, as far as its fields are what they should be."""
+    """The stored reading, without fields of a wrong type."""
     sorts: tuple[tuple[tuple[str, ...], type], ...] = ((_TEXTS, str), (_LISTS, list), (_OBJECTS, Mapping))
     fit = {name: kept[name] for names, sort in sorts for name in names if isinstance(kept.get(name), sort)}
     sizes = {name: kept[name] for name in ("dimensions",) if isinstance(kept.get(name), int)}

@@ -1,4 +1,4 @@
-"""The runs of a store as a triage sees them: each with its features; what is missing of these is made once and kept."""
+"""The runs of a store as a triage sees them: each with its features; missing features are made once and stored."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ else:
     looked_at = late("reenact.triage.featuring", "looked_at")
 
 HEALTHY: Final = 100
-"""Healthy runs of an agent whose kits are looked at, at least: what a group lacks more often is compared with them."""
+"""The least number of healthy runs of an agent whose kits are examined, to compare a group's missing items with
+them."""
 NEWEST: Final = 1_000
-"""They are among so many of the newest."""
+"""They are chosen among this many of the newest runs."""
 
 _OWN: Final = ("", "request")
 _AT_ONCE: Final = 256
 
 Told = Callable[[str, int, int], object]
-"""Is told what is being made, how much of it is, and how much there is."""
+"""Called with the current work, the number done, and the number of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,10 @@ class EndedRun:
     """One run that has ended.
 
     Attributes:
-        id, agent, user, tenant, session, started_us: As the run has them.
+        id, agent, user, tenant, session, started_us: Fields of the run.
         features: Its features.
-        case: Why it is looked into; None for a healthy run.
-        fingerprint: Of its case; empty for a healthy run.
+        case: The reason why it is looked into; None for a healthy run.
+        fingerprint: The fingerprint of its case; empty for a healthy run.
         flag: A person's verdict; None without one.
     """
 
@@ -79,7 +80,7 @@ def seen(store: Store, told: Told = lambda what, done, total: None) -> list[Ende
 
 
 def seen_of(row: Featured) -> EndedRun:
-    """A run whose features are there, as a triage sees it."""
+    """A run with features, as a triage sees it."""
     features = row.features or Features()
     case = case_of(row.status, row.flag is not None, features)
     name = "" if case is None else fingerprint(case, features, row.flag or "")
@@ -119,8 +120,8 @@ def row_of(run: Run, features: Features | None) -> Featured:
 
 
 def ended(store: Store) -> list[Featured]:
-    """The runs of a store that were recorded by themselves and have ended, newest first, with the features that are
-    there. Those that are still recorded are left out; those whose process died are interrupted."""
+    """The ended runs of a store with logs of their own, newest first, with the features that exist. Runs that are still
+    being recorded are left out; those whose process died are interrupted."""
     found = []
     for row in (row for row in _rows(store) if row.origin in _OWN and not row.inside):
         if row.status is not Status.RECORDING:
@@ -142,7 +143,7 @@ def _filled(store: Store, rows: list[Featured], told: Told) -> list[Featured]:
 
 
 def _examined(store: Store, rows: list[Featured], told: Told) -> list[Featured]:
-    """With what takes a look at the whole run: of cases, and of some healthy runs of each agent beside them."""
+    """Add the features that need the whole run: for cases, and for some healthy runs of each agent."""
     wanted: list[Featured] = []
     healthy: dict[str, list[Featured]] = {}
     for row in rows:
@@ -165,7 +166,8 @@ def _unexamined(row: Featured) -> bool:
 def _made(
     store: Store, rows: list[Featured], make: Callable[[Run, Featured], Features], what: str, told: Told
 ) -> dict[str, Featured]:
-    """Features made for some runs and kept, by run. What cannot be read is left out, what cannot be kept is not."""
+    """Make features for some runs, and store them, by run. A run that cannot be read is left out; features that cannot
+    be stored are still used."""
     found: dict[str, Featured] = {}
     source, done = iter(rows), 0
     while some := list(islice(source, _AT_ONCE)):
@@ -191,11 +193,11 @@ def _keep(store: Store, made: list[tuple[Run, Features]]) -> None:
 
 
 def representative(store: Store, members: Iterable[EndedRun]) -> Run | None:
-    """The newest of some runs that is still there, if possible one that can be replayed.
+    """The newest of some runs that still exists, if possible one that can be replayed.
 
     Args:
-        store: Where they are.
-        members: They, newest first.
+        store: The store of the runs.
+        members: The runs, newest first.
     """
     every = list(members)
     for one in (*(each for each in every if not each.cold), *(each for each in every if each.cold)):
@@ -207,5 +209,5 @@ def representative(store: Store, members: Iterable[EndedRun]) -> Run | None:
 def restricted(
     runs: Iterable[EndedRun], since_us: int | None = None, ids: frozenset[str] | None = None
 ) -> list[EndedRun]:
-    """Those of some runs that began since a time, and are among some ids."""
+    """The runs that began since a time, and are among some ids."""
     return [run for run in runs if (since_us is None or run.started_us >= since_us) and (ids is None or run.id in ids)]

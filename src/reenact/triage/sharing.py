@@ -1,7 +1,7 @@
-"""What the members of a group share more often than healthy runs of the same agents do. Pure.
+"""The traits that members of a group share more often than healthy runs of the same agents. Pure.
 
-Traits of runs are compared one by one, then those that stand out two by two, as a cause may be one model at one hour.
-All comparisons of a triage are corrected together (``facts.association``).
+Traits are compared one by one; then the conspicuous ones in pairs, because a cause may be one model at one hour. All
+comparisons of a triage are corrected together (``facts.association``).
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from reenact.triage.seen import EndedRun
 LEAST: Final = 5
 """Members of a group that is compared."""
 MOST: Final = 6
-"""What a group is said to share, at most."""
+"""The most traits that a group is said to share."""
 
 _WITH: Final = 3
 """Members that must have a trait for it to be compared."""
 _PAIRED: Final = 6
-"""Traits that stand out and are compared two by two."""
+"""The number of conspicuous traits that are compared in pairs."""
 _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Trait = tuple[str, str]
-"""What is compared, and its value: ``("tenant", "acme")``."""
+"""The sort of a trait, and its value: ``("tenant", "acme")``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What members of a group share.
+    """A trait that members of a group share.
 
     Attributes:
         traits: One trait, or two that come together.
-        found: How common it is.
+        found: Its frequency.
         q: Its p-value, corrected.
         same: Traits that exactly as many members and healthy runs have.
     """
@@ -77,7 +77,7 @@ class RunTraits:
         self._kept: dict[int, tuple[Features, tuple[Trait, ...]]] = {}
 
     def of(self, run: EndedRun) -> Iterator[Trait]:
-        """Every trait of a run. What a store has once for many runs is worked out once."""
+        """Every trait of a run. Facts that many runs share in the store are computed once."""
         kept = self._kept.get(id(run.features))
         if kept is None:
             kept = self._kept[id(run.features)] = (run.features, tuple(_of_features(run.features)))
@@ -113,7 +113,7 @@ def _of_features(features: Features) -> Iterator[Trait]:
 
 
 def _tells_the_end(shape: str) -> bool:
-    """Whether the form of an answer is that a call failed: that is the case itself, not what it comes from."""
+    """Whether the form of an answer means that a call failed: that is the case itself, and not its cause."""
     return " raises " in shape or " status " in shape
 
 
@@ -124,16 +124,16 @@ _ORDER: Final = (
 
 
 def shared(groups: Sequence[RunGroup], healthy: Iterable[EndedRun], zone: tzinfo = UTC) -> dict[str, tuple[Share, ...]]:
-    """What the members of each group share, the strongest evidence first, by fingerprint.
+    """The traits that the members of each group share, the strongest evidence first, by fingerprint.
 
     Args:
         groups: The groups; those of fewer than five members are not compared.
         healthy: Healthy runs.
-        zone: In which hours and days of the week are told.
+        zone: The time zone for hours and weekdays.
 
     Returns:
-        Only what is more common than among healthy runs of the same agents, with a corrected p-value below 5 %. Two
-        traits stand together where both do alone, and they say more together. Empty where there is no healthy run.
+        Only traits that are more common than among healthy runs of the same agents, with a corrected p-value below 5 %.
+        Two traits form a pair if both qualify alone, and the pair is stronger. Empty where there is no healthy run.
     """
     traits = RunTraits(zone)
     large = [group for group in groups if len(group.members) >= LEAST]
@@ -185,7 +185,7 @@ def _counted(members: Iterable[EndedRun], traits: RunTraits) -> Counter[Trait]:
 
 
 def _of(kind: str, members: Iterable[EndedRun], healthy: Iterable[_Healthy]) -> tuple[int, int]:
-    """Of how many members and healthy runs it is known whether they have a trait of a kind."""
+    """The number of members and healthy runs of which it is known whether they have a trait of a kind."""
     if kind in ("missing", "suspicion"):
         return sum(one.features.lacks is not None for one in members), sum(each.examined for each in healthy)
     return sum(1 for _ in members), sum(each.runs for each in healthy)
@@ -214,7 +214,7 @@ def _singles(
 def _pairs(
     group: RunGroup, singles: Sequence[Share], having: Mapping[str, _Healthy], agents: Iterable[str], traits: RunTraits
 ) -> Iterator[Share]:
-    """The traits that stand out, two by two, where they say more together than each alone."""
+    """The conspicuous traits in pairs, where a pair is stronger than each alone."""
     healthy = [having[agent] for agent in agents if agent in having]
     bound = LEVEL / max(len(singles), 1)
     ahead = sorted((share for share in singles if share.found.p < bound), key=_strength)[:_PAIRED]
@@ -238,12 +238,12 @@ def _pairs(
 
 
 def _strength(share: Share) -> tuple[float, float, int, tuple[Trait, ...]]:
-    """The strongest evidence first; of equal evidence the larger lift, then what is likelier to be a cause."""
+    """The sort key: the strongest evidence first; of equal evidence the larger lift, then the likelier cause."""
     return share.found.p, -share.found.lift, _ORDER.index(share.traits[0][0]), share.traits
 
 
 def _told(shares: list[Share]) -> tuple[Share, ...]:
-    """Those that stand out; of traits that exactly the same runs have, one is named and the others beside it."""
+    """The conspicuous traits; of traits with exactly the same runs, one is named, with the others beside it."""
     found: list[Share] = []
     for share in sorted(shares, key=_strength):
         if share.q >= LEVEL or share.found.interval[0] <= 1:

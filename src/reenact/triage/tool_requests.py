@@ -1,4 +1,4 @@
-"""What a tool was asked with, as data: its arguments, or the parts of the exchange that it made."""
+"""The request to a tool, as data: its arguments, or the parts of its exchange."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FLOAT_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """What was asked.
+    """The request to a tool.
 
     Attributes:
         arguments: Decoded arguments of a function, or the decoded body of an exchange.
@@ -44,8 +44,8 @@ class ToolRequest:
     opaque: tuple[str, ...] = ()
 
     def pairs(self) -> Iterator[tuple[str, Json]]:
-        """Every name with its value, however deep; a value of a list stands under the name of the list, a segment of
-        a path under no name."""
+        """Every name with its value, at any depth; a value of a list has the name of the list, a segment of a path has
+        no name."""
         yield from self.query.items()
         yield from self.headers.items()
         for segment in self.path.split("/"):
@@ -78,7 +78,7 @@ def _walked(name: str, value: Json, depth: int = 0) -> Iterator[tuple[str, Json]
 
 
 def request_of(recording: Recording, event: Event) -> ToolRequest:
-    """What an event asked. Reads its body, if that is not too long."""
+    """The request of an event. Reads its body, if that is not too long."""
     call = event.call
     body = recording.body(event.request) if event.request is not None and event.request.size <= LARGEST else b""
     if call.kind is not Kind.HTTP:
@@ -158,7 +158,7 @@ def _dimensions(recording: Recording, event: Event) -> int | None:
 
 
 def traceparent_in(request: ToolRequest) -> str:
-    """The ``traceparent`` among what was handed in: a field of that name, or what follows it in a list of pairs."""
+    """The ``traceparent`` in the inputs: a field of that name, or the item after it in a list of pairs."""
     before: Json = None
     for name, value in request.pairs():
         if is_traceparent(value) and "traceparent" in (name.lower(), str(before).lower()):

@@ -1,4 +1,4 @@
-"""What MCP servers offered: the list of tools each gave, as the agent saw it, with its hash."""
+"""The tools that MCP servers offered: each server's list, as the agent saw it, with its hash."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FEW = 4
 
 
 def offered(scene: Scene) -> Iterator[Item]:
-    """One item for all lists of tools; nothing where no MCP server was asked."""
+    """One item for all lists of tools; none without an MCP server."""
     sessions = [event for event in scene.of_kind(Kind.MCP) if event.name == "session"]
     if not sessions:
         return

@@ -1,7 +1,8 @@
-"""The kit of a run that was made of a trace: for each item whether it is exact, semantic or absent, and how to get it.
+"""The kit of a run that was made from a trace: for each item whether it is exact, semantic or absent, and how to get
+it.
 
-A trace has no program, no bytes of the wire and no proven order. What it can have are conversations, answers, tools and
-times; whether it has them is a matter of what its instrumentation was told to capture, which is said here.
+A trace has no program, no bytes of the wire and no proven order. It may have conversations, answers, tools and times,
+if its instrumentation was set to capture them; the kit names that setting.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _CONTENT: Final[Mapping[str, str]] = {
     "vercel.ai": "experimental_telemetry: { recordInputs: true, recordOutputs: true }",
     "pydantic-ai": "InstrumentationSettings(include_content=True)",
 }
-"""What makes the instrumentation of a dialect capture content."""
+"""The setting with which a dialect's instrumentation captures content."""
 _WAYS: Final[Mapping[str, tuple[str, ...]]] = {
     "tools": ("the request's tool definitions as an attribute (gen_ai.tool.definitions, llm.tools)",),
     "content": ("the text of each document as an attribute (retrieval.documents.N.document.content)",),
@@ -81,7 +82,7 @@ def _offering(scene: Scene, models: list[Event]) -> list[Event]:
 
 
 def _item(bucket: Bucket, name: str, events: Iterable[Event], parts: tuple[str, ...]) -> Iterator[Item]:
-    """An item of what some events say of themselves; none where there are no such events."""
+    """An item over the facts in some events; none without such events."""
     events = list(events)
     grades = {event.number: weakest(_part(event, part) or Grade.ABSENT for part in parts) for event in events}
     if not grades:
@@ -114,7 +115,7 @@ def _dialect(event: Event) -> str:
 
 
 def _ways(parts: Iterable[str], dialects: Iterable[str]) -> tuple[str, ...]:
-    """How to capture what is absent, cheapest first."""
+    """The ways to capture absent items, cheapest first."""
     own = [way for part in parts for way in _WAYS.get(part, ())]
     if own:
         return tuple(dict.fromkeys((*own, _RECORD)))
@@ -157,7 +158,7 @@ _COMMITS: Final = {
     "langfuse": _OTEL_COMMIT,
     "langsmith": "revision_id in the metadata of the root run",
 }
-"""How a trace of a format comes to name the code's revision."""
+"""The way in which a trace of a format can name the code's revision."""
 
 
 def _commit(scene: Scene) -> Item:
@@ -182,7 +183,7 @@ _NEVER: Final = (
 
 
 def _never(scene: Scene) -> Iterator[Item]:
-    """What no trace holds."""
+    """Items that no trace has."""
     for bucket, name, about in _NEVER:
         yield Item(
             bucket, name, Standing.MISSING, about, capture=(_RECORD,), expected=False, fidelity=Grade.ABSENT.value

@@ -16,14 +16,14 @@ from reenact.triage.scene import ModelCall, Scene
 
 _FEW = 3
 _WHOLE = frozenset({Kind.TOOL, Kind.RETRIEVAL, Kind.MCP})
-"""Calls that a replay answers as a whole: what their bodies read does not matter to it."""
+"""Calls that a replay answers as a whole: reads in their bodies do not matter to it."""
 
 
 def undecorated(scene: Scene) -> Iterator[Item]:
-    """One item for all of them; nothing where each tool is recorded, or only asks something that is.
+    """One item for all undecorated tools; none where each tool is recorded, or only makes recorded calls.
 
-    It is a lack only where files were read or changed while the tools ran, by the program's own code: anything else
-    that such a function does is the same in a replay, is answered from the recording, or is named as a gap.
+    It counts as missing only if the program's own code read or changed files while the tools ran. All else that such a
+    function does is the same in a replay, is answered from the recording, or is named as a gap.
     """
     asked: dict[str, int] = {}
     files = False
@@ -77,12 +77,12 @@ def _within(us: int, begin: int | None, end: int | None) -> bool:
 
 
 def _in(us: int, event: Event) -> bool:
-    """Whether it was while a call was under way whose body no replay runs."""
+    """Whether a time lies in a call whose body no replay runs."""
     return _within(us, event.issued_us, event.ended_us)
 
 
 def _answered(models: tuple[ModelCall, ...]) -> dict[str, int]:
-    """Tool calls by their id, each with the model call that was first given what came of it."""
+    """Tool calls by their id, each with the model call that first got its result."""
     found: dict[str, int] = {}
     for each in models:
         for message in _mappings(each.reading.messages):
