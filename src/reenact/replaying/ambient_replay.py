@@ -53,9 +53,9 @@ class Window:
 
 
 def clock_of(run: Run) -> tuple[int, int]:
-    """What the agent's clocks showed when the run began, wall and monotonic, in microseconds.
+    """The agent's clocks at the beginning of the run, wall and monotonic, in microseconds.
 
-    Those of a fork go on from its parent's."""
+    A fork's clocks continue its parent's."""
     kept = run.environment.get("clock")
     return (int(kept[0]), int(kept[1])) if kept else (run.started_us, run.origin_us)
 
@@ -71,9 +71,9 @@ class Ambient:
     """Answers ambient reads by lane, last call, and how many reads since.
 
     Args:
-        recording: Where the recorded reads are.
+        recording: The recording with the reads.
         now_us: Microseconds since the run began, at the last delivery.
-        keeping: Remember what was served, for a replay that is kept as a run.
+        keeping: Remember the served values, for a replay that is kept as a run.
     """
 
     def __init__(self, recording: Recording, now_us: Callable[[], int], *, keeping: bool = False) -> None:
@@ -120,7 +120,7 @@ class Ambient:
         return extrapolate(source, last, reads.at - len(reads.values), salt)
 
     def clock(self, source: str, fresh: Any) -> Any:
-        """A clock at the last delivery, in nanoseconds; ``fresh`` for what is no clock of ours."""
+        """A clock at the last delivery, in nanoseconds; ``fresh`` for a clock that is not ours."""
         return self._as_recorded(source, fresh)
 
     def _as_recorded(self, source: str, fresh: Any) -> Any:

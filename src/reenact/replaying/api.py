@@ -33,18 +33,18 @@ _IN_PROCESS = Isolation(no_network=_HERE, no_files=_HERE, no_calls=_HERE)
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a replay has proved.
+    """The result of a replay.
 
     Attributes:
         run: The recorded run.
-        output: What the entry point returned.
+        output: The result of the entry point.
         verdict: ``exact``, ``same`` or ``different``; ``fork`` where something was live.
         divergence: The first divergence, or None.
-        live_calls: Contacts with the world that came about: 0, unless something was live.
+        live_calls: The contacts with the world: 0, unless calls could go live.
         matched, reordered, moved, unused: Counts of calls.
-        renamed: How many strands run a function that has another name now.
+        renamed: The number of strands whose function has another name now.
         fidelity: The weakest fidelity that was served.
-        enforcement: What kept the replay from the world.
+        enforcement: The means that kept the replay from the world.
         report: Everything as one value.
     """
 
@@ -78,7 +78,7 @@ def replayed(store: Store, run: Run, entry: Callable[..., Any] | None, options: 
 
 
 def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -> Replay:
-    """Replay in this process: the hash seed and whatever was imported before are as they are."""
+    """Replay in this process: the hash seed and earlier imports stay as they are."""
     run, tree = relocated(run, replay_launch.project_of())
     recording = store.open(run)
     session = open_session(recording, options, tree)

@@ -1,8 +1,8 @@
-"""Where a replay begins: what the run has changed is laid back into the scratch as it was before.
+"""The beginning of a replay: files that the run has changed are laid back into the scratch, in their earlier state.
 
-Only what the run created, changed or deleted is touched, and only where what is written goes to scratch: the world
-keeps its own. Everything else is as it is today. What cannot be laid back is said, and is the likely cause of whatever
-differs after it; without scratch that is all of it.
+Only paths that the run created, changed or deleted are touched, and only where writes go to scratch: the world keeps
+its own. All other files are today's. A path that cannot be laid back is reported, as the likely cause of later
+differences; without scratch, those are all paths.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ Placed = Callable[[str], str]
 
 
 class Beginning:
-    """What a run has changed, as it was before that.
+    """The paths that a run has changed, in their earlier state.
 
     Args:
         recording: The run; nothing is read before it is asked for.
-        placed: Where paths of its project lie now.
+        placed: Gives the present place of a path of its project.
     """
 
     def __init__(self, recording: Recording, placed: Placed) -> None:
@@ -50,7 +50,7 @@ class Beginning:
         self._ours = trust.is_ours(recording.run)
         self._gone: set[str] = set()
         self.amiss: dict[str, str] = {}
-        """What could not be laid back, and why, by path."""
+        """The paths that could not be laid back, with the reason."""
 
     def paths(self) -> list[tuple[str, Before]]:
         """Each path as it lies here, with what it was; of one that is told twice what was told first."""
@@ -72,7 +72,7 @@ class Beginning:
         return self._placed(os.path.normpath(os.path.join(root, path)))
 
     def content(self, before: Before) -> tuple[bytes | None, str]:
-        """What a file held; or why it was not kept, or not whole."""
+        """The content of a file; or why it was not kept, or not whole."""
         if before.content is None:
             return None, before.why or "what it held was not kept"
         try:
@@ -182,7 +182,7 @@ class Beginning:
         return True
 
     def lines(self) -> list[str]:
-        """What could not be laid back, in words, the first few."""
+        """The paths that could not be laid back, in words, the first few."""
         found = [f"the file {name} is not as it was when the run began: {why}" for name, why in self.amiss.items()]
         more = len(found) - _FEW
         return found if more <= 0 else [*found[:_FEW], f"{more} more files are not as they were when the run began"]
@@ -237,7 +237,7 @@ def _clear(place: str) -> None:
 
 
 def _is_as_then(place: str, before: Before) -> bool:
-    """Whether a path is what it was; of a file, whether it was left alone since."""
+    """Whether a path is in its recorded state; for a file, whether it is unchanged since."""
     try:
         found = os.lstat(place)
     except OSError:

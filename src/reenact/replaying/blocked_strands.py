@@ -21,9 +21,9 @@ class MetLanes:
     """Looks at the lanes of a replay.
 
     Args:
-        lanes: Those met so far, by their recorded paths. The session adds to it.
+        lanes: The lanes met so far, by their recorded paths. The session adds to it.
         tape: The recorded calls.
-        frozen_scopes: Where no code runs.
+        frozen_scopes: The scopes in which no code runs.
     """
 
     __slots__ = ("_frozen_scopes", "_lanes", "_tape")
@@ -49,7 +49,7 @@ class MetLanes:
 
 
 def lane_of(recording: Recording, event: int) -> str:
-    """The lane of a recorded event; empty for what is none."""
+    """The lane of a recorded event; empty for other numbers."""
     try:
         return recording.event(event).lane
     except StoreError:
@@ -59,7 +59,7 @@ def lane_of(recording: Recording, event: int) -> str:
 CALL_US = 2_000_000
 """How long a call is waited for, beside twice the time that the recorded run took to it."""
 REST_US = 20_000
-"""The same for what is no answer, beside twice the time since the delivery before."""
+"""The same for deliveries that are no answer, beside twice the time since the delivery before."""
 
 
 class BlockedStrands:
@@ -80,16 +80,16 @@ class BlockedStrands:
         self._astray: set[str] = set()
 
     def may_come(self, head: Delivery, waiting: Iterable[Tag], waited_us: int, now_us: int) -> bool:
-        """Whether somebody may yet wait for this delivery.
+        """Whether a strand may still come to wait for this delivery.
 
-        A call that is not made is a divergence, so it is waited for about as long as the recorded run took to it, once
-        for each strand; what is no call, as long as it took after the delivery before.
+        A missing call is a divergence, so it is waited for about as long as the recorded run took to make it, once for
+        each strand; other deliveries, as long as they took after the delivery before.
 
         Args:
             head: The next delivery.
-            waiting: What strands wait for.
-            waited_us: How long nothing has happened.
-            now_us: When the delivery before came.
+            waiting: The tags that strands wait for.
+            waited_us: The time without any event.
+            now_us: The time of the delivery before.
         """
         path = self._path(head.tag)
         if head.tag.kind != "e":

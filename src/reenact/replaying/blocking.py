@@ -1,7 +1,7 @@
-"""Blocking: while a test of a frozen golden runs, this process reaches nothing, whoever in it tries.
+"""Blocking: while a test of a frozen golden runs, this process can open no connection.
 
-The guard of a replay answers for what the replayed agent tries, and for processes too. This is for the test around it:
-it may start programs, and may not connect.
+The guard of a replay refuses contacts of the replayed agent, processes included. This is for the test around it, which
+may start programs, but not connect.
 """
 
 from __future__ import annotations

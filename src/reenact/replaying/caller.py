@@ -35,12 +35,12 @@ def find(entry: str, file: str = "", within: str = "") -> Callable[..., Any]:
     """The function of ``module:qualname``, undecorated.
 
     Args:
-        entry: Its address; it comes from a person, or has been found to lie inside this project.
+        entry: Its address, from a person, or inside this project.
         file: File that defines it; used where the module was a script, whose name is ``__main__``.
         within: Root of the project that it must be defined in; empty for any function.
 
     Raises:
-        UnreplayableRun: It is not there, or is defined elsewhere.
+        UnreplayableRun: The function does not exist, or is defined elsewhere.
     """
     name, _, qualname = entry.partition(":")
     if within:  # where the module lies, and nothing else that a recording names
@@ -138,11 +138,11 @@ def arguments_of(session: ReplaySession, function: Callable[..., Any]) -> tuple[
 
 
 def arguments_for(session: ReplaySession, function: Callable[..., Any]) -> tuple[list[Any], dict[str, Any]]:
-    """What ``function`` is called with: recorded or given arguments, or none where it takes none and builds them.
+    """The arguments for ``function``: recorded or given ones, or none if it takes none and builds them.
 
     Raises:
         UnreplayableRun: An argument could not be stored.
-        Halt: It does not take those that are given; the session has been told.
+        Halt: It does not accept the given ones; the session has noted that.
     """
     if session.arguments is None and _takes_nothing(function):
         skip_arguments(session)
@@ -166,10 +166,10 @@ def arguments_for(session: ReplaySession, function: Callable[..., Any]) -> tuple
 
 
 def _first_turn(session: ReplaySession, function: Callable[..., Any]) -> str:
-    """What the user said first, for a function that takes one text.
+    """The user's first message, for a function that takes one text.
 
     Raises:
-        Halt: It does not, or nothing is known; the session has been told.
+        Halt: It takes another argument, or no message is known; the session has noted that.
     """
     signature = inspect.signature(function)
     try:
@@ -220,9 +220,9 @@ def skip_arguments(session: ReplaySession) -> bytes:
 
 
 def call(session: ReplaySession, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call the entry point to its end, whatever its colour, and compare what it returns or raises.
+    """Call the entry point, sync or async, to its end, and compare its result or error.
 
-    A coroutine was recorded as the root itself, inside a task and a loop that were none of the run's; so it is here.
+    A coroutine was recorded as the root itself, inside a task and a loop outside of the run; so it is here.
     """
     if inspect.isasyncgenfunction(function) or inspect.iscoroutinefunction(function):
 

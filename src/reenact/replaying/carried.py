@@ -26,7 +26,7 @@ from reenact.seams.boot.folders import Folder
 LARGEST: Final = 256 << 10
 ALTOGETHER: Final = 2 << 20
 MOST: Final = 400
-"""What a recording keeps of sources at most (``recording.source_files``): one with more was made by another hand."""
+"""The most sources that a recording keeps (``recording.source_files``): one with more was not made by us."""
 
 _BUNDLE: Final = "run.reenact"
 _NAMED: Final = 3
@@ -34,14 +34,14 @@ _NAMED: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Sources that lie in scratch.
+    """Source files in scratch.
 
     Attributes:
         folder: The scratch folder, with a copy of the bundle in it.
         bundle: That copy.
-        tree: Where the recorded project lies now.
-        count: How many files there are.
-        lost: Names of those that had run and were not kept.
+        tree: The recorded project's folder now.
+        count: The number of files.
+        lost: The names of files that had run, but were not kept.
     """
 
     folder: str
@@ -52,7 +52,7 @@ class Carried:
 
     @property
     def remark(self) -> str:
-        """What a reader of the report must know."""
+        """The remark for the reader of the report."""
         said = f"code of the bundle: {self.count} source file{'s' * (self.count != 1)}, run behind the cut"
         if not self.lost:
             return said
@@ -61,7 +61,7 @@ class Carried:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What Python needs where nothing of today is handed on: a search path without a folder of this user."""
+        """The variables that Python needs beside an empty environment: a search path without folders of this user."""
         return {"PATH": os.defpath.lstrip(os.pathsep)}
 
 
@@ -75,8 +75,8 @@ def carried(store: Store, run: Run, file: str) -> Iterator[Carried]:
         file: The bundle.
 
     Raises:
-        UsageError: It is no bundle.
-        UnreplayableRun: It carries none, or one of their names leads out of the project.
+        UsageError: The file is no bundle.
+        UnreplayableRun: It has no sources, or one of their names leads out of the project.
     """
     if not os.path.isfile(file) or not file.endswith(".reenact"):
         raise UsageError(
@@ -109,14 +109,14 @@ def carried(store: Store, run: Run, file: str) -> Iterator[Carried]:
 
 
 def _root(store: Store, run: Run) -> str:
-    """What the names of the sources start from: the recorded repository, else where the program was started."""
+    """The folder of relative names: the recorded repository, else the folder in which the program was started."""
     note = store.open(run).notes(None).get(REVISION)
     found = note.get("root") if isinstance(note, Mapping) else None
     return os.path.normpath(str(found or run.entry.cwd or run.entry.project or os.sep))
 
 
 def _required(name: str, text: str, file: str) -> None:
-    """Refuse a name that is not plainly one of a file below the project.
+    """Refuse a name that is not that of a file below the project.
 
     Raises:
         UnreplayableRun: It is not.

@@ -37,7 +37,7 @@ def texts_of(store: Store, run: Run) -> Mapping[str, str]:
     """The source files themselves, by path; empty where they were not kept.
 
     Args:
-        store: As for ``sources_of``.
+        store: The store.
         run: The run.
     """
     return _kept(store, run, "texts")
@@ -82,12 +82,12 @@ def _digest(path: str) -> str:
 
 
 def in_words(changed: list[str], revision: Mapping[str, Any], run: Run, used: Iterable[str]) -> str:
-    """What is said of it, with the command that runs the recorded code where a commit holds it; empty where nothing has
-    changed. A commit holds it where no file that the run used was changed and not committed, judged by names alone.
+    """The changed files, in words, with the command that runs the recorded code if a commit has it; empty without
+    changes. A commit has it if no file that the run used had uncommitted changes, judged by names alone.
 
     Args:
         changed: The files.
-        revision: What the run says of its commit, and of what was not committed.
+        revision: The run's facts on its commit, and on uncommitted changes.
         run: The run.
         used: The files that the run has loaded or read.
     """

@@ -33,11 +33,11 @@ _NEW: Final = os.O_CREAT | os.O_EXCL
 
 
 class Copy:
-    """What has been changed, and where it lies.
+    """The changed files, and their places.
 
     Args:
-        folder: An empty folder of ours, where it goes.
-        keep: Folders that stay as they are, because we write there ourselves; ``folder`` lies below one of them.
+        folder: An empty folder of ours for them.
+        keep: Folders that stay as they are, because we write there; ``folder`` lies below one of them.
         made: Temporary files, which may be made for good, and are taken away at the end.
         refuse: Called with a path that cannot be changed in scratch; raises if that would reach the world.
     """
@@ -63,10 +63,10 @@ class Copy:
         return follow(self.layers, whole, last=last)
 
     def seen(self, text: str, *, last: bool) -> str | None:
-        """Where a path lies; None where it is what it seems to be.
+        """The place of a path; None where it is not redirected.
 
         Raises:
-            OSError: It is not there.
+            OSError: The path does not exist.
         """
         if not self.layers:
             return None
@@ -81,7 +81,7 @@ class Copy:
         return spot.place.path
 
     def names(self, text: str) -> list[str] | None:
-        """Names in a folder; None where it is what it seems to be."""
+        """The names in a folder; None where it is not redirected."""
         if not self.layers:
             return None
         with self.lock:
@@ -110,7 +110,7 @@ class Copy:
     # --- changing: all of it is done while the lock is held ---------------------------------------------------------
 
     def target(self, text: str, *, last: bool, makes: bool = False) -> Spot | None:
-        """What is about to be changed; None where that may be done for good: a device, what is ours, what is temporary.
+        """The place for a change; None where it may be made for good: a device, a path of ours, a temporary file.
 
         Args:
             text: The path.
@@ -243,7 +243,7 @@ class Copy:
         self.layers.let_go(spot.parts)
 
     def _dropped(self, spot: Spot) -> None:
-        """Nothing leads any more to what lies in scratch. A folder may hold what has another name by now."""
+        """Drop all links to a place in scratch. A folder may contain entries with other names by now."""
         if spot.place is not None and spot.place.own and spot.about is not None:
             with suppress(OSError):
                 (_rmdir if spot.is_folder else _unlink)(spot.place.path)

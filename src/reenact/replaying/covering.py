@@ -1,9 +1,9 @@
-"""The cover of a replaying process: every folder goes to scratch, and what cannot be covered is read-only.
+"""The cover of a replaying process: all writes go to scratch, and folders that cannot be covered are read-only.
 
 An overlay shows one file system only, so each of the topmost folders is covered by one, and so is each file system that
-is mounted below them. Lower is what is there today, upper is memory of this process's own mounts. Whatever is left (the
-root itself, ``/proc``, ``/sys``, ``/dev``) is made read-only; devices stay what they are. The folders that we write to
-ourselves are laid back on top of that.
+is mounted below them. The lower layer is today's files, the upper one is memory of this process's own mounts. The rest
+(the root itself, ``/proc``, ``/sys``, ``/dev``) is made read-only; devices stay as they are. Folders that we write to
+are laid back on top.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ _WAYS_OF_A_USER: Final = ("userxattr,index=on,xino=off", "userxattr", "")
 """The same in a user namespace, where folders cannot be renamed (``replaying.moving`` does)."""
 
 _Held = Sequence[tuple[str, str]]
-"""Paths, each with another way to what is there."""
+"""Paths, each with another way to the same folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """What is covered.
+    """The covered folders.
 
     Attributes:
-        folders: Folders below which what is written goes to scratch, with the device that each lies on.
+        folders: The folders below which writes go to scratch, each with its device.
         scratch: Whether anything is covered.
-        opened: Folders of ours below them that stay as they are.
+        opened: Our folders below them that stay as they are.
         left: Why the program's own folders, or some other, are not covered; empty where all are.
         sealed: Whether everything else is read-only.
         hidden: Folders that are empty here.
@@ -110,7 +110,7 @@ class Covering:
             own: The folders that the program is most likely to write to.
 
         Raises:
-            OSError: Nothing is covered, for what is kept cannot be.
+            OSError: Nothing is covered, because a kept folder cannot be.
         """
         wanted = [each for each in own if not any(within(each, kept) for kept in self._keep)]
         here = os.getcwd()
@@ -151,10 +151,10 @@ class Covering:
         return Covered(tuple(covered.items()), bool(covered), opened, why, sealed, gone)
 
     def _hide(self, hidden: Hidden) -> tuple[str, ...]:
-        """Make folders empty, but for what is shown in them; then nothing leads any more to what lies below a cover.
+        """Make folders empty, except for the shown entries; then no path leads to files below a cover.
 
         Raises:
-            OSError: One of them cannot be.
+            OSError: A folder cannot be emptied.
         """
         shown = [*hidden.shown, *self._keep]
         below = [each for each in shown if os.path.exists(each) and any(within(each, f) for f in hidden.folders)]
@@ -200,7 +200,7 @@ class Covering:
             self._mount(b"mqueue", _QUEUES, b"mqueue", 0, None)
 
     def _parts(self, own: Sequence[str]) -> tuple[list[str], list[str]]:
-        """What is to be covered, outer folders first, and what is mounted below them and is shown as it is.
+        """The folders to cover, outer ones first, and the mounts below them that are shown as they are.
 
         An overlay shows one file system, so each is a part. In a user namespace a file of another owner cannot be
         changed, nor a folder: the folders that the program may write to are parts as well there. A top folder in which
@@ -226,11 +226,11 @@ class Covering:
         return self._outside(found, inside), self._outside(shown, inside)
 
     def _outside(self, paths: Iterable[str], folders: Sequence[str]) -> list[str]:
-        """Those that lie in none of the folders, outer ones first."""
+        """The paths that lie in none of the folders, outer ones first."""
         return sorted({each for each in paths if not any(within(each, folder) for folder in folders)})
 
     def _held(self, path: str, *, whole: bool = False) -> str:
-        """Another way to what is there now; empty where the system refuses one. ``whole``: with mounts below."""
+        """Another way to the present files; empty where the system refuses one. ``whole``: with mounts below."""
         place = self._place("held")
         if not os.path.isdir(path):
             os.rmdir(place)

@@ -25,7 +25,7 @@ _LEAD = 60
 
 
 def asked(head: Any, body: bytes, kind: Kind, *, tagged: bool = False) -> Json:
-    """What a call asks, as JSON-able data for people and for the diff; ``tagged``: with the types of its values."""
+    """The request of a call as JSON-able data, for people and the diff; ``tagged``: with the types of its values."""
     shown: dict[str, Json] = {}
     for name in ("method", "url", "tool", "step", "model", "prompt"):
         if name in head:
@@ -37,7 +37,7 @@ def asked(head: Any, body: bytes, kind: Kind, *, tagged: bool = False) -> Json:
 
 
 def _in_short(head: Any, body: bytes, kind: Kind) -> Json:
-    """What a call asks where nothing stands beside it; a large body in short."""
+    """The request of a call, shown without another one beside it; a large body is shortened."""
     told = asked(head, body, kind)
     return abridged(told, "arguments") if len(body) > LARGE else told
 
@@ -88,16 +88,16 @@ def changed(nearest: Event, recorded_body: bytes, call: Call, next_command: str)
 def _parted(
     event: Event, told: str, sides: tuple[Json, Json], path: str, call: Call | None, *, large: bool, **said: str
 ) -> Divergence:
-    """Both sides of a recorded event, where they part.
+    """The difference between both sides of a recorded event.
 
     Args:
-        event: It.
-        told: What differs, in words, with both sides of it.
-        sides: What was recorded, and what there is now.
-        path: Where they part; empty where all of it differs.
-        call: What stands in its place now; None where its own body ran again.
+        event: The event.
+        told: The difference, in words, with both sides.
+        sides: The recorded data, and the present one.
+        path: The path of the difference; empty where all of it differs.
+        call: The present call; None where its own body ran again.
         large: Whether they are shown in short.
-        **said: What else a ``Divergence`` says.
+        **said: Further fields of the ``Divergence``.
     """
     was, now = sides
     return Divergence(
@@ -174,11 +174,11 @@ def missing(event: Event, body: bytes, next_command: str, node: str = "") -> Div
 
 
 def unproven_order(numbers: Sequence[int], order: Json) -> str:
-    """Why unchanged code may come to something else: the order in which things happened was not proven.
+    """Why unchanged code may behave differently: the order of deliveries was not proven.
 
     Args:
-        numbers: Deliveries of the recording for which it was not, in order.
-        order: How the order was to be kept.
+        numbers: The recorded deliveries with an unproven place, in order.
+        order: The policy's order.
     """
     places = f"{numbers[0]} and {len(numbers) - 1} more" if len(numbers) > 1 else str(numbers[0])
     if order == "arrival":
@@ -238,7 +238,7 @@ def output_differs(nearest: Event, recorded_body: bytes, call: Call, next_comman
 
 
 def _answer(head: Any, body: bytes) -> Json:
-    """What a server's program answers, as data: its status and its body."""
+    """The answer of a server's program, as data: its status and its body."""
     return {"status": head.get("status"), "body": readable(normalise(body), encoded=False)}
 
 

@@ -57,16 +57,16 @@ class Start:
 
 
 def start_of(run: Run, options: Options, project: str, instead: str = "") -> Start:
-    """How to replay a run.
+    """The way to start a replay of a run.
 
     Args:
         run: The recorded run.
-        options: What was asked for; ``command`` and ``entry`` come from a person and are taken as they are.
+        options: The options; ``command`` and ``entry`` come from a person and are trusted.
         project: Root of this project: the directory that holds its store, or the current one.
-        instead: Where it runs if the recorded working directory is not there; empty for the current one.
+        instead: The folder to use if the recorded working directory does not exist; empty for the current one.
 
     Raises:
-        UnreplayableRun: Nothing was captured that can be started, or it lies outside this project.
+        UnreplayableRun: No start was captured, or the program lies outside this project.
     """
     entry = run.entry
     ours = trust.is_ours(run)
@@ -115,18 +115,18 @@ def start_of(run: Run, options: Options, project: str, instead: str = "") -> Sta
 
 
 def recording_command(argv: tuple[str, ...]) -> str:
-    """What records the whole program that was started so; a sample of it where the program was no file."""
+    """The command that records the whole program; an example if the program was no file."""
     program = argv[1:2]
     named = len(argv) > 1 and is_python(argv) and (program == ("-m",) or not program[0].startswith("-"))
     return "reenact record -- " + (shlex.join(argv) if named else "python agent.py")
 
 
 def interpreted(run: Run) -> tuple[str, ...]:
-    """The recorded command, or that of the interpreter which it started: what else a shell or ``make`` does it would do
-    again, in the world.
+    """The recorded command, or that of the interpreter that it started: all else that a shell or ``make`` does would be
+    done again, in the world.
 
     Raises:
-        UnreplayableRun: It is no Python program, and what it started is not known.
+        UnreplayableRun: It is no Python program, and the program that it started is not known.
     """
     entry = run.entry
     if entry.own:
@@ -221,7 +221,7 @@ def _inside(run: Run, path: str, project: str) -> str:
     """The path in this project with its links resolved.
 
     Raises:
-        UnreplayableRun: It is not there, or lies outside.
+        UnreplayableRun: The path does not exist, or lies outside.
     """
     if not os.path.exists(path):
         raise ProgramGone(

@@ -1,4 +1,4 @@
-"""Which files a replay reads otherwise than the recorded run did: the likely cause of whatever differs after that."""
+"""Files whose content differs between a replay and the recorded run: the likely cause of later differences."""
 
 from __future__ import annotations
 

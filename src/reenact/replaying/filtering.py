@@ -125,7 +125,7 @@ RULES: Final = (
     Ban("ioctl", 16, 29, strikes=((1, _TIOCSTI), (1, _TIOCLINUX))),
     Ban("io_uring_setup", 425, 425, errno.ENOSYS),  # it asks for what no filter sees
 )
-"""What is refused. Everything else is let through."""
+"""The refused system calls. All others are allowed."""
 
 ALONE: Final = (
     # Where two rules name one call, the first one decides: these come before the others.
@@ -136,7 +136,7 @@ ALONE: Final = (
     Ban("clone", 56, 220, flags=(0, _NEW_NAMESPACES), needs=(0, _THREAD)),
     Ban("socket", 41, 198, errno.EAFNOSUPPORT, strikes=((0, _UNIX), (0, _VSOCK))),  # a path of one leads to a service
 )
-"""What is refused besides where the code is foreign: no process is started, and no service of this machine reached."""
+"""Further refused system calls for foreign code: it may start no process, and reach no service of this machine."""
 
 _MACHINES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _LOAD, _EQUAL, _AT_LEAST, _ANY_OF, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -155,9 +155,9 @@ def program(machine: str, own: int, *, rules: Sequence[Ban] = RULES) -> bytes:
     """The filter for a kind of machine; empty where there is none.
 
     Args:
-        machine: As ``os.uname`` names it.
-        own: Id of this process.
-        rules: What is refused.
+        machine: The name in ``os.uname``.
+        own: The id of this process.
+        rules: The refused calls.
     """
     architecture = _MACHINES.get(machine)
     if architecture is None:
@@ -176,7 +176,7 @@ def program(machine: str, own: int, *, rules: Sequence[Ban] = RULES) -> bytes:
 
 
 def _judged(rule: Ban, own: int) -> Iterable[_Line]:
-    """What is done about one call; it always ends in an answer."""
+    """The program lines for one call; they always end in a verdict."""
     refuse, allow = (_RETURN, 0, 0, _ERROR | rule.error), (_RETURN, 0, 0, _ALLOW)
     for position, value in rule.strikes:
         yield from (_argument(position), (_EQUAL, 0, 1, value), refuse)
@@ -223,7 +223,7 @@ def refuse_system_calls(*, alone: bool = False) -> str:
 
 
 def _rules_here() -> Sequence[Ban]:
-    """Those of this system: another C library than GNU's sends a thread its signals by its id alone."""
+    """The rules for this system: a C library other than GNU's sends a thread its signals by the thread's id alone."""
     try:
         gnu = bool(os.confstr("CS_GNU_LIBC_VERSION"))
     except (ValueError, OSError, AttributeError):

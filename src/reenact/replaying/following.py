@@ -27,14 +27,14 @@ _MEMORY: Final = "shm"
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a path has led.
+    """The end of a path.
 
     Attributes:
         parts: The path without links, from the root of all.
-        place: Where that lies, or would lie; None where it is gone.
-        about: What is there; None for nothing.
+        place: The place on the disk, existing or not; None where the path is deleted.
+        about: The entry there; None without one.
         said: Whether anything on the way was changed in scratch.
-        exact: Whether this path was.
+        exact: Whether this path itself was.
     """
 
     parts: tuple[str, ...]

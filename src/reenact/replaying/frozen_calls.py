@@ -1,4 +1,4 @@
-"""What a replay answers a crossing with: the recorded outcome, or the agent's own body run again."""
+"""The replay's answer to a crossing: the recorded outcome, or the agent's own body run again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Replayer(Protocol):
-    """What the calls of a replay need of their session."""
+    """The part of a session that the calls of a replay need."""
 
     @property
     def gate(self) -> Gate:
@@ -46,7 +46,7 @@ class Replayer(Protocol):
         """A body that ran again has returned: compare."""
 
     def ends_in(self, event: Event) -> bool:
-        """Whether the run was stopped before the body of an event came to its end."""
+        """Whether the run was stopped before the body of an event ended."""
 
 
 class Never:
@@ -82,7 +82,7 @@ class Sudden:
         self.act = act
 
     def wait(self) -> Any:
-        """What it hands over."""
+        """The delivered value."""
         return self.act()
 
     def __await__(self) -> Any:
@@ -165,7 +165,7 @@ class FrozenCall:
 
     @property
     def form(self) -> Literal["value", "failure", "stream", "open"]:
-        """What the recording holds."""
+        """The form of the recorded result."""
         outcome = self.recorded.outcome
         if isinstance(outcome, Value):
             return "value"

@@ -23,13 +23,13 @@ Held = Callable[[int], list[Any] | None]
 
 
 class _Known:
-    """What has been compared of one list.
+    """The compared states of one list.
 
     Attributes:
-        hash: Of its bytes without the last one.
-        entries: How many there are.
-        last: The last state that was the same.
-        events: The steps of such states since the last proof.
+        hash: The hash of its bytes without the last one.
+        entries: The number of entries.
+        last: The last equal state.
+        events: The steps with equal states since the last proof.
         look: The last look at it among these.
     """
 
@@ -44,11 +44,11 @@ class _Known:
 
 
 class Compared(NamedTuple):
-    """A state that was found to be the same by its digests.
+    """A state that was found equal by its digests.
 
     Attributes:
-        event, phase: Where it was.
-        slots: Its parts; of lists the new entries.
+        event, phase: Its place.
+        slots: Its parts; for lists the new entries.
         lists: These lists, by name.
     """
 
@@ -114,8 +114,8 @@ class GrownStates:
         return True
 
     def doubted(self, proof: GrowthProof) -> tuple[Compared, list[int]] | None:
-        """What counted as the same, though a proof has found another entry in a list: the last such state, and the
-        steps of all of them; None where the proof confirms them."""
+        """The states that counted as equal although a proof has found another entry in a list: the last of them, and
+        the steps of all; None where the proof confirms them."""
         known = self._known.get(proof.number)
         if known is None or known.last is None:
             return None

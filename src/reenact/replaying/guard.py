@@ -36,7 +36,7 @@ _NATIVE = frozenset(
         *("posix_spawn", "posix_spawnp", "execv", "execve", "execvp", "execl", "execlp"),
     )
 )
-"""What Python code may not ask a C library for."""
+"""Functions of C libraries that Python code may not use."""
 
 NATIVE_UNFILTERED = _NATIVE | frozenset(
     (
@@ -53,7 +53,7 @@ _THROUGH = frozenset(("reenact.seams.file_contents", "reenact.seams.contacts", "
 """Modules of ours that do, or tell of, what others ask for."""
 
 _HEARD = frozenset((*CONTACTS, _ASKED, *CHANGING))
-"""What the guard looks at."""
+"""The audit events that the guard checks."""
 
 
 def _nothing() -> bool:
@@ -66,11 +66,11 @@ class Guard:
     """Refuses contact with the world while it is armed.
 
     Attributes:
-        refused: What was refused, with the place in the agent's code.
-        halt: Called with the words for what the agent itself tried; gives what to raise in its place.
-        reaches: Gives the path in the world that an event is about to change; None where files may be changed.
-        native: What Python code may not ask a C library for.
-        permits: Whether whoever performs a call for the agent may touch the world just now: a fork asks it.
+        refused: The refused contacts, with the place in the agent's code.
+        halt: Called with a text on the agent's attempt; returns the exception to raise.
+        reaches: Gives the path in the world that an event would change; None where files may be changed.
+        native: The C functions that Python code may not use.
+        permits: Whether the performer of a call may touch the world now: a fork uses it.
     """
 
     refused: list[str] = field(default_factory=list)

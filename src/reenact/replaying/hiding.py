@@ -1,7 +1,6 @@
-"""What a process that runs foreign code does not see: folders that are empty for it, but for what Python needs.
+"""Folders that a process with foreign code sees empty, except for the files that Python needs.
 
-Decided here; ``covering`` lays it. The interpreter and its installed packages stay readable, and no more of a folder
-than that.
+This module decides, and ``covering`` applies it. Only the interpreter and its installed packages stay readable.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ _INSTALLED: Final = ("site-packages", "dist-packages")
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """Folders that are empty, and what is readable in them all the same.
+    """Folders that are empty, and the readable files in them.
 
     Attributes:
-        folders: They; none of them is the root of all.
-        shown: Files and folders below them that are there.
+        folders: The folders; none of them is the root.
+        shown: The files and folders below them that stay visible.
     """
 
     folders: tuple[str, ...] = ()
@@ -38,7 +37,7 @@ class Hidden:
 
 
 def private_folders(project: str) -> tuple[str, ...]:
-    """What belongs to this user: the home, the project, where we stand, and the key that proves a recording.
+    """The folders of this user: the home, the project, the working directory, and that of the sealing key.
 
     Args:
         project: Root of the project.
@@ -54,14 +53,14 @@ def private_folders(project: str) -> tuple[str, ...]:
 
 
 def hidden_of(private: Sequence[str], needed: Sequence[str]) -> Hidden:
-    """What this process does not see.
+    """The folders that this process sees empty.
 
     Args:
-        private: From ``private_folders``.
-        needed: What it is given to read besides the interpreter's own.
+        private: The result of ``private_folders``.
+        needed: Further files that it may read.
 
     Raises:
-        OSError: One of the folders is the root of all, which cannot be hidden.
+        OSError: A folder is the root, which cannot be hidden.
     """
     folders = [each for each in private if os.path.isdir(each)]
     if os.sep in folders:

@@ -1,10 +1,10 @@
-"""Matching against an imported recording, which knows neither lanes nor deliveries: by what a call asks, and once each.
+"""Matching against an imported recording, which knows neither lanes nor deliveries: by requests, each used once.
 
-A file of another tool holds a list of exchanges. Where one question was answered once, or always alike, its answer is
-certain. Where one question got different answers, the list says in which order they came, and that order is the
-program's own only if one strand asked: so such answers are given in the order of the list to one sequential strand, and
-to nobody else. Whatever could be a guess is a divergence. Answers that differ in headers alone which are new in every
-answer (``VOLATILE``) count as alike; each time that matters is counted, and the verdict names those headers.
+A file of another tool holds a list of exchanges. If a question was answered once, or always alike, its answer is
+certain. If it got different answers, their order in the list is the program's own order only if one strand asked: so
+such answers go, in that order, to one sequential strand only. A guess would be a divergence. Answers that differ only
+in headers that are new in every answer (``VOLATILE``) count as equal; such cases are counted, and the verdict names the
+headers.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ OWN = Own()
 
 @dataclass(slots=True)
 class _Question:
-    """Recorded exchanges that ask the same, in the order of the file.
+    """Recorded exchanges with the same request, in the order of the file.
 
     Attributes:
-        left: Those that have not been given out.
+        left: The unused ones.
         mixed: Whether they hold different outcomes.
-        volatile: Headers in which outcomes differ that are the same but for them.
-        overlapping: Whether two of them were under way at a time.
+        volatile: The headers that are the only difference between outcomes.
+        overlapping: Whether two of them overlapped in time.
         asker: The strand that asked first, in this replay.
     """
 
@@ -68,7 +68,7 @@ class _Index:
 
 
 class KeyedMatcher:
-    """Finds recorded exchanges by what they ask (the counterpart of ``matching.Matcher``).
+    """Finds recorded exchanges by their requests (the counterpart of ``matching.Matcher``).
 
     Args:
         tape: The recorded exchanges, in the order of the file.
@@ -83,7 +83,7 @@ class KeyedMatcher:
         self._loosely: Counter[str] = Counter()
 
     def remarks(self) -> tuple[str, ...]:
-        """What there is to say of how answers were found."""
+        """Remarks on how answers were found."""
         if not self._loosely:
             return ()
         names = ", ".join(sorted(set(self._loosely) - {""}))
@@ -105,7 +105,7 @@ class KeyedMatcher:
         left[:] = [each for each in left if each.number != event.number]
 
     def identical(self, path: str, call: Call) -> Match | Own | None:
-        """Whether the call is the agent's own code; nothing else is found without looking for what it asks."""
+        """Whether the call is the agent's own code; other calls are found only by their request."""
         return OWN if not is_transport(call) and (call.observed or call.kind in _OWN) else None
 
     def find(self, path: str, call: Call) -> Match | Miss:

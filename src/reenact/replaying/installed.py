@@ -1,8 +1,7 @@
-"""Installed programs that only run code of this project: servers, with the options that name nothing else to run.
+"""Installed programs that only run code of this project: servers, with options that name no other code.
 
-A command from a recording that nobody here has made is data, and an installed module with arguments of its choosing may
-be made to do anything. A server whose application is code of this project, started with options from a closed list,
-runs that code and nothing more.
+The command of a foreign recording is data, and it could make an installed module do anything by its arguments. A server
+whose application is code of this project, started with options from a closed list, runs that code and nothing more.
 """
 
 from __future__ import annotations

@@ -42,17 +42,17 @@ _NOT_HERE: Final = "not on this system"
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """What of it is in force.
+    """The active parts of the isolation.
 
     Attributes:
         network: Whether the process is in a network namespace of its own.
-        cover: Which files go to scratch.
+        cover: The folders whose writes go to scratch.
         calls: Whether system calls that reach further are refused.
-        no_network: Why not, where it is not.
-        no_files: Why not, where some folder that it should be is not.
-        no_calls: Why not, where they are not.
-        no_privileges: Why privileges over the system are still held, where they are.
-        copy: Where what Python code writes goes; None where a cover stands, or it goes to the world.
+        no_network: The reason, if it is not.
+        no_files: The reason, if a folder is not covered that should be.
+        no_calls: The reason, if they are not refused.
+        no_privileges: The reason, if system privileges are still held.
+        copy: The target of writes of Python code; None with a cover, or where they go to the world.
     """
 
     network: bool = False
@@ -81,7 +81,7 @@ class Isolation:
 
     @property
     def missing(self) -> str:
-        """What is not cut where all has to be; empty where all is: network, files, processes, privileges."""
+        """The missing parts where all are required; empty without any: network, files, processes, privileges."""
         found = {
             f"the network ({self.no_network})": self.network,
             f"files ({self.no_files or 'what lies below home and project stays readable'})": self.whole
@@ -114,7 +114,7 @@ class Isolation:
         return tuple(found)
 
     def _reach(self) -> str:
-        """What it covers, and what stays open."""
+        """The covered folders, and the open ones."""
         if not self.cover.sealed:
             return " ".join(self.folders)
         opened = dict.fromkeys(_lasting(folder) for folder in self.cover.opened)

@@ -33,7 +33,7 @@ ROOT: Final = LayerPlace("/", False)
 
 @dataclass(slots=True)
 class _Node:
-    """What is said of one path (``""``: nothing; None: it is gone), and of those below it."""
+    """The changes of one path (``""``: none; None: it is deleted), and of the paths below it."""
 
     at: LayerPlace | Literal[""] | None = ""
     below: dict[str, _Node] = field(default_factory=dict)
@@ -41,12 +41,12 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class PathLayer:
-    """What a path comes to.
+    """The result for a path.
 
     Attributes:
-        place: Where it lies, or would lie, if nothing more is said of it; None where it is gone.
-        said: Whether anything was said of it, or of a folder above it.
-        exact: Whether something was said of it.
+        place: Its place, existing or not, before further changes; None where it is deleted.
+        said: Whether it, or a folder above it, was changed.
+        exact: Whether it was changed itself.
     """
 
     place: LayerPlace | None
@@ -55,7 +55,7 @@ class PathLayer:
 
 
 class Layers:
-    """What has been said so far."""
+    """All changes so far."""
 
     def __init__(self) -> None:
         self._root = _Node()

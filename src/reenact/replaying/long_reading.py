@@ -16,13 +16,13 @@ _LONGEST_ESCAPE = 6
 
 
 def read_pieces(pieces: Iterable[bytes]) -> Large | bytes:
-    """A value of its bytes as data: text and bytes made again, anything else as the bytes that it is.
+    """A value from its bytes as data: text and bytes are restored, other data stays bytes.
 
     Args:
-        pieces: Its bytes, all of them, cut anywhere but within the first sixteen.
+        pieces: All of its bytes, cut anywhere except within the first sixteen.
 
     Raises:
-        ValueError: They are not what is written of text or bytes.
+        ValueError: They are not the encoding of text or bytes.
     """
     left = iter(pieces)
     first = next(left, b"")

@@ -17,10 +17,10 @@ _FUNCTIONS = frozenset({Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
 
 
 def read_value(recording: Recording, event: Event) -> bytes:
-    """The value of an event as data, where it is long as what it is made of (``facts.large``).
+    """The value of an event as data; a long one as the text or bytes that it holds (``facts.large``).
 
     Raises:
-        BlobMissing, BlobCorrupt: It is gone, or is not what was stored.
+        BlobMissing, BlobCorrupt: The value is gone, or is not the stored one.
     """
     answer = event.answer
     if answer is None or answer.size < LARGE or event.call.kind not in _FUNCTIONS or event.call.observed:

@@ -24,7 +24,7 @@ class Moving:
     """Renames in covered folders.
 
     Args:
-        folders: Those that are covered, with the device that each lies on.
+        folders: The covered folders, each with its device.
     """
 
     def __init__(self, folders: Sequence[tuple[str, int]]) -> None:

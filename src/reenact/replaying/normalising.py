@@ -1,9 +1,9 @@
-"""What printed output is compared without, where its bytes differ: named rules, pure, counted.
+"""Parts of printed output that are ignored where its bytes differ: named rules, pure, counted.
 
-A frozen call raises its recorded error from our own code, because what lay below it (a transport, a tool's body) did
-not run: its traceback has other lines, and a program that logs its errors would never replay the same. An address that
-``repr`` shows is another one in every process. Nothing else is forgiven: the errors themselves, their causes, and
-tracebacks that pass through no recorded call are compared byte by byte.
+A frozen call raises its recorded error from our own code, because the code below it (a transport, a tool's body) did
+not run. So its traceback has other lines, and a program that logs its errors would never replay the same. The address
+in a ``repr`` is new in every process. Nothing else is ignored: the errors themselves, their causes, and tracebacks that
+pass through no recorded call are compared byte by byte.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Normalised:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """What was forgiven, in words, with counts."""
+        """The ignored differences, in words, with counts."""
         counts = (("traceback-lines", self.tracebacks), ("addresses", self.addresses))
         return tuple(f"{name} ({count})" for name, count in counts if count)
 
@@ -74,7 +74,7 @@ def _split(data: bytes) -> list[bytes]:
 
 
 def _lead(line: bytes) -> bytes:
-    """What a log writes before the word *Traceback*, on the same line."""
+    """The text of a log before the word *Traceback*, on the same line."""
     header = _HEADER.fullmatch(line)
     lead = header["lead"] if header is not None else b""
     return b"" if _MARGIN.fullmatch(lead) else lead

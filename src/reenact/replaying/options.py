@@ -1,4 +1,4 @@
-"""What a replay is asked for, as one frozen value between whoever asks and the replay process."""
+"""The options of a replay, as one frozen value for the replay process."""
 
 from __future__ import annotations
 

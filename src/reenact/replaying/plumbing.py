@@ -25,14 +25,14 @@ _RPC: Final[dict[str, Json]] = {"code": "OK", "details": "", "trailing": [], "de
 
 
 class Exports:
-    """Answers what is plumbing.
+    """Answers telemetry requests.
 
     Args:
         plumbing: The rules that the run was recorded by.
         tape: The recorded calls.
 
     Attributes:
-        made: How many exports there have been.
+        made: The number of exports.
     """
 
     def __init__(self, plumbing: Plumbing, tape: Tape) -> None:
@@ -70,7 +70,7 @@ def _is_whole(event: Event) -> bool:
 
 
 class Gated(Protocol):
-    """What gives recorded exports their answers again: a session, as far as it reads and orders."""
+    """The part of a session that gives recorded exports their answers again."""
 
     @property
     def gate(self) -> Any:
@@ -119,7 +119,7 @@ class Uncounted:
         """How far an exporter reads its answer is nothing to the run."""
 
     def settled(self, event: Event, outcome: Value | Failure) -> None:
-        """It has no body of the agent's own code."""
+        """An export has no body of the agent's own code."""
 
     def ends_in(self, event: Event) -> bool:
         """Likewise."""

@@ -1,9 +1,9 @@
-"""Reaching: which changes of files that Python code makes would reach the world.
+"""Reaching: finds the file changes of Python code that would reach the world.
 
-Where scratch stands before a path none does. Elsewhere a change is refused by name, but for what a replay may do
-without harm: to write to a device, to open what would only fail, and to make temporary files, which are its own from
-then on and are taken away at its end. Where no scratch can be laid at all, ``replaying.redirecting`` has changed the
-functions that most programs call: what arrives here then was not called through them.
+With scratch before a path, none does. Elsewhere a change is refused, except harmless ones: a write to a device, an open
+that would only fail, and temporary files, which the replay then owns and removes at its end. Where no scratch is
+possible, ``replaying.redirecting`` has replaced the functions that most programs call: changes that arrive here were
+not made through them.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ CHANGING: Final = frozenset((*CHANGES, WRITING, _BIND, *_ATTRIBUTES))
 
 _MAKES: Final = frozenset((OPENING, "os.mkdir", "os.rename", "os.link", "os.symlink", WRITING, _BIND))
 _FOLLOWS: Final = frozenset((OPENING, WRITING, "os.chmod", "os.chown", "os.truncate", "os.utime", *_ATTRIBUTES))
-"""What changes the file that a link leads to, and not the link."""
+"""Events that change the target of a link, and not the link."""
 _TABLES: Final = f"{os.sep}__pycache__{os.sep}"
 _DEVICES: Final = ("/dev/", "/proc/")
 
 
 class Reach:
-    """What would reach the world.
+    """Finds changes that would reach the world.
 
     Args:
-        isolation: What of it is in force.
-        made: Temporary files that the replay has made.
-        own: Folders of ours where what a program changes is kept from the world.
+        isolation: The active isolation.
+        made: The temporary files of the replay.
+        own: Our folders, in which changes of a program do not reach the world.
     """
 
     def __init__(self, isolation: Isolation, made: Made, own: Iterable[str] = ()) -> None:

@@ -48,7 +48,7 @@ class RecordedOrder:
             self.after = self._read()
 
     def number_of(self, tag: Tag) -> int | None:
-        """The number of a delivery; None for what the recording does not have."""
+        """The number of a delivery; None for one that the recording does not have."""
         if self._numbers is None:
             self._numbers = {delivery.tag: delivery.number for delivery in self.again()}
         return self._numbers.get(tag)

@@ -1,8 +1,8 @@
 """The order of a replay: the recorded one, handed out at quiescence.
 
-Nothing is released because time has passed: the gate knows when no strand can run without a delivery, and then
-gives out the next recorded one. A recorded answer that nobody awaits then is a call that was not made. Timers are
-virtual: they fire when their number comes up, and one that never fired never fires.
+No delivery is released because time has passed: the gate knows when no strand can run without one, and then gives the
+next recorded one. If no strand awaits a recorded answer then, its call was not made. Timers are virtual: they fire when
+their number comes up, and one that never fired never fires.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ WORK_RATE = 4
 GIVE_UP_US = 30_000_000
 """How much longer than four times the recorded run others may run, while nothing that is awaited can come."""
 QUIET_US = 3_000_000
-"""How much longer than twice the recorded run a program may wait for what no gate can give it."""
+"""The time, beyond twice that of the recorded run, for which a program may wait for something that no gate can give."""
 SIGNAL_US = 2_000
 """How long a strand has waited before a recorded signal is sent to it: by then it really waits."""
 ENDLESS = 5_000
-"""So many turns beyond the recording are a program that waits for what will never come."""
+"""The turns beyond the recording after which a program counts as waiting for ever."""
 PERIODIC = 2_000
 """After so many, in which nothing recorded has come, a periodic sleeper brings no delivery that is awaited."""
 HOPES = 1_000
@@ -46,9 +46,9 @@ class RecordedSchedule:
 
     Args:
         again: Gives a fresh reading of the recorded deliveries.
-        ignorable: Whether a recorded delivery belongs to something that a frozen answer stands for.
-        missing: Told of a recorded answer that nobody awaits; it may halt the gate.
-        stopped: Told that nothing can go on.
+        ignorable: Whether a recorded delivery belongs to the inside of a frozen call.
+        missing: Called with a recorded answer that no strand awaits; it may halt the gate.
+        stopped: Called when nothing can go on.
     """
 
     virtual = True
@@ -101,7 +101,7 @@ class RecordedSchedule:
         return self.order.at_us
 
     def timer_set(self, tag: Tag, wait_us: int) -> int:
-        """It is due when so much time has passed; its number may come at any other."""
+        """The timer is due after this time; its number may come at any other."""
         return self.order.at_us + wait_us
 
     def alarm_set(self, set_us: int, wait_us: int, every_us: int) -> None:
@@ -112,7 +112,7 @@ class RecordedSchedule:
         return False
 
     def grant(self, tag: Tag, proven: bool) -> int:
-        """Its recorded number; -1 for what the recording does not have."""
+        """The recorded number; -1 for a delivery that the recording does not have."""
         head = self.order.head
         if self.keeping:
             timed = head.timed if head is not None and head.tag == tag else None
@@ -182,7 +182,7 @@ class RecordedSchedule:
         return self.gate.waiting.get(place)
 
     def choose(self, settled: bool = True) -> Waiter | None:
-        """The waiter of the next number. ``settled``: nothing runs, so whatever is not here will not come."""
+        """The waiter of the next number. ``settled``: nothing runs, so no further waiter comes."""
         while self.order.head is not None:
             self._pass_over()
             head = self.order.head
@@ -312,7 +312,7 @@ class RecordedSchedule:
         return first
 
     def takes(self, tag: Tag, rested: bool) -> bool:
-        """Nothing is sent in a replay, so nobody waits for that: whoever did in the recording takes the turn."""
+        """A replay sends nothing, so no strand waits for that: one that waited in the recording takes the turn."""
         with self.gate.lock:
             return rested or self.order.number_of(tag) is not None
 
@@ -325,7 +325,7 @@ class RecordedSchedule:
         return charged_us > SPIN_US if self.order.head.proven else waited_us > UNPROVEN_US
 
     def signalled(self, turn: Tag, uncounted: bool, runs: bool) -> bool:
-        """The recorded signal, in its place; another is nobody's when the recording has one like it later."""
+        """The recorded signal, in its place; another is dropped if the recording has one like it later."""
         if self.gate.lock._is_owned():  # type: ignore[attr-defined]  # in the middle of what the lock guards: sent again
             return False
         with self.gate.lock:
@@ -363,7 +363,7 @@ class RecordedSchedule:
         return self.order.head is not None and self.order.head.tag.kind == "i"
 
     def signal_due(self, waited_us: int) -> bool:
-        """Send it when everybody waits; while somebody computes, as long after the last delivery as it came then."""
+        """Send it when everything waits; while a strand computes, as long after the last delivery as recorded."""
         head, waits = self.order.head, self.gate.running <= 0
         if head is None or head.tag.kind != "i" or self.gate.halted is not None:
             return False
@@ -409,7 +409,7 @@ class RecordedSchedule:
         return (lane.position, steps_of(lane)) < (came.position, came.steps)
 
     def _awaits_call(self, tag: Tag) -> bool | None:
-        """Whether somebody awaits the answer of the call that a signal came in; None where it came in none."""
+        """Whether a strand awaits the answer of the call in which a signal came; None where it came in none."""
         event = call_around(tag)
         return None if event is None else any(self._is_of(waiting, event) for waiting in self.gate.waiting)
 
@@ -427,8 +427,8 @@ class RecordedSchedule:
             self._stopped()
 
     def silent(self, waited_us: int) -> None:
-        """A strand blocks in something of its own, and everything else waits for what does not come: the end, once that
-        has lasted longer than anything of its own may."""
+        """A strand blocks in a wait of its own, and all others wait for ever: the end, once that has lasted longer than
+        any wait of its own may."""
         patience_us = self.give_up_us if self.gate.waiting else self.quiet_us
         if waited_us > patience_us and self.gate.halted is None and not self.under_way:
             self._stopped()

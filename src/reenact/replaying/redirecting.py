@@ -41,17 +41,17 @@ _SPARED: Final = frozenset((__name__, "reenact.replaying.copying", "reenact.repl
 
 
 class Redirect:
-    """The functions. They stay plain callables where a class holds one, as builtins do: bound methods.
+    """The redirecting functions. They are bound methods, because these stay plain callables in a class, as builtins do.
 
     Args:
-        copy: Where they act.
+        copy: The target of their changes.
     """
 
     def __init__(self, copy: Copy) -> None:
         self._copy = copy
 
     def install(self) -> None:
-        """From now on, for the life of this process, whoever calls them."""
+        """Install them for all callers, for the life of this process."""
         pairs = [(original, getattr(self, name)) for name, original in _REPLACED]
         pairs += [(_os[name], self._reading(_os[name])) for name in _READERS if name in _os]
         pairs += [(_os[name], self._changing(_os[name], name)) for name in _OWNERS if name in _os]
@@ -66,7 +66,7 @@ class Redirect:
     # --- paths -------------------------------------------------------------------------------------------------------
 
     def _text(self, path: Any, folder: int | None = None) -> str | None:
-        """A path as text; None for a descriptor, and for what is no path."""
+        """A path as text; None for a descriptor, and for other values that are no path."""
         text = places.text_of(path)
         if text is None or "\0" in text:
             return None
@@ -78,7 +78,7 @@ class Redirect:
         return text
 
     def _seen(self, path: Any, folder: int | None = None, *, last: bool = True) -> str | None:
-        """Where a path lies; None where it is what it seems to be."""
+        """The place of a path; None where it is not redirected."""
         if not self._copy.layers:
             return None
         with naming(path):
@@ -131,7 +131,7 @@ class Redirect:
             return _readlink(lies)
 
     def _listed(self, path: Any) -> list[str] | None:
-        """Names in a folder; None where it is what it seems to be."""
+        """The names in a folder; None where it is not redirected."""
         if not self._copy.layers:
             return None
         text = self._copy.below(path) if isinstance(path, int) else self._text("." if path is None else path)
@@ -263,7 +263,7 @@ class Redirect:
             return True
 
     def _opened(self, path: Any, flags: int) -> int:
-        """What the interpreter does by itself, after it has told of it."""
+        """The interpreter's own work after the audit event."""
         if flags & _CHANGES:
             opened = self._written(path, flags, 0o666, None, not flags & os.O_EXCL)
             if opened is not None:
@@ -423,7 +423,7 @@ class Redirect:
         _utime(path, **given, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
 
     def _changing(self, original: Callable[..., Any], name: str) -> Callable[..., Any]:
-        """What only an owner may."""
+        """A change that only the owner of a file may make."""
 
         def change(path: Any, *args: Any, dir_fd: int | None = None, **options: Any) -> Any:
             last = options.get("follow_symlinks", True) and name != "lchown"

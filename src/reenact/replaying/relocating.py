@@ -1,7 +1,7 @@
-"""A run that was recorded elsewhere, as this project has it: its paths, where they lay in its own project.
+"""A run from another machine, in this project: its paths are those of this project.
 
-What is replayed is the code that lies here, so this asks for nothing but a folder of the same shape: a clone of the
-repository, wherever it was put. Only runs that somebody else recorded, or that came in a bundle, are moved.
+The code that is replayed lies here, so this only needs a folder of the same shape: a clone of the repository, at any
+place. Only runs of another user, or from a bundle, are moved.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ def _moved(words: tuple[str, ...], tree: Tree) -> tuple[str, ...]:
 
 
 class ProjectRenaming:
-    """Cleans live calls, in which this project is called what the recorded one was called (``abc.redaction.Redactor``).
+    """Cleans live calls, with this project's path replaced by the recorded one (``abc.redaction.Redactor``).
 
-    What a call asks may name files of the project: in a clone of it these are the same files.
+    A request may name files of the project: in a clone of it these are the same files.
 
     Args:
-        redactor: Cleans them as the recording's were.
-        tree: Where the project lies now.
+        redactor: Cleans them as those of the recording were.
+        tree: The project's folder now.
     """
 
     def __init__(self, redactor: Redactor, tree: Tree) -> None:

@@ -37,7 +37,7 @@ from reenact.store.nesting import holder_of
 from reenact.store.places import find_project
 
 _MODEL: Final = "model"
-"""What of an imported run may go live."""
+"""The kind of call of an imported run that may go live."""
 
 
 def replay_run(
@@ -52,12 +52,12 @@ def replay_run(
     """Replay one run.
 
     Args:
-        store_url: Where it is; None for the default store.
-        run_id: Id, or any reference.
-        options: How.
-        announce: Told the first line before the agent's code starts.
+        store_url: The store of the run; None for the default store.
+        run_id: The id, or any reference.
+        options: The options.
+        announce: Called with the first line before the agent's code starts.
         project: Root of the project whose code runs; empty for the one around the working directory.
-        starting: How its process is started.
+        starting: Starts its process.
 
     Returns:
         The report.
@@ -138,14 +138,14 @@ def _of_sources(url: str, run: Run, options: Options, starting: ProcessStarter) 
 
 
 def changed_code(url: str, run: Run, moved: Tree | None) -> str:
-    """What there is to say of source files that have changed since the recording; empty for nothing.
+    """The remark on source files that have changed since the recording; empty without any.
 
     Args:
-        url: Of the store that has the run.
-        run: The run, with the folders where its program lies today.
-        moved: Where the project lies now, for a run that was recorded elsewhere.
+        url: The URL of the store that has the run.
+        run: The run, with today's folders of its program.
+        moved: The project's folder now, for a run that was recorded elsewhere.
 
-    Cost: a read of each of them.
+    Cost: a read of each file.
     """
     with open_store(url) as store:
         sources, note = code_changes.sources_of(store, run), _revision_note(store, run)
@@ -173,7 +173,7 @@ def _require_tools(store: Store, run: Run, options: Options) -> None:
 
 
 def _revision_note(store: Store, run: Run) -> Mapping[str, Json]:
-    """What the run, or the process that served it, says of the state of its code."""
+    """The note of the run, or of the process that served it, on the state of its code."""
     for each in (run.parent if run.relation == RELATION else None, run.id):
         if each:
             found = store.open(store.run(each)).notes(None).get(REVISION)

@@ -17,7 +17,7 @@ FROZEN = "http tools models processes flags environment clock random"
 NOT_PROVEN = "order not proven at "
 """How a sentence begins that doubts the order."""
 NOT_THE_CODE = ", so the code need not have changed"
-"""What it says beside, unless it is known that the code has changed."""
+"""The addition to a message, unless it is known that the code has changed."""
 
 
 def first_line(run: str, options: Options) -> str:
@@ -70,7 +70,7 @@ def last_line(report: Report) -> str:
 
 
 def in_force(report: Report) -> str:
-    """What kept the replay from the world, and what did not."""
+    """The means that kept the replay from the world, and the missing ones."""
     return f"enforcement: {', '.join(report.enforcement) or 'none'}"
 
 

@@ -36,8 +36,8 @@ def open_session(recording: Recording, options: Options, tree: Tree | None = Non
 
     Args:
         recording: The run.
-        options: How to replay it.
-        tree: Where its project lies now, for a run from elsewhere.
+        options: The options.
+        tree: Its project's folder now, for a run from elsewhere.
     """
     run = recording.run
     session = TracedSession if is_traced(run) else ConversedSession if is_imported(run) else ReplaySession
@@ -51,13 +51,13 @@ def open_preamble(recording: Recording, options: Options, deliveries: int, tree:
 
 
 def redactor_of(run: Run, tree: Tree | None = None) -> Redactor:
-    """What cleans calls of today as those of a run were, so that both sides compare; ``tree``: where its project lies
-    now."""
+    """The redactor that cleans today's calls as those of a run, so that both sides compare; ``tree``: the project's
+    folder now."""
     return renaming(make_redactor(run.id, Policy(), known=known_values(run, variables_now())), tree)
 
 
 def known_values(run: Run, environment: Mapping[str, str]) -> KnownCredentials:
-    """What the credentials of a run are today, placeholders among them; nothing where it was recorded without."""
+    """The present values of a run's credentials, with placeholders; empty where it was recorded without."""
     removed = listed(run.capture.get(REMOVED))
     if RULE not in (run.capture.get("rules") or ()):
         return NONE.with_listed(removed) if removed else NONE

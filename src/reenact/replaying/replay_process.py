@@ -135,7 +135,7 @@ class ReplayingProcess:
         return isolated(self.instructions)
 
     def _reaches(self) -> Reaches | None:
-        """What tells of changes of files that would reach the world; None where they may."""
+        """Finds file changes that would reach the world; None where they may."""
         copy = self.isolation.copy
         made = Made() if copy is None else copy.made
         self._stack.callback(made.clear)
@@ -146,7 +146,7 @@ class ReplayingProcess:
         return open_session(self.recording, self.options, self._tree)
 
     def _speech(self) -> Any:
-        """The listener to what is written."""
+        """The listener to the written text."""
         return Echo(self.recording, self.options.through)
 
     def start(self) -> None:
@@ -228,7 +228,7 @@ class ReplayingProcess:
             self._outputs[1].stop()
 
     def _speak_last(self) -> None:
-        """What frozen calls wrote last, unless the replay has stopped before."""
+        """Write the last output of frozen calls, unless the replay has stopped before."""
         if self.session.gate.halted is None:
             with suppress(OSError, ValueError):  # the program has closed its standard output
                 self._echo.end()
@@ -246,7 +246,7 @@ class ReplayingProcess:
         return self.session.refuse(words)
 
     def leave(self, status: int) -> None:
-        """The request has been served: end here, past whatever the program would do after it."""
+        """The request has been served: end here, and skip the rest of the program."""
         self.finish()
         self._leave(status)
 
@@ -324,7 +324,7 @@ class ReplayingProcess:
 
     @property
     def enforcement(self) -> tuple[str, ...]:
-        """What keeps the program from the world, as a report names it."""
+        """The means that keep the program from the world, in the words of a report."""
         return (
             _HOOK,
             "own process",
@@ -332,7 +332,7 @@ class ReplayingProcess:
         )
 
     def _joined(self, before: Preamble) -> None:
-        """What stopped the process around the request stopped the request."""
+        """A stop of the process around the request stops the request."""
         before.close()
         session = self.session
         session.divergences.extend(before.divergences)

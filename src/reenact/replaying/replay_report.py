@@ -45,37 +45,37 @@ class EndDifference:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of a replay.
+    """The result of a replay.
 
     Attributes:
-        verdict: ``exact``, ``same``, ``live`` (a model was asked what an import does not tell; nothing else
-            differs) or ``different``.
-        first_line: Mode, what is frozen, live calls allowed; said before the agent starts, repeated here.
+        verdict: ``exact``, ``same``, ``live`` (a model was asked where an import has no answer; nothing else differs)
+            or ``different``.
+        first_line: The mode, the frozen parts, the allowed live calls; printed before the agent starts.
         last_line: Verdict, live calls made and the counts; fidelity and enforcement where they are not whole.
         run: Id of the recorded run.
         mode: ``code`` or ``events``.
         divergence: The first divergence as data (``Divergence`` attributes and its message); None without one.
         differences: Every difference, divergences and results (output, exit status, return value, files) alike.
-        live_calls: Contacts with the world that came about: 0, unless models were allowed to go live.
-        refused: Contacts that were refused, and where in the agent's code.
+        live_calls: The contacts with the world: 0, unless model calls could go live.
+        refused: The refused contacts, with the place in the agent's code.
         events, matched, reordered, moved, unused: Counts, without plumbing.
-        inside: How many more calls lie inside calls that were answered as a whole: tools whose code did not run.
-        renamed: How many strands run a function that has another name now.
-        plumbing: How often the program has handed telemetry over in this replay.
+        inside: The number of further calls inside those that were answered as a whole: tools whose code did not run.
+        renamed: The number of strands whose function has another name now.
+        plumbing: The number of telemetry requests in this replay.
         unproven: Notes on deliveries whose order is not proven.
         redacted: Matched events whose bytes redaction has changed.
         not_compared: Parameters that are a tool's own state.
-        fidelity: The weakest that was served.
-        enforcement: Names of what kept the replay from the world.
-        executed: Crossings the agent's own code made in this replay.
-        digest_chain: Digest over all answers in their order; equal for two replays that handed out the same.
+        fidelity: The weakest fidelity of a served answer.
+        enforcement: The means that kept the replay from the world.
+        executed: The crossings of the agent's own code in this replay.
+        digest_chain: Digest over all answers in their order; equal for two replays with the same answers.
         exit_code: 0 same, 1 different, 5 contact with the world outside the seams.
-        remarks: What else a reader should know.
-        output: What the entry returned, encoded as text; None where it returned nothing storable.
+        remarks: Further remarks.
+        output: The entry's result, encoded as text; None where it cannot be stored.
         saved: Id of the replay's own run; empty unless it was kept.
-        raised: The exception that ended the program, and the line of its code, where the recorded run did not end so.
-        changed_code: Which source files have changed since the recording, where the replay did not end the same.
-        order_doubt: That the order was not proven, where the code has changed as well and is the likelier cause.
+        raised: The exception that ended the program, and the line of its code, if the recorded run ended differently.
+        changed_code: The source files that have changed since the recording, if the replay differs.
+        order_doubt: A remark that the order was not proven, if changed code is the likelier cause.
     """
 
     verdict: str

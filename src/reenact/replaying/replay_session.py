@@ -1,7 +1,7 @@
 """The replay session: every crossing is answered from the log, while the agent's own code runs.
 
-A divergence stops the agent with a private ``BaseException`` and sticks: every later crossing raises it again, and
-the public ``Divergence`` is there when the session ends, whatever the agent caught, gathered or retried.
+A divergence stops the agent with a private ``BaseException``: every later crossing raises it again, and the session
+raises the public ``Divergence`` at its end, even if the agent has caught or retried it.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ class ReplaySession:
 
     Args:
         recording: The run.
-        redactor: Cleans live calls by the rules the recording was cleaned by, so that both sides compare.
-        rules: How two calls are compared.
-        options: How to behave.
+        redactor: Cleans live calls by the rules of the recording, so that both sides compare.
+        rules: The rules by which calls are compared.
+        options: The options.
     """
 
     mode = "replay"
@@ -82,7 +82,7 @@ class ReplaySession:
     ask: Callable[[Miss, Lane, Call], Live | None] | None = None
     """Has a call performed that has no recording, where it may be; None: nothing may go live."""
     turns: Sequence[str] | None = None
-    """What the user said, where that is what the entry point is called with."""
+    """The user's messages, if the entry point is called with them."""
     arguments: bytes | None = None
     """Arguments that the entry point is called with in place of the recorded ones, encoded as those are."""
 
@@ -223,7 +223,7 @@ class ReplaySession:
         return FrozenCall(self._uncounted, lane, event)
 
     def _unmatched(self, found: Miss | Own, lane: Lane, call: Call, cleaned: Call) -> Frozen | Rerun | Live:
-        """What a call gets that has no recording; raises the halt where it must have one."""
+        """The answer to a call without a recording; raises the halt where it must have one."""
         if isinstance(found, Own):
             return UnrecordedCall(lane.scope(call.name, -1))
         live = self.ask(found, lane, call) if self.ask is not None else None
@@ -289,7 +289,7 @@ class ReplaySession:
             self.tally.states_unproven.append(event)
 
     def growing(self, step: str, declared: tuple[str, ...]) -> tuple[tuple[str, ...], Growth | None]:
-        """As it was recorded, whatever is declared now."""
+        """As it was recorded, for every present declaration."""
         names = self._growing.get(step)
         if names is None:
             first = next(self.recording.events(kinds=[Kind.STEP], name=step, limit=1), None)
@@ -322,7 +322,7 @@ class ReplaySession:
         return restated(state, changes)
 
     def printed(self, stream: int, data: bytes) -> None:
-        """What the agent's own lanes print, for whoever compares it."""
+        """Pass on the output of the agent's own lanes, to be compared."""
         self.on_printed(stream, data)
 
     def gap(self, what: str, place: str) -> None:
@@ -389,7 +389,7 @@ class ReplaySession:
             self.tally.unread.append(event.number)
 
     def ends_in(self, event: Event) -> bool:
-        """Whether it is a fork that was stopped before a body of its own code came to its end."""
+        """Whether this is a fork that was stopped before a body of its own code ended."""
         return self._end is not None and event.outcome is None
 
     def settled(self, event: Event, outcome: Value | Failure) -> None:
@@ -400,7 +400,7 @@ class ReplaySession:
             self._noticed(different)
 
     def matching_remarks(self) -> tuple[str, ...]:
-        """What a reader of the verdict should know of how calls were matched."""
+        """Remarks on how calls were matched."""
         return self._matcher.remarks() if isinstance(self._matcher, KeyedMatcher) else ()
 
     # --- divergence --------------------------------------------------------------------------------------------
@@ -410,11 +410,11 @@ class ReplaySession:
         return self.options.on_divergence == "observe"
 
     def changed_inputs(self) -> list[str]:
-        """What there is to say of files and variables that are not what the recorded run read."""
+        """Remarks on files and variables that differ from those of the recorded run."""
         return [*self.amiss(), *self._files.changed(), *self.tally.set_now.values()]
 
     def unproven_order(self) -> list[str]:
-        """What there is to say of a recording whose order is not proven up to here."""
+        """Remarks on a recording whose order is not proven up to here."""
         unproven = self.schedule.unproven_so_far() if self.run.totals.unproven else []
         return [words.unproven_order(unproven, self.run.capture.get("order"))] if unproven else []
 
@@ -441,7 +441,7 @@ class ReplaySession:
         divergence.source = None if divergence.source is None else text(divergence.source)
 
     def _noticed(self, divergence: Divergence) -> None:
-        """The agent's own code came to something else: stop it; when observing, let it go on with that."""
+        """The agent's own code has another result: stop it; when observing, let it go on with that."""
         halt = self.diverged(divergence)
         if not self._observing:
             raise halt
@@ -473,7 +473,7 @@ class ReplaySession:
         return number not in self._passed and not is_plumbing(self.recording.event(number).call)
 
     def _nobody_awaits(self, delivery: Delivery) -> None:
-        """A recorded answer is due and nobody waits for it (gate locked)."""
+        """A recorded answer is due, and no strand waits for it (gate locked)."""
         if not self._is_missed(delivery):
             return
         event = self.recording.event(delivery.tag.number)
@@ -484,7 +484,7 @@ class ReplaySession:
         self.diverged(words.missing(event, self.tape.body(event), self.saying.next(event.number), node))
 
     def _at_the_end(self) -> None:
-        """Everything waits for what will never come."""
+        """Everything waits for deliveries that never come."""
         if self._waits_for_a_caller():
             return
         if self._observing and self.divergences:
@@ -497,7 +497,7 @@ class ReplaySession:
             self.stop(self.diverged(words.end_of_recording(last, self.saying.next(last))))
 
     def _waits_for_a_caller(self) -> bool:
-        """Whether what nothing comes for any more is a connection of somebody outside: then the replay stops here."""
+        """Whether all waits are for connections from outside: then the replay stops here."""
         places = [place for what, place, _ in self.recording.gaps() if what == ACCEPTED]
         if self.gate.blocked_us < 0 or not places:
             return False
@@ -558,7 +558,7 @@ class ReplaySession:
         return lanes.inside(self.root)
 
     def close(self) -> None:
-        """The agent has ended: prove its lists, and let go of whatever still waits."""
+        """The agent has ended: prove its lists, and release all waiters."""
         with suppress(Halt):  # it is noted
             self._growth.finish("the end of the run")
         self.closed = True

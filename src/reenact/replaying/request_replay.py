@@ -66,12 +66,12 @@ class PreambleSchedule(RecordedSchedule):
 
 
 class Preamble(ReplaySession):
-    """Answers what the process did before and beside the request.
+    """Answers the calls of the process before and beside the request.
 
     Args:
         recording: The run of the process.
         redactor, rules, options: As for any replay.
-        deliveries: How many had been handed out when the request came.
+        deliveries: The number of deliveries before the request.
     """
 
     def __init__(
@@ -99,10 +99,10 @@ class Preamble(ReplaySession):
 
 
 class Playing(Protocol):
-    """What a player needs of its process."""
+    """The part of its process that a player needs."""
 
     def entered(self) -> AbstractContextManager[None]:
-        """What the lanes of the request print is compared."""
+        """The output of the request's lanes is compared."""
 
     def finish(self) -> None:
         """Write the report."""
@@ -112,8 +112,8 @@ class Playing(Protocol):
 
 
 class Stage:
-    """A server in the replay of its whole process: it starts up and shuts down as it did, and serves nobody, because
-    requests are runs of their own (``seams.servers.hosting.Host``).
+    """A server in the replay of its whole process: it starts up and shuts down as before, but serves no request,
+    because requests are runs of their own (``seams.servers.hosting.Host``).
 
     Args:
         session: Answers the process.
@@ -161,14 +161,14 @@ class Stage:
         self._process.finish()
 
     def player(self) -> Callable[[Application, MutableMapping[str, Any]], Awaitable[None]]:
-        """What plays."""
+        """The function that plays a request."""
         return self._play
 
     async def _play(self, application: Application, state: MutableMapping[str, Any]) -> None:
         """There is nothing to send."""
 
     def performer(self) -> Callable[[Any], None]:
-        """What plays a WSGI application."""
+        """The function that plays a WSGI application."""
         return self._perform
 
     def _perform(self, application: Any) -> None:
@@ -198,7 +198,7 @@ class RequestPlayer(Stage):
         self.answered: int | None = None
         """Status of the response, once there is one."""
         self.error: Exception | None = None
-        """What the application raised."""
+        """The error of the application."""
         self._removed = False
         self._session = session
         self._before = before
@@ -297,7 +297,7 @@ class RequestPlayer(Stage):
             self.answered = exchange.answer.status
 
     def _request(self, state: MutableMapping[str, Any]) -> tuple[Event, dict[str, Any], int]:
-        """The recorded request, as a scope, and in how many pieces its body came to its end (-1: it did not)."""
+        """The recorded request, as a scope, and the number of pieces of its body (-1: incomplete)."""
         event = self._session.as_asked(self._recorded())
         outcome = event.outcome
         stream = outcome if isinstance(outcome, Stream) else Stream({}, None)
@@ -324,7 +324,7 @@ class RequestPlayer(Stage):
 
 
 async def _nothing() -> Any:
-    """What arrives comes from the recording."""
+    """Messages come from the recording."""
     raise Halt("nothing arrives in a replay")
 
 

@@ -61,7 +61,7 @@ class Output:
 
     @property
     def now(self) -> bytes:
-        """What was printed, unless it is too much to be kept."""
+        """The present output, unless it is too long to be kept."""
         return bytes(self._kept) if len(self._kept) <= _KEPT else b""
 
     @property
@@ -71,7 +71,7 @@ class Output:
 
     @property
     def recorded(self) -> bytes:
-        """What the recording holds."""
+        """The recorded output."""
         return b"".join(self._again())
 
     def judge(self, recorded: bytes, now: bytes) -> None:
@@ -107,7 +107,7 @@ class Output:
         self.difference = EndDifference(name, text, None, {"offset": self._offset})
 
     def _told(self, recorded: bytes, now: bytes) -> EndDifference:
-        """What both sides are where they part, without credentials."""
+        """Both sides where they differ, without credentials."""
         at = shared_length(recorded, now)
         line = now[:at].rpartition(b"\n")[2][-_CONTEXT:]
         was, is_now = _shown(line, recorded[at:]), _shown(line, now[at:])
@@ -158,7 +158,7 @@ def _shown(line: bytes, rest: bytes) -> str:
 
 
 class LaneOutput:
-    """What the lanes of a run print, compared with what they printed when a block or function was recorded.
+    """The output of a run's lanes, compared with their output when a block or function was recorded.
 
     Args:
         recording: The run.

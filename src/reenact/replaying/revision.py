@@ -138,7 +138,7 @@ def find_revision(rev: str, folder: str, run: Run) -> tuple[str, str]:
 
 @contextmanager
 def tree_of(rev: str, folder: str, run: Run, patch: str = "") -> Iterator[Tree]:
-    """Check a revision out for the length of a block, however the block ends.
+    """Check a revision out for the length of a block.
 
     Args:
         rev: Any name of a revision.
@@ -148,7 +148,7 @@ def tree_of(rev: str, folder: str, run: Run, patch: str = "") -> Iterator[Tree]:
 
     Raises:
         UsageError: There is no repository, or no such revision.
-        UnreplayableRun: It cannot be checked out, or the diff does not apply to it.
+        UnreplayableRun: The revision cannot be checked out, or the diff does not apply to it.
     """
     root, commit = find_revision(rev, folder, run)
     scratch_folder = Folder("reenact-rev-")
@@ -176,13 +176,13 @@ def tree_of(rev: str, folder: str, run: Run, patch: str = "") -> Iterator[Tree]:
 
 
 def remarks(run: Run, known: Mapping[str, Json], rev: str, commit: str) -> tuple[str, ...]:
-    """What a reader must know: which code ran, and what the recorded run had that no revision holds.
+    """Remarks for the reader: the code that ran, and the changes of the recorded run that no revision has.
 
     Args:
         run: The recorded run.
-        known: What it says of its own revision (the note ``REVISION``).
-        rev: As it was asked for.
-        commit: What that is.
+        known: Its note on its own revision (``REVISION``).
+        rev: The name of the revision.
+        commit: Its commit.
     """
     recorded = str(known.get("commit") or "")
     own = "the commit it was recorded at" if recorded == commit else f"recorded at {recorded[:12] or 'no known commit'}"
@@ -198,12 +198,12 @@ def remarks(run: Run, known: Mapping[str, Json], rev: str, commit: str) -> tuple
 
 
 def file_at(root: str, commit: str, path: str) -> bytes | None:
-    """A file as a commit has it; None where that has none.
+    """A file in a commit; None where that has none.
 
     Args:
         root: Root of the repository.
         commit: The commit.
-        path: Of the file, from the root on.
+        path: The path of the file, from the root on.
     """
     return _said(root, "cat-file", "blob", f"{commit}:{path}")
 
@@ -214,7 +214,7 @@ def is_known(root: str, path: str) -> bool:
 
 
 def _git(folder: str, *words: str) -> str | None:
-    """What git says as text; None where it fails or is not there."""
+    """The output of git as text; None where it fails or is missing."""
     said = _said(folder, *words)
     return None if said is None else os.fsdecode(said).strip()
 

@@ -46,11 +46,11 @@ _BATCH = 256
 
 
 class AgentOutput(NamedTuple):
-    """What an agent said in a replay.
+    """The output of an agent in a replay.
 
     Attributes:
         printed: Stream and bytes, in order.
-        returned: What its entry point gave back, as encoded text; None where it has none.
+        returned: The result of its entry point, as encoded text; None without one.
     """
 
     printed: Iterable[tuple[int, bytes]]
@@ -68,9 +68,9 @@ def save(
     """Write a replay as a child of the run it replayed.
 
     Args:
-        store: Where the recorded run is, too.
+        store: The store of the recorded run.
         session: The closed session.
-        said: What the agent printed and gave back in this replay.
+        said: The agent's output and result in this replay.
         failed: Whether the replay differed from the recording.
         clock, entropy: For the new run's own identity.
 
@@ -120,7 +120,7 @@ def save(
 
 
 def _without(whole: Totals, part: Totals) -> Totals:
-    """What a run added up to without a part of it."""
+    """The totals of a run without a part of it."""
     names = ("events", "models", "tools", "tokens_in", "tokens_out")
     return replace(whole, **{name: max(getattr(whole, name) - getattr(part, name), 0) for name in names})
 
@@ -129,8 +129,8 @@ class _Copy:
     """Copies served events into a new log, with numbers of its own.
 
     Args:
-        recording: Where they are.
-        log: The new one.
+        recording: Their recording.
+        log: The new log.
         through: The tools whose code ran.
         recorded: The recorded address of a lane, which may have had another one until its first call.
     """
@@ -178,7 +178,7 @@ class _Copy:
             self._put(record)
 
     def _evidence(self, event: Event, fresh: int) -> Iterator[Record]:
-        """What was noted of an event, the reading of a model's answer among it, and the states of a step."""
+        """The notes of an event, with the reading of a model's answer, and the states of a step."""
         for key, value in event.attributes.items():
             if key != RAN:
                 yield Noted(fresh, key, value)

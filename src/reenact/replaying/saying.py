@@ -26,7 +26,7 @@ class Saying:
     """The divergences of one run.
 
     Args:
-        run: It.
+        run: The run.
         tape: Reads its recorded calls.
         rules: How two calls are compared.
         through: Tools whose own code runs in the replay.
@@ -81,11 +81,11 @@ def waiting_place() -> str | None:
 
 
 def nobody_calls(run: Run, place: str) -> UnreplayableRun:
-    """Why the replay of a program that accepts connections by itself has come to its end.
+    """The error for the replay of a program that accepts connections itself: no caller comes any more.
 
     Args:
         run: The run.
-        place: Where it accepts them, or waits.
+        place: The place where it accepts them, or waits.
     """
     return UnreplayableRun(
         f"the program waits at {place} for a connection, and what comes over those that it accepts was not recorded",

@@ -1,4 +1,4 @@
-"""What the bodies of frozen calls wrote when they were recorded, written again at its place among the agent's own."""
+"""The recorded output of frozen calls' bodies, written again at its place in the agent's own output."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 class Echo:
     """Listens to the standard streams of a replaying process.
 
-    Pieces are counted as they were while recording. Where the next one was written by the body of a call that is
-    frozen now, it is written here, before the agent's own next piece, or at the end.
+    Pieces are counted as in the recording. If the next one came from the body of a call that is frozen now, it is
+    written here, before the agent's own next piece, or at the end.
 
     Args:
-        recording: Whose calls they were.
+        recording: The recording of the calls.
         through: Names of tools whose own code runs in this replay.
     """
 
@@ -53,7 +53,7 @@ class Echo:
         return known
 
     def __call__(self, stream: int, go: Go, text: Any) -> Any:
-        """Write the agent's own ``text``, after whatever of frozen calls came before it."""
+        """Write the agent's own ``text``, after the output of frozen calls before it."""
         lane = current()
         if lane is not None:
             if lane.gate.schedule.awaits_signal():

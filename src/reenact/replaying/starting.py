@@ -40,7 +40,7 @@ _CAUSES = {
     "SIGABRT": "native code gave up: the lines above its traceback say why",
     **dict.fromkeys(("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL"), _CRASHED),
 }
-"""What usually sends a signal, where a program seldom sends it itself."""
+"""The usual senders of signals that a program seldom sends itself."""
 
 _CODES = range(2, 6)
 """Exit statuses with which a process says why it could not begin."""
@@ -48,12 +48,12 @@ _CODES = range(2, 6)
 
 @dataclass(frozen=True, slots=True)
 class ProcessStarter:
-    """How the process of a replay is started, by whoever has many of them started.
+    """The way to start the process of a replay, for callers that start many.
 
     Attributes:
-        start_it: Starts it.
-        hash_seed: Another one than the recorded; empty takes that one.
-        silent: Whether what the agent prints goes nowhere.
+        start_it: The function that starts it.
+        hash_seed: A hash seed; empty takes the recorded one.
+        silent: Whether the agent's output is dropped.
         place: The private directory of its boot, to be made; None for one among the temporary files.
     """
 
@@ -73,27 +73,27 @@ AS_RECORDED: Final = ProcessStarter()
 
 
 class Unreported(ReplayError):
-    """A process has ended without saying what came of it."""
+    """A process has ended without a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessToStart:
-    """A process that is to be started.
+    """A process to start.
 
     Attributes:
-        mode: Who begins in it (``seams.boot.child``).
+        mode: The part that begins in it (``seams.boot.child``).
         store: URL of the store, or file of the bundle, that has the run.
-        run: The run that its code is answered from.
-        start: The program; ``tree`` the worktree that it runs in, None for none.
-        options: How the agent is started, and where its output goes.
-        more: What ``mode`` is told besides.
-        live: Whether calls may go live: then a run from elsewhere does not say where they go.
-        hash_seed: Another one than the recorded; empty takes that one.
+        run: The run that answers its code.
+        start, tree: The program, and the worktree that it runs in; None without one.
+        options: The start of the agent, and the target of its output.
+        more: Further instructions for ``mode``.
+        live: Whether calls may go live: then a run from elsewhere may not choose their hosts.
+        hash_seed: A hash seed; empty takes the recorded one.
         given: Its standard input; None for ours.
-        silent: Whether what it prints goes nowhere.
-        again: Whether it may be run a second time: it touches nothing, and what it leaves may be left twice.
+        silent: Whether its output is dropped.
+        again: Whether it may be run a second time, because it changes nothing in the world.
         place: The private directory of its boot, to be made; None for one among the temporary files.
-        alone: For foreign code, the whole environment besides what was recorded; None for today's.
+        alone: For foreign code, the whole environment beside the recorded variables; None for today's.
     """
 
     mode: str
@@ -113,7 +113,7 @@ class ProcessToStart:
 
     @property
     def instructions(self) -> dict[str, Any]:
-        """What it is told, JSON-able."""
+        """The instructions, JSON-able."""
         return {
             "mode": self.mode,
             "store": self.store,
@@ -129,13 +129,13 @@ class ProcessToStart:
 
 @dataclass(frozen=True, slots=True)
 class ProcessEnd:
-    """What a process has left.
+    """The results of a process.
 
     Attributes:
         status: Its exit status; negative for the signal that ended it.
-        text: The report, as it wrote it; None where it wrote none.
+        text: The report that it wrote; None without one.
         failure: Why it could not begin; empty where it could, or never came so far.
-        death: How far it came, and where it stood when it died.
+        death: Its last event and place when it died.
     """
 
     status: int
@@ -177,7 +177,7 @@ class ProcessEnd:
         return f"reenact show {tail(run)}{place}"
 
     def _ended(self) -> str:
-        """What ended it."""
+        """The cause of its end."""
         if self.status < 0:
             return f"was ended by {name_of_signal(-self.status)}"
         if self.death.fault:
@@ -204,14 +204,14 @@ def run_process(process: ProcessToStart, start_it: Starter = run_program) -> Pro
     """Start a process, and wait until it has ended.
 
     Args:
-        process: Which.
-        start_it: Starts it. Where what comes of a program shows that it has looked below its own frames, and has found
-            ours there in a warm interpreter, it is run again by itself, if it may be.
+        process: The process.
+        start_it: Starts it. If the result shows that the program has looked below its own frames, and has found those
+            of a fork server there, it is run again in a process of its own, if allowed.
 
     Raises:
         UnreplayableRun: Its command keeps Python from loading us, so that the program would run live.
-        UsageError: There is no such program, or it cannot be started.
-        KeyboardInterrupt: An interrupt was typed at the terminal, which told the process and us.
+        UsageError: The program does not exist, or cannot be started.
+        KeyboardInterrupt: Ctrl-C at the terminal interrupted the process and us.
     """
     left = _ran(process, start_it)
     seen = start_it is not run_program and FRAME in (left.text or "")

@@ -1,4 +1,4 @@
-"""The end of a fork that was stopped: its replay comes to the call that stopped it, and goes no further."""
+"""The end of a stopped fork: its replay comes to the call that stopped it, and goes no further."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reenact.replaying.matching import Miss
 
 
 class StoppedEnd:
-    """Tells the call that stopped a fork from one that the fork never asked.
+    """Tells the call that stopped a fork from a call that the fork never made.
 
     When the fork stopped, every lane stopped where it was. In its replay another lane may come further before the
     stopping call is reached, so a call behind a lane's last recorded one waits, and is judged when nothing goes on any

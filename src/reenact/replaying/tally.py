@@ -1,4 +1,4 @@
-"""What a replay counts, and what it keeps for its verdict."""
+"""The counts of a replay, and the facts for its verdict."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEVELS = [Fidelity.EXACT, Fidelity.SEALED, Fidelity.REDACTED, Fidelity.WITHHELD
 
 @dataclass(slots=True)
 class Tally:
-    """What a replay has counted so far."""
+    """The counts of a replay so far."""
 
     matched: int = 0
     reordered: int = 0
@@ -31,7 +31,7 @@ class Tally:
     states_unproven: list[int] = field(default_factory=list)
     """Steps whose recorded state is not known to have been so: it was not compared."""
     signals: set[int] = field(default_factory=set)
-    """Those whose handlers ran inside calls that are answered as a whole, and do not run again."""
+    """The signals whose handlers ran inside frozen calls, and do not run again."""
     set_now: dict[str, str] = field(default_factory=dict)
     own_state: dict[str, None] = field(default_factory=dict)
     """Parameters that are a tool's own state, in the order in which they were met: they are not compared."""
@@ -60,7 +60,7 @@ class Tally:
                 self.fidelity = event.fidelity
 
     def _count_tool(self, event: Event, through: Collection[str]) -> None:
-        """What is not known of what a tool did to its arguments."""
+        """Note that changes of a tool to its arguments are not known."""
         if STATE in event.call.head:
             self.own_state.update(dict.fromkeys(event.call.head[STATE]))
         unchecked = event.outcome.head.get("unchecked") if isinstance(event.outcome, Value | Failure) else None
@@ -111,7 +111,7 @@ class Chains:
 
 
 def _digest(data: bytes) -> bytes:
-    """What stands for a long value."""
+    """The stand-in for a long value."""
     found = hashlib.blake2b(digest_size=16)
     for piece in data.pieces() if is_large(data) else (data,):
         found.update(piece)

@@ -20,7 +20,7 @@ class LaneTape:
         events: The lane's events from the first on.
 
     Attributes:
-        exports: How many exports of telemetry have been read.
+        exports: The number of telemetry exports that were read.
     """
 
     __slots__ = ("_ahead", "_events", "_exports", "_used", "exports")
@@ -141,5 +141,5 @@ class Tape:
         return sum(tape.exports for tape in self._lanes.values())
 
     def body(self, event: Event) -> bytes:
-        """What the recorded call asked."""
+        """The request of the recorded call."""
         return self._recording.body(event.request)

@@ -1,8 +1,8 @@
-"""Temporary files in a replay: what the recorded run left behind on this machine gives way in the scratch.
+"""Temporary files in a replay: leftovers of the recorded run on this machine are removed in the scratch.
 
-Their names are chance, which is frozen: a replay draws the name that the recorded run drew. Where that run left its
-file behind, ``tempfile`` would find it there and draw another, and whatever is told that name would differ. So the
-leftover is taken away before it is met, but only where what is written goes to scratch: the world keeps its own.
+Their names are random, and chance is frozen: a replay draws the recorded name again. If the run left its file behind,
+``tempfile`` would find it and draw another name, and all uses of that name would differ. So the leftover is removed
+before, but only where writes go to scratch: the world keeps its own.
 """
 
 from __future__ import annotations

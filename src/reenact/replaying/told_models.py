@@ -32,16 +32,16 @@ class _Told:
 
     @property
     def answer(self) -> tuple[str, tuple[str, ...]]:
-        """What the model said."""
+        """The answer of the model."""
         return self.reading.text, tuple(str(each) for each in self.reading.tool_calls)
 
 
 class ToldModels:
-    """What an import tells that models said.
+    """The answers of models in an import.
 
     Args:
-        unused: Gives the exchanges that are no answer yet.
-        body: Gives what an exchange asked.
+        unused: Gives the unused exchanges.
+        body: Gives the request of an exchange.
         pieces: Gives the pieces of its answer.
     """
 
@@ -61,8 +61,8 @@ class ToldModels:
         """How many answers were found so."""
 
     def find(self, call: Call) -> Event | None:
-        """The exchange whose answer is that of the same model to the same conversation; None for none, or for several
-        that differ, and for what is no model call."""
+        """The exchange with the answer of the same model to the same conversation; None without one, for several that
+        differ, and for other calls."""
         asked = read(call.head, call.body, {}, b"") if call.kind is Kind.HTTP else None
         if asked is None:
             return None

@@ -45,7 +45,7 @@ class _Told:
 
 
 def told_tools(recording: Recording) -> dict[str, _Told]:
-    """What tools gave, by the ids of their calls; nothing where an exchange is with anybody but a model."""
+    """The results of tools, by the ids of their calls; empty where an exchange is not with a model."""
     asked: dict[str, tuple[str, Json, int]] = {}
     found: dict[str, _Told] = {}
     size = 0
@@ -82,7 +82,7 @@ class ToldCall(Unperformed):
         self.event = -1
 
     def outcome(self) -> Sudden:
-        """What it gave. When that was is not known."""
+        """The result. Its time is not known."""
         return Sudden(lambda: self._value)
 
     answer = outcome
@@ -115,7 +115,7 @@ class ConversedSession(ReplaySession):
         return super().decide(lane, call)
 
     def _answer(self, call: Call) -> ToldCall | None:
-        """What the conversation tells of a call; None where it tells nothing, so that its own code runs."""
+        """The answer to a call in the conversation; None without one, so that its own code runs."""
         given, defaults = argument_data(call.body), call.head.get(DEFAULTS) or ()
         with self.lock:
             if self._told is None:

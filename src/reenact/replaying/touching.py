@@ -1,7 +1,7 @@
-"""Touching: notices what a replayed agent is about to change in the files, where no scratch stands before them.
+"""Touching: notices file changes of a replayed agent before they are made, where no scratch protects the files.
 
-A process of its own has its files behind scratch; the calling process has not. There a replay that would write is
-stopped before it does, and whoever began it starts another process instead.
+A separate process has its files behind scratch; the calling process has not. There a replay is stopped before it
+writes, and its caller starts a separate process instead.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class ChangeWatch:
         """Watch for the length of the block.
 
         Args:
-            halt: Called with the words for what was tried; gives what to raise in its place.
+            halt: Called with a text on the attempt; returns the exception to raise.
 
         Returns:
-            What was tried so far, in words.
+            The attempts so far, in words.
         """
         self._halt, self._noticed = halt, []
         audit.subscribe(_HEARD, self._heard)

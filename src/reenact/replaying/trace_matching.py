@@ -61,12 +61,12 @@ class _Model:
 
 @dataclass(frozen=True, slots=True)
 class _Tool:
-    """A call of a tool that the trace tells.
+    """A tool call in the trace.
 
     Attributes:
-        event: It.
-        arguments: Its arguments; None where the trace does not tell them.
-        asked_by: Number of the model call whose answer asked for it; None where that is not known.
+        event: The event.
+        arguments: Its arguments; None where the trace lacks them.
+        asked_by: The number of the model call whose answer asked for it; None where it is not known.
     """
 
     event: Event
@@ -75,16 +75,16 @@ class _Tool:
 
 
 class TracedMatcher:
-    """Finds what a trace tells of a call (the counterpart of ``matching.Matcher``).
+    """Finds the answer to a call in a trace (the counterpart of ``matching.Matcher``).
 
     Args:
         tape: The events of the trace.
         answer: Gives the body of an event's answer.
 
     Attributes:
-        streams: What each model call that was answered got, in the protocol of who asked, by the event's number.
-        misses_untold: Whether a model call whose answer the trace does not tell is one that it lacks: it may be asked.
-        left_out: How many failed attempts of model calls were left out, because the answer that followed was given.
+        streams: The answer that each model call got, in the protocol of its request, by the event's number.
+        misses_untold: Whether a model call whose answer is not in the trace counts as missing: it may go live.
+        left_out: The number of failed attempts of model calls that were skipped, because a later answer was given.
     """
 
     def __init__(self, tape: Tape, answer: Callable[[Event], bytes]) -> None:
@@ -136,7 +136,7 @@ class TracedMatcher:
         return len(self._models) + len(self._tools) - self.left_out - self._own
 
     def unused(self) -> tuple[list[Event], int]:
-        """What nobody has asked for, and how much more of it happened inside tools that were answered as a whole."""
+        """The unused events, and the number of further ones inside tools that were answered as a whole."""
         self._index()
         events = [*(each.event for each in self._models.values()), *(each.event for each in self._tools.values())]
         left = sorted((event for event in events if event.number not in self._used), key=lambda each: each.number)
@@ -171,10 +171,10 @@ class TracedMatcher:
         return OWN
 
     def find(self, path: str, call: Call) -> Match | Miss | Own:
-        """What the trace tells of ``call``, cleaned as the trace was.
+        """The answer of the trace to ``call``, cleaned as the trace was.
 
         Raises:
-            UnreplayableRun: It is told, but not what came of it, or that cannot be said in the call's protocol.
+            UnreplayableRun: The trace lacks its result, or the result has no form in the call's protocol.
         """
         self._index()
         if call.kind is Kind.TOOL:
@@ -246,10 +246,10 @@ class TracedMatcher:
 
 
 def spoken(event: Event, reading: Reading, call: Call) -> tuple[Event, bytes]:
-    """A model call with its answer in the protocol that it is asked in now, and the bytes of that answer.
+    """A model call with its answer in the protocol of the present request, and the bytes of that answer.
 
     Raises:
-        UnreplayableRun: It cannot be said in that protocol.
+        UnreplayableRun: The answer has no form in that protocol.
     """
     reply = _reply(event, reading, call)
     headers = [["content-type", reply.media], *(list(pair) for pair in reply.headers)]
@@ -313,7 +313,7 @@ def _returned(event: Event) -> Event:
 
 
 def _reply(event: Event, reading: Reading, call: Call) -> WireAnswer:
-    """What the model said, in the protocol of a request."""
+    """The model's answer, in the protocol of a request."""
     uses: list[dict[str, Any]] = []
     ids: list[str] = []
     for each in reading.tool_calls:

@@ -1,4 +1,4 @@
-"""The replay session over a trace: what the trace tells answers the agent, and whatever it does not tell is missing."""
+"""The replay session over a trace: answers come from the trace, and calls without one there are missing."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class TracedSession(ReplaySession):
         yield None, event.ended_us or event.issued_us, self._told.streams[event.number]
 
     def unused(self) -> list[Event]:
-        """What the trace tells, and the agent did not ask for."""
+        """The calls of the trace that the agent did not make."""
         return self._told.unused()[0]
 
     def covered(self) -> ReplayCoverage:
@@ -77,7 +77,7 @@ class TracedSession(ReplaySession):
         return ReplayCoverage(self._told.fixtures(), self._told.unused()[1], Grade.SEMANTIC.value)
 
     def matching_remarks(self) -> tuple[str, ...]:
-        """What a reader of the verdict should know of how answers were made."""
+        """Remarks on how answers were made."""
         found: list[str] = []
         if self.turns:
             first = words.clip(" ".join(self.turns[0].split()))
@@ -121,7 +121,7 @@ class TracedSaying(Saying):
 
 
 def _shown(reading: Reading) -> bytes:
-    """What a model is asked, in the form in which two askings are compared."""
+    """The request to a model, in the form in which two requests are compared."""
     told = {"model": reading.model_asked or reading.model_answered, "conversation": lines_of(reading)}
     return json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass")
 

@@ -14,12 +14,12 @@ from reenact.replaying.tape import Tape
 
 
 class ReplayCoverage(NamedTuple):
-    """What a replay has covered of its recording.
+    """The part of its recording that a replay has covered.
 
     Attributes:
-        total: How many recorded calls could be made again.
-        inside: How many lie inside calls that were answered as a whole: no code ran that would make them.
-        fidelity: The weakest that was served.
+        total: The number of recorded calls that could be made again.
+        inside: The number of calls inside those that were answered as a whole: no code ran that would make them.
+        fidelity: The weakest fidelity of a served answer.
     """
 
     total: int
@@ -28,12 +28,12 @@ class ReplayCoverage(NamedTuple):
 
 
 def unmade(recording: Recording, tape: Tape, frozen_scopes: FrozenScopes, *, cut_short: bool) -> list[Event]:
-    """Those not made, without the ones inside frozen calls and after the end.
+    """The recorded calls that were not made, without those inside frozen calls and after the end.
 
     Args:
         recording: The run.
-        tape: Which of its calls were made.
-        frozen_scopes: Where no code ran that would make them.
+        tape: The calls, with those that were made.
+        frozen_scopes: The scopes in which no code ran.
         cut_short: Whether the run was stopped, so that calls without an outcome are after its end.
     """
     if tape.used == recording.count():

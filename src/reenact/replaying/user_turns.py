@@ -19,8 +19,8 @@ HERE: Final = "{input}"
 
 
 def turns_of(recording: Recording) -> list[str]:
-    """What the user said, in order: each message of a user that a model was given last, by the agent that was called
-    first (which its system prompt tells from those that it calls)."""
+    """The user's messages, in order: each user message that a model was given last, by the agent that was called first
+    (its system prompt tells it from agents that it calls)."""
     return list(_turns(recording))
 
 
@@ -45,7 +45,7 @@ def driven(options: Options, run: Run, turns: list[str]) -> Options:
     """The command line of a replay with the first turn in its place.
 
     Raises:
-        UnreplayableRun: It has such a place, and the trace tells no turn.
+        UnreplayableRun: It has such a place, and the trace has no turn.
     """
     if not any(HERE in word for word in options.command):
         return options

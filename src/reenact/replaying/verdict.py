@@ -19,12 +19,12 @@ _WAITS = "stopped where the program waits for a call without a recorded answer; 
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """What a replay had to do with the world.
+    """The contacts of a replay with the world.
 
     Attributes:
-        refused: What was refused, and where in the agent's code.
-        live_calls: Contacts that came about all the same.
-        enforcement: Names of what kept the replay from the world.
+        refused: The refused contacts, with the place in the agent's code.
+        live_calls: The contacts that were made all the same.
+        enforcement: The means that kept the replay from the world.
     """
 
     refused: tuple[str, ...] = ()
@@ -39,9 +39,9 @@ def conclude(
 
     Args:
         session: The closed session.
-        differences: How results differ (output, exit status, return value, files).
-        contact: What the guard saw.
-        options: How the replay was asked for.
+        differences: The differences in results (output, exit status, return value, files).
+        contact: The contacts that the guard saw.
+        options: The options of the replay.
         saved: Id of the replay's own run, if it was kept.
     """
     tally, covered = session.tally, session.covered()
@@ -129,7 +129,7 @@ def _exit_code(contact: Contact, session: ReplaySession, different: bool) -> int
 
 
 def _unproven(session: ReplaySession) -> list[str]:
-    """What is not proven of the order."""
+    """The unproven parts of the order."""
     if is_imported(session.run):
         return [UNPROVEN]
     notes = [f"order not proven at {number}" for number in sorted({*session.schedule.doubts})]
@@ -141,6 +141,6 @@ def _unproven(session: ReplaySession) -> list[str]:
 
 
 def _unproven_before(session: ReplaySession) -> list[str]:
-    """What was not proven of the recorded order up to a divergence, which may be its cause."""
+    """The unproven parts of the recorded order before a divergence, which may be its cause."""
     unproven = session.schedule.unproven_so_far() if session.run.totals.unproven else ()
     return [f"order not proven at {number}" for number in unproven]

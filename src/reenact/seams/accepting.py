@@ -1,7 +1,7 @@
-"""Names, in the run, the connections that a program accepts by itself: what comes over them is not recorded.
+"""Notes, in the run, the connections that a program itself accepts: their data is not recorded.
 
-Requests that a known server hands to an application are runs of their own (``seams.servers``); there nobody listens
-where the connection is accepted. One that the program has made to itself is no gap: its other end is recorded.
+Requests of a known server are runs of their own (``seams.servers``), and their connections are not noted. A connection
+of the program to itself is no gap, because its other end is recorded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 
 ACCEPTED: Final = "accepted connection"
-"""What the gap is called."""
+"""The name of the gap."""
 
 _DESCRIPTORS = next((path for path in ("/proc/self/fd", "/dev/fd") if os.path.isdir(path)), "")
 
@@ -78,7 +78,7 @@ def _made_here(connection: socket.socket, peer: Any) -> bool:
 
 
 def _address_of(descriptor: int) -> Any:
-    """The address of a socket of this process; None for what is none."""
+    """The address of a socket of this process; None for other descriptors."""
     try:
         with socket_at(descriptor) as found:
             return None if found is None else found.getsockname()

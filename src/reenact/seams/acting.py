@@ -46,7 +46,7 @@ def install() -> None:
 
 
 def _telling(original: Callable[..., Any], tell: Callable[..., None]) -> Callable[..., Any]:
-    """What says first what it is about to do, and then does it."""
+    """A function that first announces its action, and then performs it."""
 
     def act(*args: Any, **options: Any) -> Any:
         if listening() is not None:

@@ -53,12 +53,12 @@ _FIRST = 8
 
 
 def answer(lane: Lane, source: str, fresh: Any) -> Any:
-    """What the agent sees at one ambient read; the whole crossing, about 0.1 µs beside the session's own work.
+    """The value for the agent at one ambient read; the whole crossing, about 0.1 µs beside the session's own work.
 
     Args:
         lane: From ``lanes.listening()``.
         source: Name, with its parameter.
-        fresh: What the real source said just now.
+        fresh: The present value of the real source.
 
     Raises:
         Halt: The replay has diverged.
@@ -72,8 +72,8 @@ def answer(lane: Lane, source: str, fresh: Any) -> Any:
 
 
 def virtual(lane: Lane, source: str, fresh: Any) -> Any:
-    """What an unrecorded reader of a clock sees: the session's virtual time, and for a clock that has none, the
-    real one."""
+    """The value for an unrecorded reader of a clock: the session's virtual time, or the real one for a clock without
+    virtual time."""
     if source not in _VIRTUAL:
         return fresh
     try:
@@ -103,14 +103,14 @@ def unpack(source: str, data: bytes) -> list[Any]:
 def extrapolate(source: str, last: Any, n: int, salt: bytes = b"") -> Any:
     """The answer to the ``n``-th read (from 1) past the last recorded one.
 
-    Pure, and never the same twice in a row. A clock moves on by a microsecond, and faster the longer it is asked, so
-    that a loop waiting for a deadline ends. Entropy is a digest of what came before.
+    Pure, and never the same twice in a row. A clock moves on by a microsecond, and faster with each read, so that a
+    loop that waits for a deadline ends. Entropy is a digest of the last value.
 
     Args:
         source: Name, with its parameter.
         last: Last recorded value of this source for the lane; None when there is none.
-        n: How many reads ago that was.
-        salt: Told apart lanes (its path): without it two lanes that have no recorded value would draw alike.
+        n: The number of reads since then.
+        salt: The path of the lane: without it, two lanes without a recorded value would draw alike.
     """
     form, width = _form(source)
     if form is _NANOSECONDS:

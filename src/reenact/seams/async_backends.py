@@ -51,7 +51,7 @@ _cancelled: tuple[type[BaseException], ...] = ()
 
 
 def cancelled() -> tuple[type[BaseException], ...]:
-    """What a cancelled task is told by, in each library that the program has loaded: for an ``except`` clause."""
+    """The exceptions of a cancelled task, in each library that the program has loaded: for an ``except`` clause."""
     return _cancelled
 
 

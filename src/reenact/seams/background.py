@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 _FAULTS = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGSYS"}
-"""What a thread does to itself: blocked, it would end the process before anybody (``faulthandler``) could tell."""
+"""Signals that a thread causes itself: if blocked, they end the process before a handler can report."""
 
 
 def start(body: Callable[..., object], *args: Any) -> None:

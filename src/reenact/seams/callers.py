@@ -1,4 +1,4 @@
-"""Whose code a frame runs, by the name of its module: the standard library's, ours, or that of all others."""
+"""The owner of a frame's code, by the name of its module: the standard library, ours, or others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Whose = Literal["agent", "library", "ours", "carrier"]
 
 
 def whose(module: str) -> Whose:
-    """Whose module this is: ``library`` is the standard library, ``carrier`` is ours and runs a function of the
+    """The owner of a module: ``library`` is the standard library, ``carrier`` is ours and runs a function of the
     agent's; every other library counts as the agent's own. About 0.2 µs."""
     top = module.partition(".")[0]
     if top == "reenact":

@@ -3,11 +3,10 @@
 The wall clock is reached in C (``seams.wallclock``), the others by replacing the functions of ``time``, also where a
 module has imported them by name. Who reads decides what is done, by the name of the module that made the call:
 
-- the agent, and any library above a transport: recorded, and answered from the recording;
-- the machinery of waiting (``EXEMPT``): sees the session's virtual time, unrecorded, because how often it looks is not
-  the agent's doing;
-- the module ``logging``: on behalf of whoever logs, since a program's log bears the time and must read the same;
-- anything below a transport, and everybody when nobody listens: the real clock.
+- the agent, and any library above a transport: recorded, and answered from the recording; - the code that waits
+(``EXEMPT``): sees the session's virtual time, unrecorded, because the agent does not decide how often it looks; - the
+module ``logging``: on behalf of whoever logs, since a program's log bears the time and must read the same; - anything
+below a transport, and everybody when nobody listens: the real clock.
 
 Sleeps, timers and the event loop's time are not here (``seams.strands``); ``REAL`` keeps the real functions for them.
 """
@@ -51,7 +50,7 @@ _frame = sys._getframe
 
 
 class _Real:
-    """The functions of ``time`` as they were before any seam, and whatever is done to ``time`` later."""
+    """The functions of ``time`` as they were before any seam, unaffected by later changes of ``time``."""
 
     __slots__ = (
         "asctime",

@@ -32,7 +32,7 @@ DATABASE: Final = "reenact.database"
 """The same for a database: its driver, and the database."""
 
 ACTING: Final = "reenact.acting"
-"""The same for what changes the machine, or another process. Arguments: what it is, and what it concerns."""
+"""The same for a change of the machine or of another process. Arguments: the kind, and its object."""
 
 WRITING: Final = "reenact.writing"
 """The same for a path that is about to be made or changed. Arguments: the path."""
@@ -68,7 +68,7 @@ CONTACTS: Final[Mapping[str, str]] = {
     ACTING: "effect",
     OPENING: "kernel setting",
 }
-"""Audit event to what it is called."""
+"""The name of each audit event."""
 
 _COPY: Final = "a copy of this process"
 _LOOPBACK: Final = ("127.", "::1", "localhost")
@@ -80,7 +80,7 @@ _TOPS_OF_CHILDREN: Final = frozenset({"subprocess", "multiprocessing", "concurre
 """Modules that signal what they have started: that was told of, or refused, when they did."""
 _SETTINGS: Final = ("/proc/", "/sys/")
 _OF_OWN: Final = ("/proc/self/fd/", "/proc/self/comm", "/proc/self/task/")
-"""What is a setting of this process alone, or no setting."""
+"""Paths that are settings of this process alone, or no settings."""
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _PAIRS: Final = frozenset({"socketpair", "_fallback_socketpair"})
 
@@ -119,7 +119,7 @@ def writing(path: Any) -> None:
 
 
 def word_of(event: str, args: tuple[Any, ...]) -> str:
-    """What a kind of contact is called."""
+    """The name of a kind of contact."""
     return str(args[0]) if event == ACTING else CONTACTS[event]
 
 
@@ -168,11 +168,11 @@ _NO_CONTACT: Final[Mapping[str, Callable[[tuple[Any, ...], Any], bool]]] = {
     "os.killpg": lambda args, frame: args[1] == 0 or _signals_its_child(frame),
     "resource.prlimit": lambda args, _: args[0] in (0, os.getpid()) or args[2] is None,
 }
-"""What makes an event no contact, by its arguments and the frame that causes it."""
+"""Conditions under which an event is no contact, by its arguments and the frame that causes it."""
 
 
 def target_of(event: str, args: tuple[Any, ...]) -> str:
-    """What is contacted, in words: an address, a host, the name of a program and never its arguments."""
+    """The target of a contact, in words: an address, a host, the name of a program but never its arguments."""
     told = _TARGETS.get(event)
     if told is not None:
         return told(args)
@@ -201,7 +201,7 @@ _TARGETS: Final[Mapping[str, Callable[[tuple[Any, ...]], str]]] = {
     "socket.getaddrinfo": lambda args: _host(args[0]),
     "socket.gethostbyname": lambda args: _host(args[0]),
 }
-"""What tells the target of an event, by its arguments; of others it is an address, or a program."""
+"""The functions that name the target of an event, by its arguments; other targets are an address or a program."""
 
 
 def place_of() -> str:
@@ -232,7 +232,7 @@ def _signals_its_child(frame: Any) -> bool:
 
 
 def _is_address(host: Any) -> bool:
-    """Whether a host is written as a number, or is this machine's own wildcard: nobody is asked for it."""
+    """Whether a host is written as a number, or is this machine's own wildcard: then no name is looked up."""
     text = _host(host) if host else ""
     return not text or ":" in text or text.replace(".", "").isdecimal()
 

@@ -11,7 +11,7 @@ from reenact.seams.posting import post
 
 
 class Counting(Protocol):
-    """What the loops need of their gate."""
+    """The part of a gate that the loops need."""
 
     running: int
 
@@ -21,7 +21,7 @@ class Counting(Protocol):
 
     @property
     def waiting(self) -> Sized:
-        """What waits at it."""
+        """The waiters at the gate."""
 
     @property
     def attend(self) -> Callable[[Any], None]:
@@ -35,7 +35,7 @@ class CountedLoops:
     """Keeps, for each loop, whether it is idle, and moves the gate's count as that changes.
 
     Args:
-        gate: Whose count it is, and whose lock is held for it.
+        gate: The gate, with its count and its lock.
 
     Attributes:
         posted: Callbacks of this run posted to loops that show no view of their queue.

@@ -20,7 +20,7 @@ from reenact.seams.patching import replace, when_imported
 
 
 class Channel(Protocol):
-    """What a known descriptor leads to."""
+    """The target of a known descriptor."""
 
     def read(self, lane: Lane, perform: Callable[[], bytes]) -> bytes:
         """One ``os.read``."""
@@ -42,7 +42,7 @@ def know(fd: int, channel: Channel) -> None:
 
 
 def forget(fd: int) -> None:
-    """It is closed."""
+    """Forget a descriptor that was closed."""
     _known.pop(fd, None)
 
 
@@ -59,7 +59,7 @@ def _identity(fd: int) -> tuple[int, int]:
 
 
 def channel_of(fd: Any) -> Channel | None:
-    """What a descriptor leads to; None for all others, and for a number that means another file by now."""
+    """The target of a descriptor; None for others, and for a number that now belongs to another file."""
     found = _known.get(fd) if type(fd) is int else None
     if found is None:
         return None

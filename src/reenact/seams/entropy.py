@@ -39,7 +39,7 @@ _shared: random.Random = random._inst
 
 
 class _Shared(random.Random):
-    """The class of the shared generator while somebody listens."""
+    """The class of the shared generator while a session listens."""
 
     __slots__ = ()
 

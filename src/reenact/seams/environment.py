@@ -1,12 +1,12 @@
 """The environment: each variable that the agent or a library of its reads is an ambient read, by name and value.
 
-What ``os.environ`` gives, and with it ``os.getenv`` and ``expandvars``, is noted for the lane that asks; the write gate
-takes credentials out. A replay answers with what was read then. A variable that is named like a credential is kept by
-name alone: what it holds now, or a placeholder, stands in for it. One that was not set then and is set now was set to
-try something (another version of the code): the replay uses it, and says so.
+A value from ``os.environ``, ``os.getenv`` or ``expandvars`` is noted for the lane that reads it; the write gate removes
+credentials. A replay gives the recorded value. A variable that is named like a credential is kept by name alone: the
+replay gives its present value, or a placeholder. A variable that was not set then and is set now was set to try
+something (another version of the code): the replay uses it, and says so.
 
-The standard library reads the real environment, and so does whoever walks over all of it (``dict(os.environ)``), which
-keeps out of the recording what nobody asked for.
+The standard library reads the real environment, and so does code that reads all of it (``dict(os.environ)``): variables
+without a single read stay out of the recording.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from reenact.seams.rebinding import Rebinding
 __all__ = ["NOTE", "install", "remove"]
 
 NOTE: Final = "variable."
-"""What the name of a note begins with that a replay makes of a variable which was not set when it was recorded."""
+"""The beginning of the name of a note that a replay makes of a variable which was not set when the run was recorded."""
 
 _Environ: Any = type(os.environ)
 _get = _Environ.__getitem__
@@ -117,7 +117,7 @@ def _seen(lane: Lane, environ: Any, key: Any, name: str) -> Any:
 
 
 def _recorded(seen: bytes, real: Any, *, secret: bool, as_bytes: bool) -> Any:
-    """What a replay gives: what was read; of a credential what is there now, if it was there then."""
+    """The value in a replay: the recorded one; for a credential the present one, if it was set then."""
     if seen == texts.UNKNOWN or (real is not None and (secret or seen[:1] == texts.ERASED)):
         return real
     if seen == texts.ABSENT:
@@ -127,7 +127,7 @@ def _recorded(seen: bytes, real: Any, *, secret: bool, as_bytes: bool) -> Any:
 
 
 def _iter(self: Any) -> Any:
-    """``os._Environ.__iter__``: somebody walks over all of it."""
+    """``os._Environ.__iter__``: the program reads the whole environment."""
     if listening() is not None:
         frame: Any = sys._getframe(1)
         while frame is not None and module_of(frame) == _ABSTRACT:

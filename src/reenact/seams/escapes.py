@@ -1,11 +1,11 @@
-"""Names, in the run, what no seam answers: each kind of contact once for each place it is made at.
+"""Notes, in the run, contacts that no seam answers: each kind once for each place of the code.
 
-The audit hook tells of contact. A call that a seam records runs below a transport, where nobody listens, and what a
-tool does is answered with the tool; neither is named. Everything else that opens a connection, looks up a name or
-starts a process while a run is recorded is a gap of the run. The contact goes through untouched; in a replay the guard
-refuses it.
+The audit hook reports contacts. A call that a seam records runs below a transport, without a session, and contacts of a
+tool are answered with the tool; neither is noted. Everything else that opens a connection, looks up a name or starts a
+process while a run is recorded is a gap of the run. The contact goes through untouched; in a replay the guard refuses
+it.
 
-Connections that C libraries open by themselves no hook can see: those known to do so are watched at their doors.
+No hook sees connections that C libraries open; known ones are watched at their functions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _leaving: Callable[[], object] | None = None
 
 
 def before_exec(leaving: Callable[[], object] | None) -> None:
-    """What to call when this process is about to become another program, after that was named."""
+    """Set the function to call when this process is about to become another program, after that was noted."""
     global _leaving
     _leaving = leaving
 
@@ -48,7 +48,7 @@ def install() -> None:
 
 
 def _heard(event: str, args: tuple[Any, ...], frame: FrameType | None) -> None:
-    """About 0.1 µs for contact while nobody listens."""
+    """About 0.1 µs for a contact without a listening session."""
     lane = listening()
     if lane is None:
         return

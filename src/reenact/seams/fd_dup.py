@@ -1,8 +1,8 @@
-"""Looking at the socket under a number by a copy: all that is seen is of one socket, also when the number is closed.
+"""Looks at a socket through a copy: all answers are about one socket, even if its number is closed meanwhile.
 
-Another thread may close a number and open something else under it between two questions of ours. What the first one
-saw must not be put down to what the second one finds. Sockets alone are copied: with any descriptor of a file that is
-closed, the process loses all locks that it holds on that file (``fcntl(2)``), and SQLite's are such locks.
+Another thread may close a number, and open another file under it, between two of our questions, whose answers would
+then be mixed up. Only sockets are copied: when any descriptor of a file is closed, the process loses all its locks on
+that file (``fcntl(2)``), and SQLite has such locks.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Files that a run changes: what each was before its first change, so that a replay begins where the run began.
+"""Files that a run changes: keeps the state before the first change, so that a replay begins with the run's own files.
 
-The audit hook tells of each change before it is made, whichever function makes it. What a path was is looked at once,
-and kept with the run: that it was not there, or what the file held. Only what a replay does again counts: the body of a
-call that is answered from the recording does not run, so what it changed stays what it came to. A file that cannot be
-read is a gap, never an error.
+The audit hook reports each change before it is made, for every function. The state of a path is read once, and kept
+with the run: that it did not exist, or its content. Only changes that a replay repeats count: the body of a frozen call
+does not run, so its changes stay as they are. A file that cannot be read is a gap, never an error.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from reenact.seams.lanes import Lane
 __all__ = ["CHANGES", "GAP", "changing", "named", "opens_database", "was_opened"]
 
 LARGEST: Final = 16 << 20
-"""What a file held is kept up to this many bytes."""
+"""The most bytes of a file's content that are kept."""
 ALTOGETHER: Final = 256 << 20
 """Bytes of files that are kept with one run."""
 MOST: Final = 2_000
@@ -88,17 +87,17 @@ CHANGES: Final[Mapping[str, Callable[[tuple[Any, ...]], _Paths]]] = {
 """Audit events that tell of a change before it is made, to the paths that they name."""
 
 _FOLLOWS: Final = frozenset({"open", "os.truncate", "os.chmod", "os.chown", "os.utime"})
-"""Those that change what a link leads to."""
+"""Events that change the target of a link."""
 
 
 def changing(lane: Lane, event: str, args: tuple[Any, ...], frame: Any) -> None:
-    """A path is about to be changed. About 1 µs for one that was met before.
+    """A path will be changed now. About 1 µs for a known path.
 
     Args:
         lane: The strand that changes it; its session listens.
         event: One of ``CHANGES``.
-        args: Of that audit event.
-        frame: The frame that changes it; None where no Python code does.
+        args: The arguments of that audit event.
+        frame: The frame that changes it; None without Python code.
     """
     if lane.quiet or busy():
         return
@@ -155,7 +154,7 @@ def _module(frame: Any) -> str:
 
 
 def _whole(path: Any, folder: Any) -> str | None:
-    """An absolute path; None for a descriptor, and for what is no path."""
+    """An absolute path; None for a descriptor, and for other values that are no path."""
     text = places.text_of(path)
     if text is None:
         return None
@@ -168,10 +167,10 @@ def _whole(path: Any, folder: Any) -> str | None:
 
 
 class _Changes:
-    """What one run has changed.
+    """The changes of one run.
 
     Args:
-        session: Keeps what is told.
+        session: The session, which keeps them.
     """
 
     def __init__(self, session: Any) -> None:
@@ -296,7 +295,7 @@ class _Changes:
                     self._was(path, found)
 
     def _was(self, place: str, found: os.stat_result) -> None:
-        """What a file or a link was; sockets and the like are none of a recording's."""
+        """The state of a file or a link; sockets and other kinds are not recorded."""
         name, mode = self._name(place), stat.S_IMODE(found.st_mode)
         if stat.S_ISLNK(found.st_mode):
             self._keep(Before(name, LINK, mode, target=_readlink(place)))
@@ -307,7 +306,7 @@ class _Changes:
             self._keep(Before(name, FILE, mode, found.st_mtime_ns, size, digest, why=why), content)
 
     def _content(self, place: str, size: int) -> tuple[bytes | None, str]:
-        """What a file holds, or why that is not kept."""
+        """The content of a file, or why it is not kept."""
         if size > LARGEST:
             return None, f"it held more than {LARGEST >> 20} MiB"
         if size > self._left:
@@ -344,7 +343,7 @@ def _of(session: Any) -> _Changes:
 
 
 def _seen(place: str) -> os.stat_result | None:
-    """What is at a path; None where there is nothing."""
+    """The state of a path; None where it does not exist."""
     try:
         return _lstat(place)
     except OSError:

@@ -1,8 +1,8 @@
-"""Files whose content the policy keeps: opening one to read it is a crossing, answered with what it held then.
+"""Files whose content the policy keeps: an ``open`` for reading is a crossing, answered with the recorded content.
 
-``open`` is replaced only while a run asks for it (``Policy(file_contents=…)``), and with it ``pathlib`` and whatever
-else opens through ``io.open``. While recording, the program gets the file itself, after its bytes were noted; in a
-replay it gets a file of those bytes under the same name. ``os.open`` lies below: what it opens is known by its hash.
+``open`` is replaced only while a run needs it (``Policy(file_contents=…)``), and with it ``pathlib`` and all other
+users of ``io.open``. While recording, the program gets the file itself, after its bytes were noted; in a replay it gets
+a file with those bytes and the same name. A file that ``os.open`` opens is kept only by its hash.
 """
 
 from __future__ import annotations

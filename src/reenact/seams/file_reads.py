@@ -39,7 +39,7 @@ _WRITING: Final = os.O_WRONLY | os.O_RDWR
 
 
 class _Seen:
-    """What one session knows of files: by path, the version last seen and the note of it; what the run has written."""
+    """The files that one session knows: by path, the last version and its note; and those that the run wrote."""
 
     __slots__ = ("files", "full", "written")
 
@@ -60,10 +60,10 @@ _seen: weakref.WeakKeyDictionary[Any, _Seen] = weakref.WeakKeyDictionary()
 
 
 def opened(lane: Lane, args: tuple[Any, ...], frame: Any) -> None:
-    """A file is opened.
+    """Note that a file was opened.
 
     Args:
-        lane: Who; somebody listens to it.
+        lane: The lane, which has a session.
         args: Of the audit event ``open``: path, mode (None for ``os.open``), flags.
         frame: The frame that opens it.
     """
@@ -106,7 +106,7 @@ def busy() -> bool:
 
 @contextmanager
 def unseen() -> Iterator[None]:
-    """What this thread opens meanwhile is none of the agent's."""
+    """A block in which files that this thread opens are not the agent's."""
     before, _busy.now = _busy.now, True
     try:
         yield
@@ -143,7 +143,7 @@ def _note(lane: Lane, seen: _Seen, name: str, path: str) -> None:
 
 
 def _version(path: str) -> tuple[int, ...] | None:
-    """What tells one version of a file from the next; empty where there is none, None for what is no file."""
+    """The identity of a version of a file; empty where the file does not exist, None where the path is no file."""
     try:
         found = os.stat(path)
     except FileNotFoundError:

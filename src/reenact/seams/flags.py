@@ -1,8 +1,8 @@
-"""Feature flags asked through OpenFeature: each evaluation is a crossing, answered in the provider's place.
+"""Feature flags through OpenFeature: each evaluation is a crossing, answered in place of the provider.
 
-The client's own code runs in every session, hooks and type checks included; what is recorded is what the provider said
-(value, variant, reason, error), and a replay says it again without asking the provider. Whether the provider was ready
-is an ambient read of its own: one that cannot connect in a replay must not turn every flag into its default.
+The client's own code runs in every session, hooks and type checks included; the provider's answer is recorded (value,
+variant, reason, error), and a replay gives it without asking the provider. Whether the provider was ready is a separate
+ambient read: a provider that cannot connect in a replay must not turn every flag into its default.
 
 Flags that come from elsewhere are noted by the agent: ``reenact.note("flag.NAME", value)``.
 """

@@ -50,11 +50,11 @@ _EMPTY = inspect.Parameter.empty
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What an author says of single parameters.
+    """The author's declarations on single parameters.
 
     Attributes:
         key: Names the effect: a parameter, or a function of the same arguments.
-        state: Parameters that are the function's own state: what they hold is no part of what a call asks.
+        state: Parameters that are the function's own state: their content is not part of the request.
     """
 
     key: str | Callable[..., Any] | None = None
@@ -130,7 +130,7 @@ class Seam:
 
     @property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
-        """Parameters in order; a catch-all pair for what has no signature."""
+        """The parameters in order; a catch-all pair for a function without a signature."""
         if self._parameters is None:
             try:
                 self._parameters = tuple(inspect.signature(self.function).parameters.values())
@@ -302,8 +302,8 @@ class SeamCall:
 
     Args:
         seam: The function.
-        lane: Who calls.
-        args, kwargs: With what.
+        lane: The calling lane.
+        args, kwargs: The arguments.
     """
 
     __slots__ = ("_args", "_before", "_bound", "_kwargs", "_lane", "_seam", "_states")
@@ -319,7 +319,7 @@ class SeamCall:
 
     @property
     def name(self) -> str:
-        """What is called."""
+        """The name of the function."""
         return self._seam.name
 
     @property
@@ -391,20 +391,20 @@ class SeamCall:
         return await made
 
     def _digests(self) -> dict[str, str | None]:
-        """Digests of what the function's own state holds; None for what cannot be stored."""
+        """The digests of the function's own state; None for values that cannot be stored."""
         if not self._seam.state or not getattr(self._lane.session, "checks_changes", True):
             return {}
         return {name: _digest(self._bound[name]) for name in self._seam.state if name in self._bound}
 
     def changes(self) -> Mutation:
-        """What the call has changed so far."""
+        """The changes that the call has made so far."""
         if self._before is None:
             return Mutation()
         after = self._look(self._before)
         return compare(self._before, after) if after is not None else Mutation()
 
     def seal(self, result: Any, error: BaseException | None) -> Value | Failure:
-        """What came back, as a fact."""
+        """The result or error, as a fact."""
         changes = self.changes()
         head = _evidence(changes)
         if self._states:
@@ -435,7 +435,7 @@ class SeamCall:
         return Encoded(cast(bytes, Large(pieces)) if takes_pieces else b"".join(pieces))
 
     def lacks(self, result: Encoded) -> dict[str, Json]:
-        """What a replay cannot make again of a result, or of an item of a generator."""
+        """The parts of a result, or of a generator's item, that a replay cannot make again."""
         found: dict[str, Json] = {}
         if result.opaque:
             found["opaque"] = list(result.opaque)
@@ -444,7 +444,7 @@ class SeamCall:
         return found
 
     def sticks(self, problem: ReplayError) -> None:
-        """The recorded answer cannot be given: the replay ends so, whatever the agent does with the error."""
+        """The recorded answer cannot be given: the replay ends so, even if the agent catches the error."""
         named = problem.next_command.replace("--through TOOL", f"--through {shlex.quote(self.name)}")
         problem.next_command = named
         self._lane.session.fault(problem)
@@ -459,8 +459,8 @@ class SeamCall:
         """A recorded outcome in place of the call: make its changes, then return its value or raise its error.
 
         Raises:
-            UnreplayableRun: It needs a live value, or a class that is not declared or loaded.
-            Divergence: What it changed is not what it was.
+            UnreplayableRun: The outcome needs a live value, or a class that is not declared or loaded.
+            Divergence: The call has changed values that differ from the recorded ones.
         """
         try:
             if type(outcome) is Value and not outcome.head and not outcome.changes:
@@ -512,7 +512,7 @@ def _encoded_singly(values: Mapping[str, Any]) -> tuple[bytes, dict[str, Json]]:
 
 
 def _evidence(changes: Mutation) -> dict[str, Json]:
-    """What to say about the changes of a call."""
+    """The evidence on the changes of a call."""
     head: dict[str, Json] = {}
     if changes.roots:
         head["mutates"] = list(changes.roots)
@@ -533,6 +533,6 @@ def throw(error: BaseException) -> None:
 
 
 def is_state(value: Any) -> bool:
-    """Whether a value can be somebody's state: a mapping or a record, as a step's return value may be."""
+    """Whether a value can be a state: a mapping or a record, such as a step's return value."""
     cls = type(value)
     return issubclass(cls, dict) or shapes.shape_of(cls).kind in ("dataclass", "pydantic", "attrs")

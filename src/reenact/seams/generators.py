@@ -111,7 +111,7 @@ class ItemRecorder:
         return turn
 
     def returned(self, value: Any) -> Iterator[Turn[None]]:
-        """The generator came to its end."""
+        """The generator has ended."""
         yield self.begin()
         if value is not None:
             yield self.part("return", value)
@@ -145,7 +145,7 @@ class ItemPlayer:
         self.value: Any = None
 
     def outcome(self, outcome: Value | Failure) -> Any:
-        """What was kept of a generator that was not kept as a stream; raises what it had raised."""
+        """The outcome of a generator that was not kept as a stream; raises its recorded error."""
         return self._call.reveal(outcome)
 
     def read(self, part: bytes | End) -> tuple[str, Any]:
@@ -172,10 +172,10 @@ class ItemPlayer:
         return None, (key, restore(node, self._of) if key == "yield" else node)
 
     def agree(self, part: tuple[str, Any], key: str, value: Any) -> None:
-        """Check that the consumer puts in what it had put in.
+        """Check that the consumer sends in the recorded value.
 
         Raises:
-            Divergence: It does not.
+            Divergence: It sends another one.
         """
         now = json.loads(encode(value).body)
         if part != (key, now):

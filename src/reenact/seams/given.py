@@ -52,7 +52,7 @@ def undeclared_of(function: Callable[..., Any], arguments: Encoded) -> tuple[str
 
 
 class _Declared:
-    """What the parameters of a function declare.
+    """The declared types of a function's parameters.
 
     Args:
         function: The function.
@@ -71,11 +71,11 @@ class _Declared:
         self._others = of_kind.get(inspect.Parameter.VAR_KEYWORD, ())
 
     def at(self, place: int) -> Candidates:
-        """What the argument at a place may be."""
+        """The possible types of the argument at a position."""
         return self._placed[place] if place < len(self._placed) else self._further
 
     def named(self, name: str) -> Candidates:
-        """What the argument of a name may be."""
+        """The possible types of the argument of a name."""
         return self._named.get(name, self._others)
 
 

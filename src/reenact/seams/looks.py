@@ -1,8 +1,8 @@
-"""Paths that a program looks at below its root: whether each was there is named in the run.
+"""Paths below the program's root that it looks at: the run notes whether each existed.
 
-``os.stat`` and ``os.access`` are replaced, and with them ``os.path.exists`` and its like, and ``pathlib``, which are
-built on them. The disk answers, always; the first look at a path is kept as a note, and the session of a replay says
-where it comes to something else. The import system asks below this, and is not slowed.
+``os.stat`` and ``os.access`` are replaced, and with them ``pathlib`` and functions such as ``os.path.exists``, which
+use them. The disk always answers; the first look at a path is kept as a note, and a replay reports a different result.
+The import system uses lower functions, and is not slowed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reenact.seams.rebinding import Rebinding
 __all__ = ["ABSENT", "NOTE", "install", "remove"]
 
 NOTE: Final = "there."
-"""What the name of a note of a look begins with; the path below the root follows. It holds what was there."""
+"""The beginning of the name of a note; the path below the root follows. The note holds the kind of the entry."""
 
 ABSENT: Final = "absent"
 MOST: Final = 500
@@ -36,7 +36,7 @@ _SOURCES: Final = (".py", ".pyc", ".pyi", ".so")
 _PATHS: Final = frozenset({"genericpath", "posixpath", "ntpath", "os", "pathlib", "pathlib._local", "pathlib._os"})
 
 _seen: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
-"""What each session has been told of."""
+"""The paths that each session knows."""
 
 
 class _Last:
@@ -114,7 +114,7 @@ def _is_agents(frame: Any) -> bool:
 
 
 def _what(place: str) -> str:
-    """What is at a path."""
+    """The kind of the entry at a path."""
     try:
         found = _stat(place)
     except OSError:

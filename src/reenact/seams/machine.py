@@ -1,8 +1,8 @@
-"""Process id, parent's id and host name: what a program says of itself is what it said when it was recorded.
+"""Process id, parent's id and host name: a replay gives the recorded ones.
 
-These are constants of a run, kept with its environment. The standard library asks for the process id to find out
-whether it has been forked, and is told the truth; a log record, which shows it, is not. A signal that the program sends
-to itself under its recorded id reaches it.
+These are constants of a run, kept with its environment. The standard library reads the process id to find out whether
+it was forked, and gets the real one; a log record, which shows it, gets the recorded one. A signal that the program
+sends to itself under its recorded id reaches it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def facts() -> dict[str, Json]:
 
 
 def _kept(key: str) -> Any:
-    """The recorded constant; None where nobody listens, or where it was not kept."""
+    """The recorded constant; None without a session, or where it was not kept."""
     lane = listening()
     if lane is None:
         return None

@@ -1,12 +1,12 @@
-"""What a call changed in what it was given: two looks at the reachable data, and the difference as data.
+"""Changes that a call made to its inputs: two looks at the reachable data, and the difference as data.
 
 A *look* walks exact built-in containers, records and the agent's own objects from named roots (``args.state``,
-``cell.count``, ``global.CACHE``) and writes down, for each object in order of first sight, what it holds: scalars as
-they are, other objects by their number. Two looks number the same object alike, so aliases and cycles need no care
-and the difference is exact. No code of the agent is called; after 500 parts a root is given up and named *unchecked*.
+``cell.count``, ``global.CACHE``) and writes down the content of each object, in order of first sight: scalars as they
+are, other objects by their number. Two looks number the same object alike, so aliases and cycles need no care and the
+difference is exact. No code of the agent is called; after 500 parts a root is given up and named *unchecked*.
 
-Form of a recorded change (JSON): ``before`` is a digest of what the changed roots held; ``count`` the number of
-objects there; ``roots`` maps each changed root to its part after; ``objects`` maps numbers to contents after, for
+Form of a recorded change (JSON): ``before`` is a digest of the old content of the changed roots; ``count`` the number
+of objects there; ``roots`` maps each changed root to its part after; ``objects`` maps numbers to contents after, for
 changed objects and, from ``count`` on, for new ones. A part is ``["r", number]`` or ``["v", encoded value]``;
 ``seams.reapplying`` puts it back.
 """
@@ -197,7 +197,7 @@ def parts_of(content: Content) -> Iterator[Part]:
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """What a call changed.
+    """The changes that a call made.
 
     Attributes:
         body: The change as JSON; empty when nothing changed.
@@ -311,7 +311,7 @@ class _Writer:
         return ["v", json.loads(encode(_atom(value)).body)]
 
     def content(self, number: int, *, new: bool) -> Any:
-        """What one object holds."""
+        """The content of one object."""
         content = self._after.contents[number]
         assert content is not None
         kind, name = content[:2]

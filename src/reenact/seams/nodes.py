@@ -14,9 +14,9 @@ _LONGEST = 80
 
 
 def node_now() -> str:
-    """The name of the node whose code runs; empty where none does. Some 0.2 µs where no graph has been imported.
+    """The name of the node whose code runs; empty without one. Some 0.2 µs where no graph has been imported.
 
-    LangGraph hands it to whatever a node calls, in a context variable of langchain-core.
+    LangGraph passes it to a node's calls in a context variable of langchain-core.
     """
     module = sys.modules.get("langchain_core.runnables.config")
     if module is None:

@@ -135,7 +135,7 @@ def _before(lane: Lane, strand: str, generator: Any) -> dict[str, tuple[int, byt
 
 
 def _strand(lane: Lane) -> str:
-    """Whose draws follow each other in a replay as well: those of a strand, but not those inside a frozen call."""
+    """The strand whose draws follow each other in a replay as well; draws inside a frozen call are separate."""
     path = lane.path
     if lane.quiet:
         return path

@@ -1,6 +1,6 @@
 """Passwords that a program asks for: the question is a crossing, its answer a credential that is never kept.
 
-``getpass`` reads the terminal itself, past ``sys.stdin``. A replay asks nobody, and gives a placeholder.
+``getpass`` reads the terminal itself, past ``sys.stdin``. A replay asks no question, and gives a placeholder.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Putting our own functions in the place of others: once a process, whenever their module is imported.
+"""Replaces functions by our own: once in a process, when their module is imported.
 
-Patches stay for the life of the process; each begins with a test that costs about 0.1 µs while nobody listens.
+Patches stay for the life of the process; each begins with a test that costs about 0.1 µs without a session.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def when_imported(name: str, install: Callable[[ModuleType], None], *, answers: 
 def replace(owner: Any, name: str, make: Callable[[Any], Any], *, answers: bool = True) -> None:
     """Replace ``owner.name`` by ``make(original)``, once.
 
-    ``original`` is what the owner itself holds (a plain function for a class), so ``make`` returns a function that
-    takes ``self``. The replacement keeps name and documentation, and carries the original as ``__wrapped__``.
+    ``original`` is the owner's own attribute (a plain function for a class), so ``make`` returns a function that takes
+    ``self``. The replacement keeps name and documentation, and carries the original as ``__wrapped__``.
     """
     key = (id(owner), name)
     if key in _done:

@@ -13,7 +13,7 @@ _INSTALLED: Final = tuple(
 
 
 def text_of(path: Any) -> str | None:
-    """A path that somebody was handed, as text; None for a file descriptor and for what is no path."""
+    """A path argument as text; None for a file descriptor and for other values that are no path."""
     try:
         return os.fsdecode(path) if isinstance(path, (str, bytes, os.PathLike)) else None
     except (TypeError, ValueError):

@@ -1,9 +1,9 @@
-"""Readiness: what a program's own ``select`` found ready within its process, or that its time was up, comes in turn.
+"""Readiness: the result of a program's own ``select`` within its process, or its time-out, comes in turn.
 
-Without that nobody sees such a wait, and where readiness and time-out race a replay may see the other one. A replay
-gives the recorded answer in its turn: whoever made a pipe ready then has done so again by that time. This is about
-waits of the agent's own code, outside of a loop, for pipes, pairs of sockets and standard input. Connections, listening
-sockets and the selectors of libraries are left alone; so is a look that waits for nothing.
+Without it, no hook sees such a wait, and where readiness and time-out race, a replay may have the other result. A
+replay gives the recorded result in its turn: by then the pipe is ready again. This covers waits of the agent's own
+code, outside of a loop, for pipes, pairs of sockets and standard input. Connections, listening sockets, the selectors
+of libraries, and a look that does not wait are left alone.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ def _is_within(number: int) -> bool:
 
 
 def ready(lane: Lane, count: int, perform: Callable[[], Any]) -> Any:
-    """One wait; what it found, as data.
+    """One wait, with its result as data.
 
     Args:
         lane: The lane that waits, which is counted.
-        count: How many descriptors are waited for.
+        count: The number of descriptors.
         perform: Waits.
 
     Raises:
-        OSError: As it was raised.
+        OSError: The recorded error.
         Halt: The replay has diverged.
     """
     call = Call(Kind.INPUT, "select", Effect.READ, READY_RULE, {}, json.dumps({"descriptors": count}).encode(), _JSON)

@@ -61,7 +61,7 @@ def reapply(body: bytes, look: Sight, hints: Mapping[str, Any], assign: Callable
 
 
 def _outline(content: Content | None, places: Mapping[int, int]) -> Json:
-    """What an unchanged object holds, in the recorded form, as far as it leads to other objects."""
+    """The content of an unchanged object, in the recorded form, as far as it leads to other objects."""
 
     def part(part: Part) -> Json:
         return ["r", places[part[1]]] if part[0] == "r" else ["v", None]
@@ -129,7 +129,7 @@ class _Patch:
                 self._put(self._made[number], content, self._hints.get(number, NOTHING), number)
 
     def part(self, part: Json, of: Candidates) -> Any:
-        """What a part stands for."""
+        """The value of a part."""
         kind, value = part
         return self._resolve(value) if kind == "r" else restore(value, of)
 

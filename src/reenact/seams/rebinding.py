@@ -29,7 +29,7 @@ class _Modules:
         self.sets: weakref.WeakSet[Rebinding] = weakref.WeakSet()
         self._wanted: dict[int, weakref.WeakSet[Rebinding]] = {}
         self._fresh: dict[int, weakref.WeakSet[Rebinding]] = {}
-        """What nothing has been looked through for yet."""
+        """The modules and namespaces that were not searched yet."""
         self._seen: dict[str, Callable[[], object]] = {}
         self._unfinished: list[str] = []
         self._known = (0, "")
@@ -103,11 +103,11 @@ def search_ahead() -> None:
 
 
 def lay_beneath(replacements: dict[int, tuple[Any, Any]], spared: Collection[str]) -> None:
-    """Put functions in the place of others for good, below whatever any seam puts there: under every name in every
-    module, the standard library's and our own.
+    """Replace functions for good, below the replacements of any seam: under every name in every module, the standard
+    library's and our own.
 
     Args:
-        replacements: Each original with what takes its place, by the original's identity.
+        replacements: Each original and its replacement, by the original's identity.
         spared: Modules that keep the originals.
     """
     with _modules.lock:
@@ -188,7 +188,7 @@ class Rebinding:
                 _modules.want(found[1], self)
 
     def apply(self) -> None:
-        """Put the replacements in place. What somebody else has replaced in the meantime is left to them."""
+        """Apply the replacements. A name that other code has replaced meanwhile is left alone."""
         with _modules.lock:
             self._apply()
 
@@ -220,7 +220,7 @@ class Rebinding:
                 namespace[name] = original
 
     def finds(self, module: str, namespace: dict[str, Any], name: str, value: Any) -> None:
-        """A module has a name bound to what may be one of the originals. Locked."""
+        """A module has a name for a possible original. Locked."""
         found = self._by_identity.get(id(value))
         if found is None or found[0] is not value or self._keeps(module):
             return

@@ -1,6 +1,6 @@
-"""What a retriever found, in one neutral reading: id, score, content and where it is from, for each chunk.
+"""The documents that a retriever found, in one neutral reading: id, score, content and source of each chunk.
 
-The reading is derived beside the exact result; a shape that is not recognised has none.
+The reading is derived from the exact result; an unknown shape has none.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 Go = Callable[[str], Any]
-"""Writes one piece of text to its stream, as if nobody listened."""
+"""Writes one piece of text to its stream, without noting it."""
 
 Listener = Callable[[int, Go, Any], Any]
 """Is given each piece: the stream (1 or 2), how to write it, and the text; gives what ``write`` gives."""

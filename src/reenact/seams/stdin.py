@@ -1,8 +1,8 @@
 """Standard input: questions are crossings keyed by their prompt, and so is each raw read, by its name alone.
 
 ``input()`` is a question, answered by a person at a terminal (whom the C library reads, past ``sys.stdin``) or by a
-line of ``sys.stdin``; a replay gives each question its own answer, in whatever order they are asked. What was read
-ahead for a question is kept with its answer, so that the stream stands where it stood for whoever reads on.
+line of ``sys.stdin``; a replay gives each question its own answer, in any order. Text that was read ahead for a
+question is kept with its answer, so that later reads continue at the right place.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _crossed(lane: Lane, call: Call, perform: Callable[[], bytes]) -> bytes:
 
 
 def _read(perform: Callable[[], bytes]) -> bytes:
-    """One raw read of standard input, by whoever is calling."""
+    """One raw read of standard input, by any caller."""
     lane = listening()
     if lane is None:
         return perform()
@@ -142,7 +142,7 @@ class RawInput(io.FileIO):
 
 
 class _Answers:
-    """What stands for ``input`` and ``os.read``: bound methods, which stay plain callables where a class holds them."""
+    """The replacements for ``input`` and ``os.read``: bound methods, which stay plain callables in a class."""
 
     __slots__ = ()
 
@@ -167,7 +167,7 @@ class _Answers:
         return text
 
     def _asks_a_person(self) -> bool:
-        """At a terminal, and in a block whose standard input nobody has taken over."""
+        """Whether this is a terminal, in a block whose standard input was not replaced."""
         if "stdin" not in _taken:
             return True
         try:
@@ -277,7 +277,7 @@ def unwatch() -> None:
 
 
 def is_ours() -> bool:
-    """Whether standard input of this process has been taken over, so that it is a stream and nobody at a terminal."""
+    """Whether standard input of this process is replaced by a stream, so that no person answers."""
     return "stdin" in _taken
 
 

@@ -3,10 +3,10 @@
 Two ways, for the two kinds of recording. A recorded *process* takes the streams over before any of its code runs: the
 raw layer under ``sys.stdout`` and ``sys.stderr`` is replaced by one that notes what the operating system accepted, so
 ``print``, ``sys.stdout.buffer`` and ``os.write`` are all seen, in the chunks in which they left. A recorded *block*
-notes what its own lanes write to whatever stands in ``sys.stdout`` at that time.
+notes the text that its own lanes write to the present ``sys.stdout``.
 
-A program may ask whether it writes to a terminal, and print other things if so. What it was told is part of the
-recording (``facts``), and a replay takes the streams over with those facts.
+A program may ask whether it writes to a terminal, and then print other text. The answer is part of the recording
+(``facts``), and a replay gives the streams the same facts.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ if _real_size is not None:
 
 
 def facts() -> dict[str, Json]:
-    """What the program can see of its standard streams: terminal or not, size, encoding, buffering."""
+    """The facts that the program can see of its standard streams: terminal or not, size, encoding, buffering."""
     seen: dict[str, Json] = {}
     for fd, name in _NAMES.items():
         stream = getattr(sys, name)
@@ -342,7 +342,7 @@ def _encoded(stream: Any, text: Any) -> bytes:
 
 
 def _silence() -> None:
-    """In a forked child nobody listens: its output is not this run's."""
+    """In a forked child, note no output: it is not this run's."""
     _told.on_bytes = None
 
 

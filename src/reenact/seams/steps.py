@@ -218,7 +218,7 @@ def unheeded(name: str) -> ForkError:
 
 
 class Step:
-    """What ``step`` gives: a context manager in both colours, and a decorator."""
+    """The object that ``step`` returns: a context manager, sync and async, and a decorator."""
 
     __slots__ = ("_grows", "_name", "_open", "_state")
 

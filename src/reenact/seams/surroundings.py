@@ -1,4 +1,4 @@
-"""What a function can reach and change: its arguments, its closure, the globals its own code names.
+"""The data that a function can reach and change: its arguments, its closure, the globals that its code names.
 
 Reads only; the variables are looked at through the interpreter's own structures, never through the agent's code.
 """

@@ -10,13 +10,13 @@ class Suspension:
     """Awaits another awaitable, and notes whether anything was waited for on the way.
 
     Args:
-        awaitable: What is awaited. Whatever it yields, is sent and is thrown passes through as it is.
+        awaitable: The other awaitable. What it yields, is sent and is thrown passes through unchanged.
 
     Attributes:
         rested: Whether it has given its thread away at least once.
-        turns: How many turns of its loop it has passed over.
-        waited: Whether it has waited for anything else than a turn of its loop.
-        thrown: How many errors were thrown into it: cancellations.
+        turns: The number of turns of its loop that it let pass.
+        waited: Whether it has waited for more than a turn of its loop.
+        thrown: The number of errors thrown into it: cancellations.
     """
 
     __slots__ = ("_inner", "rested", "thrown", "turns", "waited")
@@ -53,5 +53,5 @@ class Suspension:
         return self._rests(self._inner.throw(*error))
 
     def close(self) -> None:
-        """It is no longer awaited."""
+        """Close it: it is no longer awaited."""
         self._inner.close()

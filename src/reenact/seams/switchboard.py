@@ -1,4 +1,4 @@
-"""The switchboard: it connects a crossing to whatever session listens to the calling lane.
+"""The switchboard: connects a crossing to the session that listens to the calling lane.
 
 ``begin`` is the door for every seam; ``cross`` and ``across`` are the whole crossing for calls that return a value,
 in its two colours. A fault of a seam costs a recording, never the agent's call.
@@ -164,8 +164,8 @@ async def _handed(
     error: BaseException | None,
     body: Suspension | None,
 ) -> None:
-    """Note what a coroutine came to. One that has not waited for anything has let nobody else run, and must not do so
-    now: what it came to is at hand."""
+    """Note the result of a coroutine. A coroutine that has not waited for anything has let no other one run, and must
+    not do so now: its result is at hand."""
     sealed = _sealed(lane, seal, result, error)
     if sealed is None:
         return
@@ -176,7 +176,7 @@ async def _handed(
 
 
 def telling(lane: Lane, reveal: Callable[[Value | Failure], T]) -> Callable[[Value | Failure], T]:
-    """A ``reveal`` whose failure stops the replay and is named by it, whatever the agent does with what is raised."""
+    """A ``reveal`` whose failure stops the replay with its own message, even if the agent catches the error."""
 
     def told(outcome: Value | Failure) -> T:
         try:

@@ -1,7 +1,7 @@
-"""Whose recording it is: a seal that only this user of this machine can make.
+"""The origin of a recording: a seal that only this user of this machine can make.
 
-A command in a store is data, and data never becomes code. What this very user recorded here is the exception, and a
-seal proves it: a keyed digest over the run's id and its entry, under a key that lies outside every store.
+A command in a store is data, and data never becomes code. The exception is a run that this user recorded here, and a
+seal proves that: a keyed digest over the run's id and its entry, under a key that lies outside every store.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _key(entropy: Entropy | None) -> bytes | None:
 
 
 def _read(path: str) -> bytes | None:
-    """What a file holds, if that is a key; not read again while it is the same file."""
+    """The content of a file, if it is a key; cached while it is the same file."""
     found = os.stat(path)
     state = (path, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
     known = _keys.get(state)

@@ -1,4 +1,4 @@
-"""What a fork or a resumption that goes on live could not begin: it stops, whatever the agent does with that."""
+"""The error for a resource that a live fork or resumption cannot begin: it stops, whatever the agent catches."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from reenact.seams.lanes import Lane
 
 
 def unbegun(lane: Lane, what: str, error: Exception, *, cause: str, missing: str) -> UnreplayableRun:
-    """The error, which the session has been told of.
+    """The error, which the session has noted.
 
     Args:
-        lane: Who asked for it.
-        what: What was to be done, as a sentence goes on with *because*.
-        error: Why it was not.
-        cause: What is likely behind that.
-        missing: What a replay lacks, in a word.
+        lane: The calling lane.
+        what: The action, worded so that *because* can follow.
+        error: The error.
+        cause: The likely cause.
+        missing: The word for the missing part.
     """
     fault = UnreplayableRun(
         f"{what}, because the run goes on live with it, and was not: {type(error).__name__}: {error}",

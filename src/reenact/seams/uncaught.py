@@ -8,7 +8,7 @@ from typing import Any
 
 
 def watch_uncaught(tell: Callable[[BaseException], object]) -> None:
-    """Have ``tell`` called with what nobody has caught, from now on; whoever was told of it before is told after it."""
+    """Have ``tell`` called with uncaught exceptions from now on; earlier hooks are called after it."""
     before = sys.excepthook
 
     def excepthook(kind: Any, error: BaseException, trace: Any) -> None:

@@ -1,4 +1,4 @@
-"""What another library does and no seam follows: a recording goes on without it, and a replay refuses."""
+"""Actions of other libraries that no seam follows: a recording goes on without them, and a replay refuses them."""
 
 from __future__ import annotations
 

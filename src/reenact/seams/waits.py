@@ -81,7 +81,7 @@ def rest(out: Rest, wait: Callable[..., Any], *args: Any) -> Any:
 
 
 def outside(wait: Callable[..., Any], *args: Any) -> Any:
-    """Wait for the system inside code of ours; whether its strand is counted is nobody's concern here.
+    """Wait for the system inside our own code; it does not matter whether its strand is counted.
 
     A handler of a signal that interrupts this frame may run at once."""
     return wait(*args)

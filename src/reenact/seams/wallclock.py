@@ -20,7 +20,7 @@ from typing import Any, Protocol, cast
 
 
 class _Functions(Protocol):
-    """What we use of the extension module ``_time_machine``."""
+    """The functions of the extension module ``_time_machine`` that we use."""
 
     original_time_ns: Callable[[], int]
 
@@ -37,7 +37,7 @@ class _Stack(list[Any]):
 
 
 class _Bottom:
-    """Our traveller. ``time_ns`` is what C calls for each read; it is set to the reader's own method."""
+    """Our traveller. C calls ``time_ns`` for each read; it is set to the reader's own method."""
 
     __slots__ = ("time_ns",)
 
@@ -55,8 +55,8 @@ class WallClock:
     """Installs and removes our reader of the wall clock.
 
     Args:
-        answer: Gives the nanoseconds that the calling program sees. It runs one Python frame above its caller, which
-            is the frame of whoever read the clock.
+        answer: Gives the nanoseconds that the calling program sees. It runs one Python frame above its caller, which is
+            the frame that read the clock.
     """
 
     def __init__(self, answer: Callable[[], int]) -> None:
@@ -73,7 +73,7 @@ class WallClock:
         return self._unpatch is not None
 
     def real_ns(self) -> int:
-        """Nanoseconds since the epoch, whatever anybody has done to the clock."""
+        """Nanoseconds since the epoch, even if the program has changed the clock."""
         try:
             return self._original()
         except ValueError:  # nobody travels

@@ -62,7 +62,7 @@ LATE: Final = (
     "reenact.seams.websockets.coroutines",
     "reenact.seams.websockets.threads",
 )
-"""What is loaded when the program imports a library; nothing of it imports one."""
+"""The seams that are loaded when the program imports a library; none of them imports one."""
 
 _lock = _thread.allocate_lock()
 _installed = False
@@ -91,7 +91,7 @@ def install() -> None:
 
 
 def load() -> None:
-    """Load every seam now: the children of this process need not, whatever they import."""
+    """Load every seam now, so that the children of this process need not."""
     for name in LATE:
         import_module(name)
 

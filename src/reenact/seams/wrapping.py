@@ -1,7 +1,7 @@
-"""The wrapper around a decorated function, in the colour the function has.
+"""The wrapper around a decorated function, of the function's own sort (sync or async).
 
-While nobody listens each wrapper costs one look at a module variable and one forwarded call. A wrapper is the same
-sort of function as what it wraps (coroutine function, generator function …), because frameworks ask.
+Without a session each wrapper costs one look at a module variable and one forwarded call. A wrapper is a function of
+the same sort as the wrapped one (coroutine function, generator function …), because frameworks check that.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def decorate(function: F, make: Callable[[Callable[..., Any]], Seam]) -> F:
 
 
 def wrap(seam: Seam) -> Callable[..., Any]:
-    """A function that crosses the seam when somebody listens, and calls through when nobody does."""
+    """A function that crosses the seam if a session listens, and calls through if none does."""
     function = seam.function
     if inspect.isasyncgenfunction(function):
         wrapper = _async_generator(seam)

@@ -17,7 +17,7 @@ def system_zone() -> str:
 
 
 def zone_for(recorded: Mapping[str, Json], now: Mapping[str, str]) -> dict[str, str | None]:
-    """What to do with ``TZ``, so that a program started now lives in the recorded zone.
+    """The change to ``TZ`` that makes a program started now live in the recorded zone.
 
     Args:
         recorded: The fact ``time_zone`` of a run: ``TZ`` as it was set, ``link`` the system's zone then.

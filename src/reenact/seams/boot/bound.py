@@ -122,8 +122,8 @@ def _release() -> None:
 
 
 def bound_to_parent() -> Callable[[int], None]:
-    """What a child that was forked calls, with our process id, so that it is ended when the thread of ours that forked
-    it is; what does nothing where the system cannot do that."""
+    """The function that a forked child calls, with our process id, to be ended together with the thread of ours that
+    forked it; it does nothing where the system has no such call."""
     if sys.platform != "linux":
         return lambda ours: None
     import ctypes

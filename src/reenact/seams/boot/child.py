@@ -153,7 +153,7 @@ def _failed(place: str, mode: Any, error: Exception) -> None:
 
 
 def _clean_environment(instructions: dict[str, Any], onpath: str) -> None:
-    """Make ``os.environ`` what it would have been, for the program and for whatever it starts."""
+    """Make ``os.environ`` what it would have been without us, for the program and its children."""
     os.environ.pop(VARIABLE, None)
     os.environ.pop(MODE, None)
     for name, value in (instructions.get("restore") or {}).items():

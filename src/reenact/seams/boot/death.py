@@ -1,7 +1,7 @@
-"""What a process leaves of how it dies: how far it had come, and where it stood when a signal or a fault of ours came.
+"""The facts about the death of a process: the last event, and the place at a signal or a fault of ours.
 
-It lies in the private directory of its boot. The number of the last event is written through shared memory, so that it
-outlives whatever kills the process; the system's fatal signals write a traceback by ``faulthandler``.
+They are in the private directory of its boot. The number of the last event is in shared memory, so that it outlives
+every death of the process; the system's fatal signals write a traceback by ``faulthandler``.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def broke(place: Path, error: BaseException) -> None:
 
 
 def read_death(place: Path) -> Death:
-    """What a process has left in the private directory of its boot."""
+    """The facts that a process has left in the private directory of its boot."""
     event = None
     try:
         event = _NUMBER.unpack(read_plain(place / _REACHED))[0] - 1

@@ -31,14 +31,14 @@ class Folder:
     """A new folder of ours, for this user alone. A context manager: it is gone afterwards.
 
     Args:
-        prefix: How its name begins.
-        within: Where it is made; None for where temporary files are.
+        prefix: The beginning of its name.
+        within: The folder around it; None for that of temporary files.
 
     Attributes:
-        path: It.
+        path: The path of the folder.
 
     Raises:
-        OSError: It cannot be made there.
+        OSError: The folder cannot be made there.
 
     Cost: some system calls; the first one of a process also sweeps where such folders are.
     """

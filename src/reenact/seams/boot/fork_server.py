@@ -39,7 +39,7 @@ STREAMS: Final = 3
 """How many descriptors a request brings: standard input, output and error."""
 
 _MARKS: Final = ("reenact.seams.tools", "reenact.seams.steps", "reenact.seams.models")
-"""What agents use of ours in their own code."""
+"""The modules of ours that agents use in their own code."""
 
 _LENGTH: Final = 8
 

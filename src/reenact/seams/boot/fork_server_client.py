@@ -34,14 +34,14 @@ _Key = tuple[tuple[str, ...], str, frozenset[tuple[str, str]]]
 
 
 class _Interpreter:
-    """One that has booted, or is about to; its twins run programs. Any thread may call it.
+    """An interpreter that has booted, or is booting; its twins run programs. Any thread may call it.
 
     Args:
-        key: What it is started with.
-        environment: Its variables, with that of its boot.
+        key: Its start parameters.
+        environment: Its variables, with those of its boot.
 
     Raises:
-        OSError: It cannot be started.
+        OSError: The interpreter cannot be started.
     """
 
     def __init__(self, key: _Key, environment: Mapping[str, str]) -> None:
@@ -145,14 +145,14 @@ class _Twin:
 
 
 class ForkServerClient:
-    """Starts programs, from warm interpreters where it can. A context manager; any thread may call it.
+    """Starts programs, from a fork server if possible. A context manager; any thread may call it.
 
     Args:
-        limit: How many twins of interpreters may wait.
+        limit: The most waiting twins of interpreters.
 
     Attributes:
-        started: How many interpreters were started.
-        served: How many programs were run in one.
+        started: The number of started interpreters.
+        served: The number of programs that ran in one.
     """
 
     def __init__(self, limit: int) -> None:
@@ -175,10 +175,10 @@ class ForkServerClient:
         """Run a program, as ``run_program`` does, and with the same result.
 
         Args:
-            argv, environment, cwd, close_fds, streams: See ``run_program``. A warm interpreter has inherited none.
+            argv, environment, cwd, close_fds, streams: See ``run_program``. A fork server has inherited none.
 
         Raises:
-            UsageError: It cannot be started.
+            UsageError: The program cannot be started.
         """
         alone = partial(run_program, argv, environment, cwd=cwd, close_fds=close_fds, **streams)
         head = head_of(argv) if hasattr(os, "fork") else 0
@@ -229,7 +229,7 @@ class ForkServerClient:
         return found
 
     def _back(self, twin: _Twin) -> None:
-        """It waits again; the one that has waited longest makes room."""
+        """Take a twin back; the one that has waited longest makes room."""
         with self._lock:
             self.served += 1
             self._waiting.append(twin)
@@ -239,7 +239,7 @@ class ForkServerClient:
             self._less(each.of)
 
     def _dropped(self, twin: _Twin) -> None:
-        """It is of no more use."""
+        """Drop a twin."""
         twin.stop()
         self._less(twin.of)
 

@@ -34,11 +34,11 @@ def has_lock(path: str) -> bool:
 
 
 def shared(path: str, *, make: bool = False) -> int:
-    """Use a folder; gives a descriptor that is closed when it is used no more, -1 where another process removes it, and
+    """Use a folder; returns a descriptor that is closed after use, -1 where another process removes the folder, and
     ``UNLOCKED`` where its file system has no such locks.
 
     Args:
-        path: It.
+        path: The folder.
         make: Whether it is new, and has no lock yet.
     """
     lock = _opened(path, os.O_CREAT if make else 0)

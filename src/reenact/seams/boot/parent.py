@@ -31,8 +31,8 @@ _ONPATH: Final = str(Path(__file__).resolve().parent / "onpath")
 
 
 class Boot:
-    """What one start hands down. A context manager: the private directory is gone afterwards, and so is the process
-    that was started, however we end, unless it is recorded: a program never ends because its recorder does.
+    """The start of one program. A context manager: at its end the private directory is removed, and the started process
+    is ended, unless it is recorded: a program never ends because its recorder does.
 
     Args:
         instructions: For ``begin`` of the child, JSON-able; ``mode`` is ``record`` or ``replay``. The child also finds
@@ -106,14 +106,14 @@ class Boot:
 
     @property
     def result(self) -> str | None:
-        """What the session left in the file ``result`` of the private directory."""
+        """The content of the file ``result`` in the private directory."""
         return self._read("result")
 
     def left(self, status: int) -> str | None:
-        """What the session left in that file; ``status`` is how its process ended.
+        """The content of that file; ``status`` is the exit status of the process.
 
         Raises:
-            KeyboardInterrupt: Nothing, for an interrupt was typed at the terminal, which told the process and us.
+            KeyboardInterrupt: There is none, because Ctrl-C at the terminal interrupted the process and us.
         """
         text = self.result
         if text is None and status == -signal.SIGINT:
@@ -240,7 +240,7 @@ def run_program(
     forwarding: Forwarding | None = None,
     **options: Any,
 ) -> int:
-    """Run a program in our place: our standard streams, our process group, our signals. Gives its return code.
+    """Run a program in our place: our standard streams, our process group, our signals. Returns its exit status.
 
     A signal sent to us is passed on. Interrupt and quit typed at the terminal are not: the terminal has sent them to
     the program itself.
@@ -248,8 +248,8 @@ def run_program(
     Args:
         argv: Program and arguments.
         environment: Its environment.
-        close_fds: Whether descriptors that we have inherited, beside the standard streams, are kept from it: what is
-            frozen writes to none of them.
+        close_fds: Whether to close our inherited descriptors, except the standard streams: a frozen program must not
+            write to them.
         forwarding: Passes our signals on, begun by our caller, who ends it; None for one of our own.
         **options: Further options of ``subprocess.Popen``.
 
@@ -257,7 +257,7 @@ def run_program(
         Its exit status; negative for the signal that ended it.
 
     Raises:
-        UsageError: It cannot be started.
+        UsageError: The program cannot be started.
     """
     with Forwarding() if forwarding is None else nullcontext(forwarding) as passing:
         try:

@@ -16,7 +16,7 @@ def read_plain(path: str | os.PathLike[str]) -> bytes:
     """The bytes of a plain file.
 
     Raises:
-        OSError: It is not there, or it is no plain file, or a larger one.
+        OSError: The file does not exist, is no plain file, or is too large.
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as file:

@@ -91,7 +91,7 @@ def _options() -> str:
 
 
 def _script(path: str) -> Callable[[], object] | None:
-    """What runs a script, in ``__main__`` as it is made for that; None for what the interpreter has to read."""
+    """The function that runs a script in ``__main__``; None for a script that the interpreter itself must read."""
     try:
         with lanes.inside(None), open(path, "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -108,7 +108,7 @@ def _script(path: str) -> Callable[[], object] | None:
 
 
 def _module(name: str) -> Callable[[], object] | None:
-    """What runs a module; None for a folder or an archive, which are run as one."""
+    """The function that runs a module; None for a folder or an archive, which is run as one."""
     if "-m" not in sys.orig_argv[1:] or name == "__main__":
         return None
     import runpy
@@ -161,13 +161,13 @@ def _flushed_both() -> bool:
 
 
 def _without_our_frame(error: BaseException) -> BaseException:
-    """An exception that we have caught, as whoever raised it left it."""
+    """An exception that we have caught, with the traceback as it was raised."""
     trace = error.__traceback__
     return error.with_traceback(trace.tb_next if trace is not None else None)
 
 
 def _told(error: BaseException) -> int:
-    """Tell of an exception that nobody has caught, and give the status for it."""
+    """Report an uncaught exception, and return its status."""
     if isinstance(error, SystemExit):
         return _asked_for(error)
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__

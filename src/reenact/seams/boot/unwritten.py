@@ -20,7 +20,7 @@ __all__ = ["c_library", "files"]
 
 _DESCRIPTORS: Final = "/dev/fd"
 _KINDS: Final[tuple[tuple[type, ...], ...]] = ((io.TextIOWrapper,), (io.BufferedWriter, io.BufferedRandom))
-"""What holds data back; text goes through the bytes below it."""
+"""The objects that hold data back; text goes through the bytes below it."""
 
 
 def files() -> None:
@@ -75,7 +75,7 @@ def _with_subclasses(kinds: Iterable[Any]) -> Iterator[type]:
 
 
 def c_library() -> Callable[[], object]:
-    """What writes out all that C code holds, at the end of the process.
+    """The function that flushes the data of C code, at the end of the process.
 
     It waits for no lock, as ``exit`` does: a thread may be reading standard input and hold that. Where it is missing,
     and it is no part of POSIX, ``fflush`` stands in. To look it up is an audit event, so it is done before there is a

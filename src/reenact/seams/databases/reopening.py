@@ -26,10 +26,10 @@ _SETTINGS: Final = frozenset(
     | {"read_uncommitted", "recursive_triggers", "reverse_unordered_selects", "synchronous", "temp_store"}
     | {"threads", "trusted_schema"}
 )
-"""What a ``PRAGMA`` sets for one connection, by the documentation of SQLite; everything else is kept in the file."""
+"""The settings that a ``PRAGMA`` makes for one connection (by SQLite's documentation); others are in the file."""
 
 _ATTRIBUTES: Final = ("text_factory", "isolation_level", "autocommit")
-"""What a program may set on a connection that decides what is read, and when what it writes is committed."""
+"""The attributes of a connection that decide the form of rows, and when writes are committed."""
 
 UNMADE: Final = "a write that it had not committed was not made again"
 
@@ -70,9 +70,9 @@ class Reopening:
         """A statement was answered from the recording.
 
         Args:
-            sql: As it was written.
-            uncommitted: Whether it has left a transaction open.
-            script: Whether it is several.
+            sql: Its text.
+            uncommitted: Whether it left a transaction open.
+            script: Whether it has several statements.
         """
         for each in statements_of(sql) if script else (bare(sql),):
             if self.live is None:
@@ -82,7 +82,7 @@ class Reopening:
             self._follow(each)
 
     def _keep(self, sql: str) -> None:
-        """What a statement has made of the connection."""
+        """Keep the effects of a statement on the connection."""
         pragma = _PRAGMA.match(sql)
         if pragma is not None and pragma[1].lower() in _SETTINGS:
             self._settings.append(sql)
@@ -122,12 +122,12 @@ class Reopening:
         """The real connection.
 
         Args:
-            lane: Who asks.
-            stand_in: The connection that the program has: what it has set there is set on the real one.
-            sql: What it asks.
+            lane: The calling lane.
+            stand_in: The program's connection, whose settings are copied to the real one.
+            sql: The statement.
 
         Raises:
-            ForkError: It would not answer as the one that was answered from the recording; the fork stops.
+            ForkError: It would answer differently from the recorded connection; the fork stops.
         """
         if self.live is None:
             if self._uncommitted:
@@ -183,12 +183,12 @@ def _make_like(live: Any, stand_in: Any) -> None:
 
 
 def cannot_go_on(lane: Lane, name: str, why: str) -> ForkError:
-    """The error for a connection that was answered from the recording, and cannot be asked now; the fork stops.
+    """The error for a recorded connection that cannot be used now; the fork stops.
 
     Args:
-        lane: Who asks.
+        lane: The calling lane.
         name: The database.
-        why: What stands in the way.
+        why: The obstacle.
     """
     error = ForkError(
         f"the run cannot go on asking {name}: {why}",

@@ -1,10 +1,10 @@
 """SQLite through ``sqlite3``: each statement is a crossing, its rows the answer; a replay opens no file.
 
-``connect`` gives a connection of a subclass, made of the class that was asked for, whose cursors cross at ``execute``.
-Rows are read in portions, the first with the statement and each further one when the program reads on, as tuples; the
-row factory is applied to them in every session, since it is the program's own. A replayed connection is a real one to
-a database in memory that nobody asks, so that whatever else a program does with its objects still works. Where a fork
-asks more of it, the database itself is opened (``reopening``).
+``connect`` returns a connection of a subclass of the requested class, whose cursors cross at ``execute``. Rows are read
+in portions, the first with the statement and each further one when the program reads on, as tuples; the row factory is
+applied to them in every session, since it is the program's own. A replayed connection is a real one to an unused
+database in memory, so that all other methods still work. If a fork makes new statements on it, the database itself is
+opened (``reopening``).
 
 A database in memory is the program's own, and left alone, but for the files that it attaches
 (``contacts.watch_attached``). So are the standard library's uses, and a connection that is made by its class and not by
@@ -46,7 +46,7 @@ _SAID_DONE: Final[Mapping[str, Any]] = {
     "lastrowid": None,
     "open": False,
 }
-"""What a statement gave that a person took as made (``--settle done``): its answer was not seen."""
+"""The result of a statement that a person took as made (``--settle done``): its answer is not known."""
 _classes: dict[tuple[type, type], type] = {}
 
 
@@ -137,11 +137,11 @@ class _Crossing:
         self.event = -1 if self._crossing is None else self._crossing.event
 
     def answer(self, perform: Callable[[], Any], told: Callable[[Any], Any]) -> Any:
-        """Perform it and give what came of it; frozen, give what was told of it then.
+        """Perform it and return the result; if it is frozen, return the recorded result.
 
         Args:
             perform: Does it.
-            told: What is kept of its result.
+            told: The facts of its result that are kept.
         """
         crossing = self._crossing
         if crossing is None:
@@ -174,7 +174,7 @@ def _given(crossing: Frozen) -> Any:
 
 
 class _Connection:
-    """What is put above the library's class of connections."""
+    """The methods above the library's class of connections."""
 
     _database = ""
     _played: Reopening | None = None
@@ -272,7 +272,7 @@ class _Connection:
         self._defined("create_collation", args, options)
 
     def _escaped(self, how: str) -> Any:
-        """What goes past the statements finds nothing in a replay: it is named."""
+        """A use past the statements finds an empty database in a replay: it is noted."""
         lane = listening()
         if lane is not None and self._database:
             guarded(lane, lambda: lane.session.gap(f"sqlite3 {how}", self._database))
@@ -318,7 +318,7 @@ class _Connection:
 
 
 class _Cursor:
-    """What is put above the library's class of cursors."""
+    """The methods above the library's class of cursors."""
 
     _rows: Iterator[Any] = iter(())
     _told: Mapping[str, Any] = {}
@@ -393,7 +393,7 @@ class _Cursor:
         real.execute(f"SELECT {quoted} WHERE 0" if columns else "SELECT NULL WHERE 0")
 
     def _portion(self) -> list[Any]:
-        """The next rows as tuples, whatever the row factory."""
+        """The next rows as tuples, without the row factory."""
         real: Any = super() if self._live is None else self._live
         late, self._late = self._late, None
         if late is not None:

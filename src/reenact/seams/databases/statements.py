@@ -42,7 +42,7 @@ def statements_of(script: str) -> list[str]:
 
 
 def effect_of(sql: str) -> Effect:
-    """What a statement may do: one that is not known to read only counts as a write."""
+    """The effect of a statement: a statement that is not known to only read counts as a write."""
     word = first_word(sql)
     if word == "PRAGMA":
         return Effect.WRITE if "=" in sql else Effect.READ

@@ -24,7 +24,7 @@ from reenact.seams.lanes import Lane, listening
 from reenact.seams.turns import rejoin_cancelled
 
 _ASKED = "_reenact_asked"
-"""What the agent asked with a request that goes out as another one; without a body where that is the same."""
+"""The agent's own request, where another one is sent; without a body where that is the same."""
 
 
 def patch(module: ModuleType) -> None:
@@ -95,7 +95,7 @@ async def _replace(req: Any, out: Outgoing, url: str, body: bytes) -> None:
 
 
 async def _asked_again(req: Any) -> bytes | None:
-    """What a request was before it was replaced, where a middleware sends it once more; None: its body is its own."""
+    """The body of a request before it was replaced, if a middleware sends it once more; None: its body is its own."""
     url, headers, body = req.__dict__.pop(_ASKED, (None, None, None))
     if url is None:
         return None

@@ -1,8 +1,8 @@
-"""What happens on one aiohttp connection during one exchange, live and recorded.
+"""The events on one aiohttp connection during one exchange, live and recorded.
 
-Bytes are handed to aiohttp's own parser when the agent's task asks for more, by that task itself, one segment at a
-time: so each turn is taken by who needs it, and ``iter_any`` gives the same pieces in a replay. aiohttp's timer of a
-silent peer runs only while nothing has arrived and somebody waits.
+The agent's task itself passes bytes to aiohttp's own parser, one segment at a time, when it needs more: so the task
+that needs a turn takes it, and ``iter_any`` gives the same pieces in a replay. aiohttp's timer for a silent peer runs
+only while nothing has arrived and a task waits.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Originals:
 
 
 class Occupant(Protocol):
-    """What the patched methods find on a connection whose exchange is answered by a session."""
+    """The object that the patched methods find on a connection whose exchange has a session."""
 
     async def until_message(self) -> None:
         """Go on until aiohttp has a message, or an exception, to give to who waits for the head."""

@@ -92,8 +92,8 @@ def _plain(value: Any, roles: Roles, members: list[ErrorFact], depth: int) -> An
 
 
 def _varied(value: Any, role: Any, inner: Callable[[Any], Any]) -> Any:
-    """How a value differs from a role of its class: text for what is made from text, a list of parts for a record
-    (None where a part is the role's, or is nothing that can be stored), None for no difference."""
+    """The difference between a value and a role of its class: text for objects made from text, a list of parts for a
+    record (None for a part that is the role's, or cannot be stored), None for no difference."""
     if not isinstance(value, tuple):
         return str(value)
     parts = [None if own is same or own == same else [inner(own)] for own, same in zip(value, role, strict=True)]

@@ -32,7 +32,7 @@ seams together fills it."""
 
 
 def effect_of(method: str, url: str, body: bytes) -> Effect:
-    """What performing a request may do to the world: decided by its method, then by ``stateless_tests``."""
+    """The effect of a request on the world: decided by its method, then by ``stateless_tests``."""
     if method in _READING:
         return Effect.READ
     for reads_only in stateless_tests:
@@ -89,7 +89,7 @@ def describe(method: str, url: str, headers: list[list[str]], body: bytes, trans
 
 
 def begin(lane: Lane, request: Callable[[], Call]) -> Live | Frozen | None:
-    """Ask the session; None when the exchange must go through as if nobody listened."""
+    """Ask the session; None when the exchange must go through unrecorded."""
     crossing = switchboard.begin(lane, request)
     if crossing is None or crossing.mode != "rerun":
         return crossing
@@ -112,7 +112,7 @@ def guarded(lane: Lane, make: Callable[[], T]) -> T | None:
 
 
 RAISED: Final = (Exception, KeyboardInterrupt)
-"""What may be raised inside a blocking call and is then its outcome: Ctrl-C happens where the program waits."""
+"""Exceptions inside a blocking call that are its outcome: Ctrl-C happens where the program waits."""
 
 
 def failure(
@@ -132,9 +132,9 @@ async def unanswered(lane: Lane, crossing: Frozen, roles: errors.Roles | None = 
     """Wait with a request that was cancelled before its answer began: a fork that does not cancel it may make it.
 
     Args:
-        lane: Who asks.
+        lane: The calling lane.
         crossing: The request, of form ``open``.
-        roles: What its exceptions refer to.
+        roles: The objects that its exceptions refer to.
     """
     try:
         told = await crossing.answer()
@@ -150,8 +150,8 @@ def revive(lane: Lane, outcome: Any, roles: errors.Roles | None = None) -> BaseE
     """The recorded exception of a ``Failure`` or of an ``End`` with an error.
 
     Raises:
-        UnreplayableRun: It cannot be raised here. The session has been told, so that it sticks even where the
-            agent catches it.
+        UnreplayableRun: The exception cannot be raised here. The session has noted that, so the replay stops even if
+            the agent catches the error.
     """
     fact = outcome.error if isinstance(outcome, (Failure, End)) else None
     try:

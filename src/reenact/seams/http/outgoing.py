@@ -107,20 +107,20 @@ def _signing(original: Any) -> Any:
 
 
 def signer_of(headers: Iterable[Iterable[Any]]) -> Signed | None:
-    """What signed a request, if it can sign it again.
+    """The signer of a request, if it can sign it again.
 
     Args:
-        headers: Of the request, ``[name, value]``.
+        headers: The headers of the request, ``[name, value]``.
     """
     authorization = next((_text(value) for name, value in headers if _text(name).lower() == "authorization"), "")
     return _memory.of(authorization) if authorization else None
 
 
 def bound(headers: Iterable[Iterable[str]]) -> str:
-    """The header that binds a request to its body, so that no other one can be sent with it; empty where none does.
+    """The header that binds a request to its body, so that no other body can be sent; empty without one.
 
     Args:
-        headers: Of the request, ``[name, value]``.
+        headers: The headers of the request, ``[name, value]``.
     """
     pairs = [(name.lower(), value) for name, value in headers]
     for name, value in pairs:
@@ -134,13 +134,13 @@ def bound(headers: Iterable[Iterable[str]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """What goes out in place of the agent's request.
+    """The request that is sent in place of the agent's.
 
     Attributes:
-        url: Where it goes: whole, or from its path on, as it was given.
-        body: What it says.
+        url: The address: whole, or from its path on, as it was given.
+        body: The body.
         signed: Headers that a signer has made for it, or that carry its trace; they go in place of the agent's own.
-        host: The host that it goes to, with its port, where that is another one; else empty.
+        host: Another host, with its port; empty for the same host.
     """
 
     url: str
@@ -169,14 +169,14 @@ class Outgoing:
 
 
 def going_out(lane: Lane, crossing: Live, url: str, headers: Mapping[Any, Any] | None, body: bytes) -> Outgoing | None:
-    """What is sent in place of a request: what a fork has made of it, signed now where botocore has signed it then, or
-    the same with its trace; None: as it is.
+    """The request that is sent in place of the agent's: as a fork has rewritten it, signed again if botocore had signed
+    it, or with its trace; None: unchanged.
 
     Args:
-        lane: Who asks.
+        lane: The calling lane.
         crossing: The exchange.
-        url: Where the agent sends it: whole, or from its path on where its connection cannot be another one.
-        headers: Of its request.
+        url: The agent's address: whole, or from its path on if its connection cannot change.
+        headers: The headers of the request.
         body: Its body.
     """
     there, sent = crossing.sends(url, body)

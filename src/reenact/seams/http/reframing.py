@@ -34,12 +34,12 @@ def is_chunked(head: Mapping[str, Json], method: str) -> bool:
 
 
 class Framed:
-    """A recorded answer whose parts are the bytes of a connection, made of one that holds the body alone.
+    """A recorded answer in the bytes of a connection, made from one that has only the body.
 
     Args:
         crossing: The recorded answer.
         head: Its head.
-        method: Of the request.
+        method: The method of the request.
     """
 
     mode = "frozen"

@@ -93,7 +93,7 @@ class _Tap(io.RawIOBase):
         self._recorder = recorder
 
     def readable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def readinto(self, buffer: Any) -> int | None:
@@ -125,7 +125,7 @@ class _Tap(io.RawIOBase):
 
 
 class PlayedSocket:
-    """What http.client finds where its socket should be. Sends nowhere."""
+    """The object in place of http.client's socket. It sends nothing."""
 
     def __init__(self, lane: Lane, player: ResponsePlayer) -> None:
         self._lane = lane
@@ -138,10 +138,10 @@ class PlayedSocket:
         return io.BufferedReader(_Play(self._lane, self._player))
 
     def sendall(self, data: Any, flags: int = 0) -> None:
-        """Nothing: what is sent has been compared already.
+        """Nothing is sent: the data was compared already.
 
         Raises:
-            TypeError: It is nothing that a socket sends; ``http.client`` tries something else then.
+            TypeError: A socket cannot send the data; ``http.client`` then tries another way.
         """
         try:
             memoryview(data).release()
@@ -184,7 +184,7 @@ class _Play(io.RawIOBase):
         self._rest = b""
 
     def readable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -225,13 +225,13 @@ def _readable() -> int:
 
 
 def tapped(conn: Any, receive: Callable[..., Any], lane: Lane, recorder: ResponseRecorder) -> Callable[..., Any]:
-    """``conn.getresponse`` whose response notes what it reads.
+    """``conn.getresponse`` with a response that notes the bytes it reads.
 
     Args:
         conn: An ``http.client`` connection, or one derived from it.
         receive: Its ``getresponse``.
-        lane: Whose exchange it is.
-        recorder: Where bytes are noted.
+        lane: The lane of the exchange.
+        recorder: Notes the bytes.
     """
 
     def getresponse(*args: Any, **kwargs: Any) -> Any:

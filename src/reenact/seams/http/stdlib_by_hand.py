@@ -185,7 +185,7 @@ def ending_headers(aside: Callable[[Any], bool], perform: Perform, transmit: Cal
 
 
 def sending(perform: Perform) -> Any:
-    """A maker of ``send`` that adds to what is held back."""
+    """A maker of ``send`` that adds to the held data."""
 
     def make(original: Any) -> Any:
         def send(self: Any, data: Any) -> None:

@@ -187,7 +187,7 @@ class ResponsePlayer:
     """Plays the bytes of one recorded response: the twin of ``ResponseRecorder``, turn for turn.
 
     Attributes:
-        end: How the response ended, once that has been reached.
+        end: The end of the response, once it is reached.
     """
 
     __slots__ = ("_method", "_wire", "crossing", "end", "given")

@@ -19,12 +19,12 @@ from reenact.seams.mcp.lines import Line, go_live
 
 
 class Dispatcher(Protocol):
-    """Carries the messages of one session, as far as going live needs to know.
+    """The part of a session's dispatcher that going live needs.
 
     Attributes:
         real: The library's own dispatcher.
-        handshake: How the client has greeted its server.
-        receiving: Answers what the recorded server began; None where nothing does.
+        handshake: The client's handshake with its server.
+        receiving: Answers requests of the recorded server; None without such an object.
     """
 
     real: Any
@@ -33,7 +33,7 @@ class Dispatcher(Protocol):
 
     @property
     def server(self) -> str:
-        """What the server calls itself; empty before it has said so."""
+        """The server's own name; empty before the server has given it."""
         ...
 
     def speaks_through(self, given: Any) -> None:
@@ -88,10 +88,10 @@ class GoingLive:
                 go_live(self._session.receiving)
 
     async def require(self, lane: Lane) -> None:
-        """Go live, unless that has happened; whoever asks meanwhile waits for the same.
+        """Go live, unless that has happened; other callers wait for the same.
 
         Args:
-            lane: Who asks.
+            lane: The calling lane.
 
         Raises:
             Exception: The server cannot be reached, or does not take the handshake.

@@ -19,7 +19,7 @@ _TELLING: Final = ("protocolVersion", "supportedVersions", "capabilities")
 
 @dataclass(slots=True)
 class Handshake:
-    """What a client has said to begin its session, and what it was told.
+    """The client's messages at the beginning of its session, and the server's answer.
 
     Attributes:
         said: Method, parameters and options of each message, in order.

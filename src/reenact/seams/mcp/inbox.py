@@ -1,4 +1,4 @@
-"""What a server begins, in the order it came: put in by the live dispatcher, taken out by the agent's own strand."""
+"""Messages that a server begins, in order: put in by the live dispatcher, taken out by the agent's own strand."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class InboxMessage:
     """One message that the server began.
 
     Attributes:
-        sort: What it is: a ``request`` to the agent, one ``withdrawn``, a ``notification``, ``progress`` of a call,
-            a ``fault`` of the transport, the connection being ``closed``, or the dispatcher having ``failed``.
-        method: Of a request or notification.
-        params: Its parameters; of progress what the callback gets; of a fault or failure the exception.
-        id: Of a request; of progress the event of the call.
-        reply: Where the live dispatcher waits for the answer; None in a replay.
+        sort: The sort: a ``request`` to the agent, one ``withdrawn``, a ``notification``, ``progress`` of a call, a
+            ``fault`` of the transport, the connection being ``closed``, or the dispatcher having ``failed``.
+        method: The method of a request or notification.
+        params: Its parameters; for progress the callback's arguments; for a fault or failure the exception.
+        id: The id of a request; for progress the event of the call.
+        reply: The future on which the live dispatcher waits for the answer; None in a replay.
     """
 
     sort: Sort
@@ -153,6 +153,6 @@ class StartingTask:
         self._inbox = inbox
 
     def started(self, _value: object = None) -> None:
-        """It takes requests from now on."""
+        """The task accepts requests from now on."""
         if not self._inbox.started.done():
             self._inbox.started.set_result(None)

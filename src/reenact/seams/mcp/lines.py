@@ -89,8 +89,8 @@ class Line:
         live: Whether the real one has been opened.
 
     Args:
-        lane: Who opened it.
-        crossing: Its opening.
+        lane: The lane that opened it.
+        crossing: The crossing of its opening.
         real: Opens it.
         load: Loads the classes of its exceptions.
     """
@@ -143,7 +143,7 @@ class Line:
         _open[id(fed)] = self
 
     def forget(self) -> None:
-        """It feeds nothing any more."""
+        """The transport feeds no stream any more."""
         for fed in self._fed:
             _open.pop(id(fed), None)
 
@@ -272,7 +272,7 @@ def _sealed(_result: object, error: BaseException | None) -> Value | Failure:
 
 
 def _unwrapped(error: Exception) -> Exception:
-    """What failed inside the transport's own task group, because ours wraps it again."""
+    """The error inside the transport's own task group, because ours wraps it again."""
     if isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         return error.exceptions[0]
     return error

@@ -41,7 +41,7 @@ def request(
 
 
 def asked_by_server(method: str, params: Mapping[str, Any] | None, of: int, server: str) -> Call:
-    """What the server asks of the agent; the agent's own code answers, in a replay too, and the answers compare."""
+    """A request of the server to the agent, whose own code answers, in a replay too; the answers are compared."""
     head = {"method": method, "server": server, "of": of}
     return Call(Kind.MCP, method, Effect.NONE, RULE, head, _body(params), _MEDIA, observed=True)
 
@@ -73,11 +73,11 @@ def connection(name: str, transport: str, effect: Effect, place: Json) -> Call:
 
 
 def about_line(what: str, of: int) -> Call:
-    """What becomes of a connection.
+    """A change in the state of a connection.
 
     Args:
         what: ``lost``, ``failure`` or ``disconnect``.
-        of: The event it was opened with.
+        of: The event of its opening.
     """
     return _call(what, Effect.READ, {"of": of}, None)
 
@@ -92,7 +92,7 @@ def _body(asked: Json) -> bytes:
 
 
 def sealed(result: Any, error: BaseException | None) -> Value | Failure:
-    """What came back, as an outcome; a list of tools with its hash."""
+    """The result or error as an outcome; a list of tools with its hash."""
     if error is not None:
         return Failure(describe_error(error))
     return Value(encode(result).body, head=_evidence(result))

@@ -82,7 +82,7 @@ def _gap(lane: Lane, what: str, place: str) -> None:
 
 
 class Context:
-    """What a callback of the session learns of a message besides its method and parameters.
+    """The facts of a message for a callback of the session, beside its method and parameters.
 
     Args:
         request_id: The server's number of a request; None for a notification.
@@ -127,7 +127,7 @@ class Dispatching:
 
     @property
     def server(self) -> str:
-        """What the server calls itself; empty before it has said so."""
+        """The server's own name; empty before the server has given it."""
         result = getattr(self._session, "_initialize_result", None)
         told = getattr(self._session, "_discover_server_info", None) if result is None else result.server_info
         return "" if told is None else str(told.name)

@@ -1,6 +1,6 @@
-"""MCP transports: how each is opened, and what the agent gets in a replay, where none is.
+"""MCP transports: how each is opened, and the streams for the agent in a replay, which opens none.
 
-In a replay the agent gets streams that nobody feeds.
+In a replay the agent gets streams without another end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reenact.seams.rebinding import Rebinding
 
 
 def _streams(anyio: Any) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
-    """A pair of streams that nobody feeds or reads."""
+    """A pair of streams without another end."""
 
     def pretended() -> tuple[Any, tuple[Any, ...]]:
         into, read = anyio.create_memory_object_stream(0)

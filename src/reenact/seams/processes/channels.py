@@ -1,4 +1,4 @@
-"""What a descriptor in the agent's hands leads to: a pipe of a process, or the master side of a pseudo-terminal."""
+"""The targets of descriptors in the agent's hands: a pipe of a process, or the master side of a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def _begun() -> None:
-    """It is there already."""
+    """Nothing to begin: it exists already."""
 
 
 class ProcessChannel:

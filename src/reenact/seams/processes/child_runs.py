@@ -36,7 +36,7 @@ def environment_for(lane: Lane, argv: Any, environment: Mapping[Any, Any] | None
     """The environment for a command that is a Python program of this installation; None where it keeps its own.
 
     Args:
-        lane: Who starts it; told of a child that cannot be recorded.
+        lane: The calling lane, which notes a child that cannot be recorded.
         argv: The command; one line for a shell is never looked into.
         environment: As given by the agent; None for ours.
     """

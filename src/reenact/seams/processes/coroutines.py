@@ -251,9 +251,9 @@ class SeamReader(asyncio.StreamReader):
 
     Args:
         of: The process.
-        what: Which.
+        what: The name of the stream.
         real: The reader that the transport feeds; None in a replay.
-        limit: As given by the agent.
+        limit: The agent's limit.
     """
 
     def __init__(self, of: SeamProcess, what: str, real: asyncio.StreamReader | None, limit: int) -> None:

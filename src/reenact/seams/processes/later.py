@@ -24,7 +24,7 @@ _TEXT: Final = ("text", "encoding", "errors", "universal_newlines")
 
 
 class AgentProcess:
-    """What we know of a process that the agent started.
+    """Our facts about a process that the agent started.
 
     Attributes:
         played: Whether it is one of a replay, which never ran.
@@ -47,7 +47,7 @@ class AgentProcess:
         self._lock = _thread.allocate_lock()
 
     def starts_later(self, start: Callable[[], Any]) -> None:
-        """It can be started: ``start`` gives the object of the process that runs then."""
+        """The process can be started: ``start`` returns the object of the process that runs then."""
         self._start = start
 
     def begin(self) -> None:
@@ -64,12 +64,12 @@ class AgentProcess:
 def starter(
     module: Any, popen: Any, lane: Lane, original: Any, given: Mapping[str, Any], shell: bool
 ) -> Callable[[], Any] | None:
-    """What starts a process later; None where it was given files of the agent, which are others by then.
+    """The function that starts a process later; None where it got files of the agent, which have changed by then.
 
     Args:
         module: ``subprocess``.
         popen: The object in the agent's hands.
-        lane: Who asked for it.
+        lane: The calling lane.
         original: The library's own constructor.
         given: Its arguments, by name.
         shell: Whether a shell or another program than the named one runs it.
@@ -98,7 +98,7 @@ def starter(
 
 
 def _replace(ours: Any, real: Any) -> None:
-    """Put a pipe of the process that runs now in the place of one that has nobody at its other end."""
+    """Replace a pipe without another end by one of the process that runs now."""
     if real is None:
         return
     with real:
@@ -113,7 +113,7 @@ def _replace(ours: Any, real: Any) -> None:
 
 
 def _unstarted(lane: Lane, args: Any, error: Exception) -> UnreplayableRun:
-    """A fork cannot go on with a process: it stops, whatever the agent does with that."""
+    """The error for a process with which a fork cannot go on: it stops, even if the agent catches the error."""
     return unbegun(
         lane,
         f"{args!r} was to be started",
@@ -132,9 +132,9 @@ def later_coroutine(
     """``starter`` for ``asyncio.create_subprocess_exec`` and ``create_subprocess_shell``.
 
     Args:
-        lane: Who asked for it.
+        lane: The calling lane.
         original: The library's own function.
-        args, options: What it was given.
+        args, options: Its arguments.
         shell: Whether a shell runs it.
     """
     known = (None, subprocess.PIPE, subprocess.DEVNULL, subprocess.STDOUT)
@@ -159,9 +159,9 @@ class Later:
     """A process of asyncio that is yet to be started.
 
     Args:
-        lane: Who asked for it.
+        lane: The calling lane.
         process: The object in the agent's hands.
-        start: Gives the object of the process that runs then.
+        start: Returns the object of the process that runs then.
         lock: Held while it is started.
     """
 
@@ -187,7 +187,7 @@ class Later:
                     ours.leads_to(theirs)
 
     def soon(self) -> None:
-        """Start it although whoever asks cannot wait for that, while the world counts as asked."""
+        """Start it although the caller cannot wait for that, and meanwhile count as waiting for the world."""
         if self._soon is None:
             self._lane.gate.parts(1)
             self._soon = lanes.running_loop().create_task(self._at_once())
@@ -201,10 +201,10 @@ class Later:
             self._lane.gate.parts(-1)
 
     def cannot(self) -> None:
-        """Something is asked of it that can be asked only of a process that runs.
+        """A use that needs a running process.
 
         Raises:
-            UnreplayableRun: It does not run.
+            UnreplayableRun: The process does not run.
         """
         if self._real is None:
             error = RuntimeError("its first call is not a coroutine, so it cannot wait for the start")

@@ -28,7 +28,7 @@ READ_AT_ONCE = 65_536
 
 
 class Started(Protocol):
-    """What a pipe knows of its process."""
+    """The part of a process that a pipe knows."""
 
     program: str
     event: int
@@ -39,7 +39,7 @@ class Started(Protocol):
 
 
 class _Pipe(io.RawIOBase):
-    """What both directions share: the real file below, which keeps the descriptor.
+    """The common part of both directions: the real file below, which keeps the descriptor.
 
     Args:
         inner: The file that ``Popen`` opened.
@@ -157,7 +157,7 @@ class PipeInput(_Pipe):
         super().close()
 
     def _next(self, size: int) -> bytes | None:
-        """What arrives next, at most ``size`` bytes while recording; empty at the end."""
+        """The next data, at most ``size`` bytes while recording; empty at the end."""
         if self.closed:
             raise ValueError("read of closed file")
         if self._ended:
@@ -216,8 +216,8 @@ def rewrapped(stream: Any, bufsize: int, make: Callable[[io.FileIO], _Pipe]) -> 
     """The same stream, text or binary and with the same buffer, on our raw layer.
 
     Args:
-        stream: What ``Popen`` made of a pipe.
-        bufsize: As it was given to ``Popen``.
+        stream: The stream that ``Popen`` made of a pipe.
+        bufsize: The argument of ``Popen``.
         make: Makes the raw layer.
     """
     told: dict[str, Any] | None = None

@@ -139,7 +139,7 @@ def _start(popen: Any, crossing: Live, start: Callable[[], None]) -> None:
 
 
 def _pretend(popen: Any, crossing: Frozen, start: Callable[[], None]) -> None:
-    """The constructor without a child: its pipes are real and have nobody at their other end."""
+    """The constructor without a child: its pipes are real, without another end."""
     outcome = crossing.outcome().wait()
     if isinstance(outcome, Failure):
         raise restore_error(outcome.error)
@@ -172,7 +172,7 @@ def _attach(popen: Any, process: AgentProcess, bufsize: int) -> None:
 
 
 def _crossed(popen: Any) -> tuple[AgentProcess | None, Lane | None]:
-    """The process behind an object and who is asking; None for what is none of ours."""
+    """The process of an object, and the calling lane; None for a process that is not ours."""
     process: AgentProcess | None = getattr(popen, _UNDER, None)
     return process, None if process is None else listening()
 
@@ -223,7 +223,7 @@ def _communicating(module: Any, original: Any) -> Any:
 
 
 def _close_quietly(stream: Any) -> None:
-    """What ``communicate`` leaves closed; there is nothing to flush any more."""
+    """Close a stream that ``communicate`` leaves open; nothing needs to be flushed any more."""
     try:
         stream.close()
     except (OSError, ValueError):

@@ -60,7 +60,7 @@ def _portable(word: str) -> str:
 
 
 def name_of(command: list[str] | str, shell: bool) -> str:
-    """What people call the program: its file name; for a shell's line its first word."""
+    """The name of the program for people: its file name; for a shell's line its first word."""
     if isinstance(command, str):
         words: Sequence[str] = command.split() if shell else [command]
     else:
@@ -81,9 +81,9 @@ def place_of(cwd: Any) -> str:
 
 
 def changes_of(environment: Mapping[Any, Any] | None) -> dict[str, Json]:
-    """What a child's environment has that ours has not: name to a digest of the value; credentials by name alone.
+    """The variables that a child has and we have not: name to a digest of the value; credentials by name alone.
 
-    What it lacks is not told: our own environment differs from machine to machine."""
+    Missing variables are left out: our own environment differs from machine to machine."""
     if environment is None:
         return {}
     changed: dict[str, Json] = {}
@@ -153,7 +153,7 @@ def ask(lane: Lane, describe: Callable[[], Call], perform: Callable[[], T]) -> T
 
 
 def sealed(result: Any, error: BaseException | None) -> Value | Failure:
-    """What came back, as an outcome."""
+    """The result or error as an outcome."""
     return Failure(describe_error(error)) if error is not None else Value(encode(result).body)
 
 

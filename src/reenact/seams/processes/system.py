@@ -50,7 +50,7 @@ class _Spawned:
         self.played = False
 
     def begin(self) -> None:
-        """It runs, or never will."""
+        """The process runs, or never will."""
 
 
 def _running(original: Callable[..., int]) -> Callable[..., int]:
@@ -104,7 +104,7 @@ def _forking_terminal(original: Callable[[], tuple[int, int]]) -> Callable[[], t
 
 
 def _terminal() -> int:
-    """The master side of a terminal that nobody uses."""
+    """The master side of an unused terminal."""
     with lanes.inside(None):
         master, slave = os.openpty()
         os.close(slave)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class TrackedProcess(Protocol):
-    """What is known of a process."""
+    """The known facts about a process."""
 
     program: str
     event: int

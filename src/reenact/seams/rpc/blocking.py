@@ -44,7 +44,7 @@ def patch(module: ModuleType) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RpcArguments:
-    """What an RPC is made with.
+    """The arguments of an RPC.
 
     Attributes:
         grpc: The library's module ``grpc._channel``.
@@ -174,7 +174,7 @@ def _performed(lane: Lane, crossing: Live, asked: RpcArguments, rpc: Rpc) -> Fee
 
 
 def _begun(asked: RpcArguments) -> Callable[..., Any]:
-    """What makes the RPC with bytes: the multi-callable without serialisers."""
+    """The function that makes the RPC with bytes: the multi-callable without serialisers."""
     bare = copy.copy(asked.callable)
     bare._request_serializer = bare._response_deserializer = None
     kind: Any = type(bare)

@@ -49,7 +49,7 @@ def asked(target: Any, what: str, connect: bool) -> Call:
     """A look at a channel's state as a call.
 
     Args:
-        target: Of the channel.
+        target: The target of the channel.
         what: ``state``, ``change`` or ``states``.
         connect: Whether the channel is to connect.
     """
@@ -89,14 +89,14 @@ def _unsubscribing(original: Any) -> Any:
 
 
 class _Told:
-    """One function that is told of a channel's states, in a strand of the agent's.
+    """One function that gets a channel's states, in a strand of the agent's.
 
-    The library has a thread that asks for the state and another that tells; here one does both, which leaves nothing
-    waiting in the library's core when the function wants to be told no more.
+    The library has a thread that asks for the state and another that reports it; here one does both, so that nothing
+    waits in the library's core after the function was removed.
 
     Args:
         grpc: The library's module ``grpc._channel``.
-        core: Of the channel.
+        core: The channel's core.
         callback: The agent's function.
         crossing: Live or frozen.
         connect: Whether the channel is to connect.
@@ -139,7 +139,7 @@ class _Told:
         return name
 
     def _changed(self) -> str | None:
-        """Wait for another state; None when nobody wants to know, or the channel is closed."""
+        """Wait for another state; None when no function wants it, or the channel is closed."""
         names = self._grpc._common.CYGRPC_CONNECTIVITY_STATE_TO_CHANNEL_CONNECTIVITY
         try:
             state = self._core.check_connectivity_state(self._connect and self._last is None)

@@ -39,10 +39,10 @@ class CallCore:
     Args:
         cygrpc: The library's C module.
         make: Makes the library's own core of this call.
-        loop: Of the channel.
-        deadline: In seconds of the agent's clock; None for none.
-        target: Of the channel.
-        method: Of the call.
+        loop: The channel's loop.
+        deadline: In seconds of the agent's clock; None without one.
+        target: The target of the channel.
+        method: The method of the call.
     """
 
     def __init__(
@@ -378,7 +378,7 @@ class CallCore:
         await rejoin_cancelled(error)
 
     async def _refusal(self, crossing: Frozen) -> BaseException:
-        """What the library raised in place of an answer."""
+        """The exception that the library raised in place of an answer."""
         self._over = True
         outcome = await crossing.outcome()
         lane = listening()
@@ -394,11 +394,11 @@ class CallCore:
 
 
 class _UnderWay:
-    """A coroutine of the library's core that says in its middle that requests may be sent; below the seam.
+    """A coroutine of the library's core that reports in its middle that requests may be sent; below the seam.
 
     Args:
-        loop: Where it runs.
-        perform: Makes the coroutine, given what it calls in its middle.
+        loop: The loop it runs in.
+        perform: Makes the coroutine, with the function that it calls in its middle.
     """
 
     def __init__(self, loop: Any, perform: Callable[[Callable[[], None]], Any]) -> None:
@@ -428,7 +428,7 @@ class _UnderWay:
         return await self._task
 
     def cancel(self) -> None:
-        """It has no waiter any more."""
+        """Cancel: it has no waiter any more."""
         if self._task is not None:
             self._task.cancel()
 

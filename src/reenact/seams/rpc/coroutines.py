@@ -51,13 +51,13 @@ def _fronting(module: Any, original: Any) -> Any:
 
 
 class ChannelCore:
-    """A channel's core: calls on it are ours where somebody listens.
+    """A channel's core: calls on it are ours if a session listens.
 
     Args:
         module: The library's module ``grpc.aio._channel``.
         real: The library's core.
-        loop: Of the channel.
-        target: Of the channel.
+        loop: The channel's loop.
+        target: The target of the channel.
     """
 
     def __init__(self, module: Any, real: Any, loop: Any, target: Any) -> None:

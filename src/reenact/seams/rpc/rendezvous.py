@@ -1,7 +1,7 @@
 """The object of an RPC under way in the blocking API, live and recorded: a call, a future and an iterator of answers.
 
-It is a subclass of the library's own, whose state it fills as the agent comes to know it: what has not been asked for
-is not known. What the library's threads know earlier is asked of them, as a call of its own.
+It is a subclass of the library's own, and fills that one's state as the agent asks for it. Facts that the library's
+threads know earlier are asked from them, as calls of their own.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _BROKEN = "broken"
 
 
 class Rpc:
-    """One RPC: what is recorded of it and how it is asked.
+    """One RPC: its recorded facts, and the ways to ask for them.
 
     Args:
         grpc: The library's module ``grpc._channel``.
-        lane: Whose RPC it is.
+        lane: The lane of the RPC.
         crossing: Live or frozen.
-        url: Of the RPC.
-        deserializer: The agent's.
+        url: The URL of the RPC.
+        deserializer: The agent's deserializer.
         single: Whether its answer is one message.
     """
 
@@ -258,7 +258,7 @@ def rendezvous_class(base: Any) -> Any:
 
 
 class _Rendezvous:
-    """What the subclasses have in common; the methods of the library's that only look at the state stay its own."""
+    """The common part of the subclasses; library methods that only look at the state stay the library's own."""
 
     _state: Any
     _deadline: float | None

@@ -17,7 +17,7 @@ _OVER = object()
 
 
 class Feeder:
-    """What the library iterates over in place of the agent's iterator. Made below the seam: its queues are real."""
+    """The iterator that the library gets in place of the agent's. Made below the seam: its queues are real."""
 
     def __init__(self) -> None:
         self._messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -50,7 +50,7 @@ class Feeder:
         self._messages.put(_OVER)
 
     def over(self) -> None:
-        """The RPC has ended: nobody asks for messages any more."""
+        """The RPC has ended, and needs no more messages."""
         self._answers.put(_OVER)
         self._messages.put(_OVER)
 
@@ -60,10 +60,10 @@ class RequestStream:
 
     Args:
         grpc: The library's module ``grpc._channel``.
-        iterator: The agent's.
-        serializer: The agent's.
-        url: Of the RPC.
-        event: Of the RPC.
+        iterator: The agent's iterator.
+        serializer: The agent's serializer.
+        url: The URL of the RPC.
+        event: The event of the RPC.
     """
 
     def __init__(self, grpc: Any, iterator: Any, serializer: Any, url: str, event: int) -> None:
@@ -79,7 +79,7 @@ class RequestStream:
         """Begin.
 
         Args:
-            feeder: Where messages go; None in a replay.
+            feeder: The target of messages; None in a replay.
             abort: Called with a status code and details when the agent's iterator fails.
         """
         self._feeder = feeder

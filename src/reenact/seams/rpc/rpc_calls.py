@@ -49,7 +49,7 @@ def _text(value: Any) -> str:
 
 
 def name_of(url: str) -> str:
-    """What people call an RPC: ``package.Service/Method``."""
+    """The name of an RPC for people: ``package.Service/Method``."""
     return "/".join(place_of(url).split("/")[-2:])
 
 
@@ -59,7 +59,7 @@ def start(url: str, shape: str, metadata: Iterable[Any] | None, message: bytes) 
     Args:
         url: From ``address``.
         shape: ``unary_unary``, ``unary_stream``, ``stream_unary`` or ``stream_stream``.
-        metadata: As given by the agent; no part of the key.
+        metadata: The agent's metadata; no part of the key.
         message: The serialised request; empty where requests are a stream, whose messages are calls of their own.
     """
     headers = [["content-type", MEDIA], *pairs(metadata)]
@@ -71,7 +71,7 @@ def further(url: str, what: str, of: int, message: bytes | None = None) -> Call:
     """A call that concerns an RPC under way: a message sent, its status, whether it is still active.
 
     Args:
-        url: Of the RPC.
+        url: The URL of the RPC.
         what: ``send``, ``status``, ``cancel``, ``active`` …
         of: The event of the RPC.
         message: The serialised message that is sent.
@@ -98,7 +98,7 @@ def unframed(frame: bytes) -> bytes:
 
 
 def sealed(result: Any, error: BaseException | None) -> Value | Failure:
-    """What came back of a further call, as an outcome."""
+    """The result or error of a further call, as an outcome."""
     return Failure(describe_error(error)) if error is not None else Value(encode(result).body)
 
 
@@ -110,7 +110,7 @@ def revealed(outcome: Value | Failure) -> Any:
 
 
 def ask(describe: Callable[[], Call], perform: Callable[[], T]) -> T:
-    """One crossing whose answer is a value; performed as it is where nobody listens."""
+    """One crossing whose answer is a value; performed directly without a session."""
     lane = listening()
     if lane is None:
         return perform()

@@ -1,8 +1,8 @@
 """Requests that the program serves: each is a run of its own, in a recording and in its replay.
 
-A session belongs to a request, never to the server: its own loop, its connections and its timers are nobody's, the
+A session belongs to a request, never to the server: the server's loop, connections and timers have no session. The
 application's start-up (imports, ``lifespan``) belongs to the run of the process, which is the *preamble* of every
-request. Who records or replays appoints a host (``hosting``); without one a server runs as always.
+request. A recording or a replay sets a host (``hosting``); without one a server runs as always.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class AsgiWrapper:
 
 
 def _exchange(request: RequestRun, scope: Scope, receive: Receive, send: Send) -> Exchange | None:
-    """The exchange; None where it cannot be noted: then the application answers as if nobody listened."""
+    """The exchange; None where it cannot be noted: then the application answers unrecorded."""
     try:
         return Exchange(request.lane, request_call(scope), receive, send)
     except Exception as error:

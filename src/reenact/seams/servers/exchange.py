@@ -36,7 +36,7 @@ class Exchange:
         call: The request (``facts.serving.request_call``), or the recorded one.
         receive: The server's ``receive``; never called in a replay.
         send: The server's ``send``; in a replay one that goes nowhere.
-        pieces: In how many pieces the recorded body came to its end; -1 where it did not, or is live.
+        pieces: The number of pieces of the complete recorded body; -1 where it is incomplete, or live.
     """
 
     def __init__(self, lane: Lane, call: Call, receive: Receive, send: Send, pieces: int = -1) -> None:
@@ -92,8 +92,8 @@ class Exchange:
                 raise
 
     def _unread(self) -> None:
-        """The application reads no further. Where a reader was still waiting for what did not come (one that listens
-        for its client's going while the answer is streamed), that is kept: it waits in a replay too."""
+        """The application reads no further. If a reader still waits for a message that never comes (it listens for the
+        client's disconnect while the answer is streamed), that is kept: it waits in a replay too."""
         crossing = self._crossing
         if crossing is None or self._body_over:
             return
@@ -174,7 +174,7 @@ class Exchange:
         )
 
     async def _beside(self) -> Mapping[str, Any]:
-        """The server's own code: nobody listens to it."""
+        """A block of the server's own code, without a session."""
         with lanes.inside(None):
             message: Mapping[str, Any] = await self._receive()
             return message
@@ -203,7 +203,7 @@ class Exchange:
 
 
 def _notes(crossing: Live, message: Mapping[str, Any]) -> list[Callable[[], Any]]:
-    """What is noted of a message that has arrived, each in a turn of its own."""
+    """The notes on a message that has arrived, each in a turn of its own."""
     if message.get("type") == _GONE_TYPE:
         return [functools.partial(crossing.end, End(EndKind.ERROR, ErrorFact(_GONE_ERROR, "the client has gone")))]
     data = bytes(message.get("body") or b"")

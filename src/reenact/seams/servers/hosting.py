@@ -46,10 +46,10 @@ class RequestRun(Protocol):
 
 
 class Host(Protocol):
-    """What a server of this process asks."""
+    """The questions of a server in this process."""
 
     alone: bool
-    """Whether one request is played: one process will do, whatever the server was started with."""
+    """Whether one request is played: then one process is enough, for every configuration of the server."""
 
     preamble: Lane
     """Lane of the process's own run: the application's start-up is a strand of it."""
@@ -65,7 +65,7 @@ class Host(Protocol):
         ...
 
     def ignores(self, method: str, path: str) -> bool:
-        """Whether a request, or a connection, is none of ours: it is answered as if nobody listened. Never raises."""
+        """Whether a request or connection is answered without a session. Never raises."""
         ...
 
     def request(self, scope: Mapping[str, Any]) -> RequestRun | None:
@@ -85,7 +85,7 @@ class Host(Protocol):
         ...
 
     def serves_nobody(self) -> bool:
-        """In a replay: whether nobody is served in this round."""
+        """In a replay: whether this round serves no request."""
         ...
 
     def ending(self, number: int) -> None:
@@ -97,7 +97,7 @@ _host: Host | None = None
 
 
 def appoint(host: Host | None) -> None:
-    """Ask this host from now on; None: nobody."""
+    """Set the host from now on; None: no host."""
     global _host
     _host = host
 

@@ -1,4 +1,4 @@
-"""uvicorn: its application is wrapped when it is loaded, its loop is nobody's, and a replay plays instead of listening.
+"""uvicorn: its application is wrapped when it is loaded, its loop has no session, and a replay does not listen.
 
 ``Config.load`` imports the application (a part of the preamble) and makes ``loaded_app``, which both the lifespan and
 every protocol call. ``Server._serve`` is the server itself. ``Server.startup`` runs the lifespan's start and then

@@ -1,7 +1,7 @@
 """WSGI applications (wsgiref, werkzeug, and so Flask's own server): each request is a run, in its server's thread.
 
 The run lasts from the call of the application to the last piece of its response. Between two pieces the server's own
-code runs, which belongs to nobody.
+code runs, without a session.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _making(original: Any) -> Any:
 
 
 def _serving(application_of: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``serve_forever``, or ``handle_request``: the server is nobody's; a replay plays instead."""
+    """``serve_forever``, or ``handle_request``: the server has no session; a replay plays instead."""
 
     def make(original: Any) -> Any:
         def serve(self: Any, *args: Any, **options: Any) -> None:
@@ -191,7 +191,7 @@ class WsgiExchange:
 
 
 class WsgiResponse:
-    """What the server iterates: the application's response, in the request's lane, piece by piece."""
+    """The iterable for the server: the application's response, in the request's lane, piece by piece."""
 
     def __init__(self, exchange: WsgiExchange, request: RequestRun) -> None:
         self._exchange = exchange

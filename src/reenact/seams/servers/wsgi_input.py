@@ -1,8 +1,8 @@
-"""``wsgi.input``: the body of a request, read as the application asks for it, or what was recorded of it.
+"""``wsgi.input``: the body of a request, read on the application's demand, or from the recording.
 
-While recording, each read goes to the server's own stream with the arguments it was made with, and what it gave is one
-segment: nothing is read that the application did not ask for, so a client that sends its body slowly, late or never
-holds up nobody. A replay gives the same bytes in the same portions.
+While recording, each read goes to the server's own stream with the same arguments, and its result is one segment. Only
+data that the application reads is read, so a slow client does not block other code. A replay gives the same bytes in
+the same portions.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Way:
         return len(data) if self.once and data else -1
 
     def rest(self, taken: int) -> _Way:
-        """What it still takes after so many bytes that are no end of it."""
+        """The rest of the request after so many bytes that are no end of it."""
         return _Way(self.limit - taken if self.limit >= 0 else -1, self.line, self.once)
 
 
@@ -56,8 +56,8 @@ class Body:
     Args:
         crossing: The request; its stream is the body.
         lane: Root of the request's run.
-        environ: What the application gets; its own stream is the server's.
-        headers: Of the request, as they are kept with the body.
+        environ: The application's environ; its own stream is the server's.
+        headers: The request's headers, as they are kept with the body.
     """
 
     def __init__(self, crossing: Live | Frozen, lane: Lane, environ: Mapping[str, Any], headers: Any) -> None:
@@ -87,7 +87,7 @@ class Body:
         return self._take(_Way(limit, once=self._by_the_piece and limit >= 0))
 
     def read1(self, size: int | None = -1, /) -> bytes:
-        """What has come, at most ``size`` bytes."""
+        """The data that has come, at most ``size`` bytes."""
         return self._take(_Way(_limit(size), once=True))
 
     def readinto(self, buffer: Any, /) -> int:
@@ -124,7 +124,7 @@ class Body:
         return line
 
     def peek(self, size: int = 0, /) -> bytes:
-        """What will be read next, without going on: at least a byte, unless the body is over."""
+        """The next data, without consuming it: at least a byte, unless the body is over."""
         if not self._ahead:
             self._ahead = self._take(_Way(max(size, io.DEFAULT_BUFFER_SIZE), once=True))
         return self._ahead
@@ -192,7 +192,7 @@ class Body:
         return self._source.read(io.DEFAULT_BUFFER_SIZE if way.once and way.limit < 0 else way.limit)
 
     def _beside(self, ask: Callable[[], Any]) -> Any:
-        """The server's own code, which waits for the world: nobody listens to it."""
+        """Run the server's own code, which waits for the world, without a session."""
         caller = lanes.counted()
         counts = caller is not None and caller.gate is self._lane.gate
         if counts:

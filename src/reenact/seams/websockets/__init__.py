@@ -1,8 +1,8 @@
 """Websocket connections at the level of messages: both clients of the ``websockets`` library, and that of ``aiohttp``.
 
 Opening one is a call (kind ``websocket``), and so is each message in either direction, closing, and each look at
-whether the connection is still open. Keepalive pings and their answers are nobody's business. In a replay the
-connection is the library's own object without a network: what it raises when it is closed, it raises by itself.
+whether the connection is still open. Keepalive pings and their answers are not recorded. In a replay the connection is
+the library's own object without a network, which raises its own errors when it is closed.
 """
 
 from __future__ import annotations

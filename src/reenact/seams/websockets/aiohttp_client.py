@@ -116,7 +116,7 @@ def _key_of(key: Any) -> Json:
 
 
 def _reopened(outcome: Value | Failure, target: str) -> dict[str, Any]:
-    """What a recorded opening told; its exception raised."""
+    """The result of a recorded opening; raises its exception."""
     if not isinstance(outcome, Failure):
         return {**decode(outcome.body), "line": outcome.head["line"]}
     reqrep: Any = sys.modules["aiohttp.client_reqrep"]
@@ -197,7 +197,7 @@ class _Sealing:
         self._connection = connection
 
     def seal(self, result: Any, error: BaseException | None) -> Value | Failure:
-        """What came back, with the state of the connection then."""
+        """The result or error, with the state of the connection at that time."""
         head = {"line": _state(self._connection)}
         if error is not None:
             return Failure(errors.describe(error), head=head)

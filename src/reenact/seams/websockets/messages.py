@@ -1,4 +1,4 @@
-"""What passes through a websocket as calls, and the state of the connection that goes with each."""
+"""The messages of a websocket as calls, each with the state of the connection."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ WHOLE: Final = (str, bytes, bytearray, memoryview)
 
 @dataclass(slots=True)
 class WebSocketLine:
-    """What is known of a connection that was opened under a session.
+    """The facts about a connection that was opened under a session.
 
     Attributes:
-        event: The event it was opened with.
+        event: The event of its opening.
         name: Host and path.
-        addresses: Own address and the other's, of a connection that is replayed; None for a live one.
+        addresses: The own address and the other's, for a replayed connection; None for a live one.
         held: A message that came while its reader was cancelled, for the next reader.
-        opens: Opens a connection that is replayed, with the parameters that the agent gave, when a fork goes on live
-            through it; None where that has been done or cannot be.
-        opening: Held by whoever does.
+        opens: Opens a replayed connection with the agent's parameters, when a fork goes live on it; None where that was
+            done, or cannot be.
+        opening: The lock for that.
     """
 
     event: int
@@ -170,7 +170,7 @@ class Sealing:
         self._seen: dict[str, Json] | None = None
 
     def stable(self, look: Callable[[], T]) -> T:
-        """What ``look`` says at a moment when the state, which is sealed with it, does not change."""
+        """The result of ``look`` at a moment when the state, which is sealed with it, does not change."""
         protocol = self._connection.protocol
         while True:
             self._seen = state_of(protocol)
@@ -179,7 +179,7 @@ class Sealing:
                 return seen
 
     def seal(self, result: Any, error: BaseException | None) -> Value | Failure:
-        """What came back, with the state of the connection then."""
+        """The result or error, with the state of the connection at that time."""
         head = {"line": self._seen or state_of(self._connection.protocol)}
         if error is None:
             return Value(encode(result).body, head=head)
@@ -253,7 +253,7 @@ def _restored_response(told: Any, module: ModuleType) -> Any:
 
 
 def reopened(outcome: Value | Failure, module: ModuleType) -> dict[str, Any]:
-    """What a recorded opening told; its exception raised.
+    """The result of a recorded opening; raises its exception.
 
     Args:
         outcome: The recorded outcome.
@@ -288,7 +288,7 @@ def take_over(connection: Any, real: Any, line: WebSocketLine, kept: Iterable[st
 
 
 def unopened(lane: Lane, line: WebSocketLine, error: Exception) -> UnreplayableRun:
-    """A fork cannot go on through a connection: it stops, whatever the agent does with that."""
+    """The error for a connection through which a fork cannot go on: it stops, even if the agent catches the error."""
     return unbegun(
         lane,
         f"the websocket {line.name} was to be opened",
@@ -305,7 +305,7 @@ def compare(lane: Lane, line: WebSocketLine, then: str | None, now: str | None) 
 
 
 KEPT: Final = ("id", "request", "response", "pending_legacy_warning", "_reenact_line")
-"""What the agent knows of a connection of ``websockets`` that does not change when it is opened later."""
+"""The attributes of a ``websockets`` connection that do not change when it is opened later."""
 
 
 def equip(connection: Any, told: Mapping[str, Any], line: WebSocketLine) -> None:

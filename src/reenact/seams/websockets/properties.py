@@ -1,4 +1,4 @@
-"""What a connection of ``websockets`` tells about itself, in both clients."""
+"""The properties of a ``websockets`` connection, in both clients."""
 
 from __future__ import annotations
 
