@@ -143,6 +143,40 @@ def test_a_time_out_behind_long_work_of_the_code_itself_is_not_taken_for_a_short
     assert report["printed"] == "other A\n"
 
 
+WORKED = """
+    import asyncio, time
+    import reenact
+
+    @reenact.tool(effect="read")
+    async def look(query):
+        await asyncio.sleep(1)
+        return query.upper()
+
+    async def main():
+        with reenact.step("plan", {"limit": 5}) as state:
+            pass
+        asked = asyncio.ensure_future(look("a"))
+        await asyncio.sleep(0)
+        until = time.process_time() + 0.3
+        while time.process_time() < until:
+            pass
+        try:
+            print(await asyncio.wait_for(asked, state["limit"]))
+        except TimeoutError:
+            print("timed out")
+    asyncio.run(main())
+"""
+
+
+def test_a_timer_that_did_not_fire_is_set_as_late_as_it_was(forks: Forks) -> None:
+    """Behind work that is much quicker today: the recorded answers of the clock of the processor end it at once."""
+    assert forks.record(WORKED) == "A\n"
+    report = forks.fork("plan#1", "--set", "limit=0.8", "--live", "none")
+    assert report["printed"] == "A\n", "0.3 s of work and 0.8 s of waiting are longer than the answer took"
+    assert "not certain" not in str(report["remarks"])
+    forks.replays_exactly(report["run"])
+
+
 SKEWED = """
     import asyncio
     import reenact

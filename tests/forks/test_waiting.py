@@ -9,13 +9,13 @@ from hypothesis import event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from reenact.facts.order import Delivery, Tag, event_tag
+from reenact.facts.order import Delivery, Tag, Timed, event_tag
 from reenact.replaying.recorded_schedule import RecordedSchedule
 from reenact.seams.waits import Waiter, never_tag
 from reenact.timetravel.forks import timing
 from reenact.timetravel.forks.fork_schedule import own_tag
 from reenact.timetravel.forks.timed import OWN, ForkTime
-from reenact.timetravel.forks.timing import LATE_US, UNSURE_US, Coming
+from reenact.timetravel.forks.timing import LATE_US, UNSURE_US
 from reenact.timetravel.forks.waiting import Lines
 
 KEPT = 3
@@ -25,11 +25,6 @@ NEAR_US = st.sampled_from(
     [-LATE_US - 1, -LATE_US, -UNSURE_US - 1, -UNSURE_US, -1, 0, 1, UNSURE_US, LATE_US, LATE_US + 1]
 )
 MOMENTS_US = st.builds(lambda at_ms, near_us: max(0, at_ms * 1000 + near_us), st.integers(0, 400), NEAR_US)
-
-
-def is_before(this: Coming, other: Coming) -> bool:
-    """Whether it comes clearly before something else."""
-    return this.until_us + LATE_US < other.from_us
 
 
 class Still:
@@ -44,50 +39,57 @@ class Still:
         return 0
 
 
+def is_before(one_us: int, other_us: int) -> bool:
+    """Whether something comes clearly before something else."""
+    return one_us + LATE_US < other_us
+
+
 class Plain:
     """The answers of a walk through all who wait."""
 
     def __init__(self, time: ForkTime, waiting: dict[Tag, Waiter]) -> None:
         self._time, self._waiting = time, waiting
 
-    def others(self, tag: Tag) -> list[tuple[Coming, Waiter]]:
+    def others(self, tag: Tag) -> list[tuple[int, Waiter]]:
         """Who waits beside ``tag``, and when it comes."""
         time, found = self._time, []
         for each in self._waiting.values():
             if each.tag != tag and each.tag.lane != "~never" and (each.alive is None or each.alive()):
                 coming = time.comes(each, each.tag, time.then_us(each.tag))
                 if coming is None and time.departed and (each.tag.kind != "e" or each.tag.lane == OWN):
-                    coming = Coming(time.known_us(), time.known_us())
+                    coming = time.known_us()
                 if coming is not None:
                     found.append((coming, each))
         return found
 
-    def sooner(self, tag: Tag, comes: Coming, *, answers: bool) -> Waiter | None:
+    def sooner(self, tag: Tag, comes_us: int, *, answers: bool) -> Waiter | None:
         """See ``Lines``."""
         known = self.others(tag)
-        early = [each for each in known if is_before(each[0], comes) and (answers or each[1].deadline_us is not None)]
+        early = [
+            each for each in known if is_before(each[0], comes_us) and (answers or each[1].deadline_us is not None)
+        ]
         if not early:
             return None
-        fires, first = min(early, key=lambda each: each[0].from_us)
+        fires, first = min(early, key=lambda each: each[0])
         calls = [each for each in known if each[1].deadline_us is None and not is_before(fires, each[0])]
-        return min(calls, key=lambda each: each[0].from_us, default=(fires, first))[1]
+        return min(calls, key=lambda each: each[0], default=(fires, first))[1]
 
-    def is_unsure(self, tag: Tag, comes: Coming, *, timer: bool) -> bool:
+    def is_unsure(self, tag: Tag, comes_us: int, *, timer: bool) -> bool:
         """See ``Lines``."""
         return any(
-            coming.from_us + UNSURE_US < comes.from_us and (timer or waiter.deadline_us is not None)
+            coming + UNSURE_US < comes_us and (timer or waiter.deadline_us is not None)
             for coming, waiter in self.others(tag)
         )
 
-    def first(self, tag: Tag, comes: Coming) -> Waiter | None:
+    def first(self, tag: Tag, comes_us: int) -> Waiter | None:
         """See ``Lines``."""
-        before = [each for each in self.others(tag) if each[0].from_us < comes.from_us]
-        return min(before, key=lambda each: each[0].from_us, default=(comes, None))[1]
+        before = [each for each in self.others(tag) if each[0] < comes_us]
+        return min(before, key=lambda each: each[0], default=(comes_us, None))[1]
 
-    def is_near(self, tag: Tag, comes: Coming) -> bool:
+    def is_near(self, tag: Tag, comes_us: int) -> bool:
         """See ``Lines``."""
         events = [coming for coming, waiter in self.others(tag) if waiter.tag.kind == "e"]
-        return any(not (is_before(other, comes) or is_before(comes, other)) for other in events)
+        return any(not (is_before(other, comes_us) or is_before(comes_us, other)) for other in events)
 
 
 class Waits(RuleBasedStateMachine):
@@ -103,10 +105,9 @@ class Waits(RuleBasedStateMachine):
         def again() -> Iterator[Delivery]:
             return iter(order)
 
-        self.worked_us = 0
         schedule = RecordedSchedule(again, lambda _: False, lambda _: None, lambda: None)
         self.order, self.gate = schedule.order, schedule.gate
-        self.time = ForkTime(self.gate, self.order, Still(), lambda: self.worked_us)
+        self.time = ForkTime(self.gate, self.order, Still(), lambda: 0)
         self.gate.running = 1
         self.time.cut = self.time.by_time = self.time.differs = True
         self.plain = Plain(self.time, self.gate.waiting)
@@ -118,13 +119,12 @@ class Waits(RuleBasedStateMachine):
         self.count += 1
         return Tag(kind, "root", self.count, 0)
 
-    @rule(deadline_us=MOMENTS_US, worked_us=st.sampled_from([0, 0, 100, 20_000]))
-    def sets_a_timer(self, deadline_us: int, worked_us: int) -> None:
-        """A timer, of which it is more or less certain when it was set."""
+    @rule(deadline_us=MOMENTS_US)
+    def sets_a_timer(self, deadline_us: int) -> None:
+        """A timer."""
         tag = self.tag("t")
-        self.worked_us += worked_us
-        due_us = self.time.timer_set(tag, deadline_us - self.order.at_us)
-        self.gate.offer(tag, lambda: None, alive=lambda: tag not in self.dead, deadline_us=due_us)
+        self.time.sets(tag, Timed(0, deadline_us))
+        self.gate.offer(tag, lambda: None, alive=lambda: tag not in self.dead, deadline_us=deadline_us)
 
     @rule(number=st.integers(0, EVENTS - 1), issued_us=MOMENTS_US, came_us=MOMENTS_US)
     def asks(self, number: int, issued_us: int, came_us: int) -> None:
@@ -166,15 +166,14 @@ class Waits(RuleBasedStateMachine):
         if self.count > 4:
             self.time.departs()
 
-    @rule(data=st.data(), from_us=MOMENTS_US, near_us=NEAR_US, for_us=st.sampled_from([0, 0, 80_000]))
-    def same_answers(self, data: st.DataObject, from_us: int, near_us: int, for_us: int) -> None:
+    @rule(data=st.data(), from_us=MOMENTS_US, near_us=NEAR_US)
+    def same_answers(self, data: st.DataObject, from_us: int, near_us: int) -> None:
         """Whatever is next, and whenever that comes: also so near to each of the others."""
         time, plain = self.time, self.plain
         tag = data.draw(st.sampled_from([Tag("t", "next", 0, 0), *self.gate.waiting]))
         now_us, lines = time.known_us(), time.in_lines()
-        known = [coming.from_us + near_us for coming, _ in plain.others(tag)]
-        for each_us in (from_us, now_us + near_us, *known):
-            comes = Coming(each_us, each_us + for_us)
+        known = [coming + near_us for coming, _ in plain.others(tag)]
+        for comes in (from_us, now_us + near_us, *known):
             for flag in (False, True):
                 assert lines.is_unsure(tag, comes, now_us, timer=flag) == plain.is_unsure(tag, comes, timer=flag)
             early = plain.sooner(tag, comes, answers=time.departed)
@@ -209,12 +208,12 @@ def looks_at(size: int) -> int:
     time.cut = time.by_time = time.differs = True
     tags = [Tag("t", "root", number, 0) for number in range(size)]
     for number, tag in enumerate(tags):
-        due_us = time.timer_set(tag, 1_000_000 + number * 977)
-        gate.offer(tag, lambda: None, alive=alive, deadline_us=due_us)
+        time.sets(tag, Timed(0, 1_000_000 + number * 977))
+        gate.offer(tag, lambda: None, alive=alive, deadline_us=1_000_000 + number * 977)
     for tag in tags[:50]:
-        comes = time.timing.timer(tag)
-        assert comes is not None and time.sooner(tag, comes) is None
-        time.keeps_order(tag, comes)
+        timer = time.timing.timer(tag)
+        assert timer is not None and time.sooner(tag, timer.due_us) is None
+        time.keeps_order(tag, timer.due_us)
         del gate.waiting[tag]
     return looks
 
@@ -223,7 +222,7 @@ def test_a_delivery_looks_at_a_few_of_those_who_wait() -> None:
     assert looks_at(100) == looks_at(4_000) <= 50 * 4
 
 
-def lines_of(moments: dict[Tag, Coming]) -> tuple[dict[Tag, Waiter], Lines]:
+def lines_of(moments: dict[Tag, int]) -> tuple[dict[Tag, Waiter], Lines]:
     """Those who come then, each of which is a timer or an answer."""
     waiting = {tag: Waiter(tag, lambda: None, None, 1 if tag.kind == "t" else None) for tag in moments}
     return waiting, Lines(waiting, lambda waiter: moments[waiter.tag], lambda _: False)
@@ -232,8 +231,8 @@ def lines_of(moments: dict[Tag, Coming]) -> tuple[dict[Tag, Waiter], Lines]:
 @pytest.mark.parametrize(("later_us", "first"), [(LATE_US, "e"), (LATE_US + 1, "t")])
 def test_an_answer_goes_before_a_timer_unless_that_is_clearly_before(later_us: int, first: str) -> None:
     timer, answer = Tag("t", "root", 1, 0), event_tag(1, 0)
-    _, lines = lines_of({timer: Coming(10, 20), answer: Coming(20 + later_us, 20 + later_us)})
-    found = lines.sooner(Tag("t", "next", 0, 0), Coming(10**6, 10**6), 0, answers=False)
+    _, lines = lines_of({timer: 10, answer: 10 + later_us})
+    found = lines.sooner(Tag("t", "next", 0, 0), 10**6, 0, answers=False)
     assert found is not None and found.tag.kind == first
 
 
@@ -243,8 +242,9 @@ def test_who_has_left_is_forgotten_before_long() -> None:
     time, waiting = ForkTime(schedule.gate, schedule.order, Still(), lambda: 0), schedule.gate.waiting
     first, *others = (Tag("t", "root", number, 0) for number in range(2_000))
     for number, tag in enumerate((first, *others)):
-        waiting[tag] = Waiter(tag, lambda: None, None, time.timer_set(tag, number))
-        assert time.in_lines().first(Tag("t", "next", 0, 0), Coming(9, 9), 0) is waiting[first]
+        time.sets(tag, Timed(0, number))
+        waiting[tag] = Waiter(tag, lambda: None, None, number)
+        assert time.in_lines().first(Tag("t", "next", 0, 0), 9, 0) is waiting[first]
         assert sum(map(len, time.in_lines()._lines)) < 100
         if tag is not first:
             del waiting[tag]

@@ -61,10 +61,8 @@ class ArrivalSchedule:
         """Microseconds since the run began."""
         return self._clock.mono_us() - self._origin_us
 
-    def timer_set(self, tag: Tag, wait_us: int) -> int:
+    def timer_set(self, tag: Tag, timed: Timed) -> None:
         """Remember it until it fires. Of one that is cancelled nothing is heard, so the oldest go."""
-        now_us = self._clock.mono_us() - self._origin_us
-        timed = Timed(now_us, now_us + wait_us)
         try:
             if len(self._timers) >= _REMEMBERED:
                 self._timers.pop(next(iter(self._timers)), None)
@@ -72,7 +70,6 @@ class ArrivalSchedule:
         except Exception as error:  # another thread sets one as well: this one's time is not known
             if self._fault(error) is True:
                 raise
-        return timed.due_us
 
     def alarm_set(self, set_us: int, wait_us: int, every_us: int) -> None:
         """Remember it until its signal has come."""

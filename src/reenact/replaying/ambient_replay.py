@@ -11,6 +11,7 @@ from reenact.facts.clocked import made
 from reenact.facts.run import Run
 from reenact.seams.ambient import TIMED, extrapolate, timed, unpack
 from reenact.seams.lanes import Lane
+from reenact.seams.turns import SET
 
 
 class _Source:
@@ -38,8 +39,8 @@ class Window:
         self.sources: dict[str, _Source] = {}
 
     def count(self) -> int:
-        """How many reads have been given out."""
-        return sum(reads.at for reads in self.sources.values())
+        """How many reads have been given out. (Recordings from before it was kept do not hold when timers were set.)"""
+        return sum(reads.at for source, reads in self.sources.items() if source != SET or reads.values)
 
     def surplus(self, source: str) -> int:
         """How many more reads of a source have been given out than were recorded here."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 from operator import itemgetter
 
-from reenact.facts.order import Delivery, Interruption, Tag, call_around, interruption
+from reenact.facts.order import Delivery, Interruption, Tag, Timed, call_around, interruption
 from reenact.replaying.blocked_strands import BlockedStrands
 from reenact.replaying.recorded_order import RecordedOrder
 from reenact.seams.gate import Gate
@@ -100,9 +100,8 @@ class RecordedSchedule:
         """Recorded time of the last delivery, or of the timers that fired beyond it."""
         return self.order.at_us
 
-    def timer_set(self, tag: Tag, wait_us: int) -> int:
-        """The timer is due after this time; its number may come at any other."""
-        return self.order.at_us + wait_us
+    def timer_set(self, tag: Tag, timed: Timed) -> None:
+        """The timer fires when its number comes."""
 
     def alarm_set(self, set_us: int, wait_us: int, every_us: int) -> None:
         """Its signals are recorded."""

@@ -8,6 +8,7 @@ source                                                  value                   
 ======================================================  ======================  =====================================
 ``wall`` ``mono`` ``perf`` ``process`` ``thread``       int, nanoseconds        the first as eight bytes, little-endian;
 ``clock/ID`` (another clock of ``clock_gettime``)                               then a column of the differences
+``set`` (a timer is set)                                int, nanoseconds        the same
 ``random``                                              float in [0, 1)         eight bytes, IEEE 754, little-endian
 ``bits/K`` ``node/48``                                  int of at most K bits   ceil(K / 8) bytes, little-endian
 ``urandom/N`` ``seed/N`` ``uuid1/N`` ``effect/16``      N bytes                 the bytes
@@ -212,6 +213,7 @@ _TEXTS = _Form(lambda values, _: texts.pack(values), lambda data, _: texts.unpac
 
 _FORMS = {
     **dict.fromkeys(CLOCKS, _NANOSECONDS),
+    "set": _NANOSECONDS,
     "random": _FLOAT,
     "bits": _BITS,
     "node": _BITS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from reenact.facts.order import Tag
+from reenact.facts.order import Tag, Timed
 from reenact.seams.lanes import Lane
 from reenact.seams.waits import Waiter
 
@@ -31,11 +31,8 @@ class Schedule(Protocol):
     def now_us(self) -> int:
         """Microseconds since the run began, as the agent's timers see it. Not locked."""
 
-    def timer_set(self, tag: Tag, wait_us: int) -> int:
-        """The agent sets a timer, which will ask for the turn ``tag``, in ``wait_us``. Not locked.
-
-        Returns:
-            When it is due, by ``now_us``."""
+    def timer_set(self, tag: Tag, timed: Timed) -> None:
+        """The agent has set a timer, which will ask for the turn ``tag``. Not locked."""
 
     def alarm_set(self, set_us: int, wait_us: int, every_us: int) -> None:
         """The system's alarm was set at ``set_us``: its signal comes in ``wait_us`` (0: never), then ``every_us``. Not

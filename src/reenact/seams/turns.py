@@ -9,17 +9,36 @@ from contextlib import nullcontext
 from typing import Any
 
 from reenact.facts import texts
-from reenact.facts.order import Tag
+from reenact.facts.order import Tag, Timed
 from reenact.seams import lanes
 from reenact.seams.ambient import answer
 from reenact.seams.async_backends import cancelled
 from reenact.seams.gate import Gate
+from reenact.seams.lanes import Lane
 from reenact.seams.suspension import Suspension
 
 RESTED = "flags/rested"
 """The source of how a coroutine rested while something of the world was closed: how many turns of its loop it passed
 over, how many cancellations reached it, and 1 where it ended by them; ``-`` where it waited for more than that."""
 _WAITED = "-"
+
+
+SET = "set"
+"""The source of when the agent sets a timer, by the time of its run: a fork knows by that how far the code had come."""
+
+
+def timer_due(lane: Lane, tag: Tag, wait_us: int) -> int:
+    """The agent sets a timer, which will ask for the turn ``tag`` in ``wait_us``; gives when it is due."""
+    set_us = moment_us(lane)
+    lane.gate.schedule.timer_set(tag, Timed(set_us, set_us + wait_us))
+    return set_us + wait_us
+
+
+def moment_us(lane: Lane) -> int:
+    """What time it is for code that sets a timer or an alarm, as far as that is known."""
+    gate: Gate = lane.gate
+    now_us = gate.schedule.now_us()
+    return now_us if gate.halted is not None else max(now_us, answer(lane, SET, now_us * 1000) // 1000)
 
 
 class Now:

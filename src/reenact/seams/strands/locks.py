@@ -21,7 +21,6 @@ from types import GenericAlias
 from typing import Any
 
 from reenact.seams import lanes
-from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
 from reenact.seams.strands.waiters import StrandWaiter, wait_in_turn
@@ -129,12 +128,12 @@ class Lock(metaclass=_Stand):
                 if self._holder is holder:
                     break
                 self._waiters.remove(waiter)  # it has changed hands meanwhile: look again at whose they are
-        return self._wait(lane.gate, waiter, None if timeout < 0 else timeout)
+        return self._wait(lane, waiter, None if timeout < 0 else timeout)
 
-    def _wait(self, gate: Gate, waiter: _LockWaiter, timeout: float | None) -> bool:
+    def _wait(self, lane: Lane, waiter: _LockWaiter, timeout: float | None) -> bool:
         """Wait to be handed the lock; whoever fails to take what was handed over hands it on."""
         try:
-            if wait_in_turn(gate, waiter, timeout):
+            if wait_in_turn(lane, waiter, timeout):
                 return True
         except BaseException:
             self._forget(waiter)

@@ -24,6 +24,7 @@ from reenact.seams.gate import Gate
 from reenact.seams.patching import replace
 from reenact.seams.posting import keep_originals, post
 from reenact.seams.strands import deadlines, dropped, futures
+from reenact.seams.turns import timer_due
 
 _Base = asyncio.base_events.BaseEventLoop
 _mono_ns = REAL.monotonic_ns  # this module is loaded while the functions of ``time`` are replaced
@@ -295,7 +296,7 @@ def _timing(original: Callable[..., Any]) -> Callable[..., Any]:
         watch(self, gate)
         tag = lane.tag("t")
         delay_us = max(0, math.ceil((when - self.time()) * 1e6))
-        due_us = gate.schedule.timer_set(tag, delay_us)
+        due_us = timer_due(lane, tag, delay_us)
         if not gate.virtual:
             context = context if context is not None else contextvars.copy_context()
             due = asyncio.Handle(callback, args, self, context)

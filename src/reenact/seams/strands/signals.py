@@ -39,6 +39,7 @@ from reenact.seams.patching import replace
 from reenact.seams.process_signals import Alarms, ProcessSignals, timeless
 from reenact.seams.strands.handler_lanes import UNKNOWN, agents_lane, exchange, own_lane, place_in
 from reenact.seams.strands.handler_scope import HandlerOwners, interrupted, run_in
+from reenact.seams.turns import moment_us
 from reenact.seams.waits import outside, rest
 
 _gate: Gate | None = None
@@ -425,6 +426,7 @@ def _alarm(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         lane, gate = lanes.listening(), _gate
         if gate is None or not lanes.anybody() or gate.closed:
             return original(*args)
+        now_us = moment_us(lane) if lane is not None and name != "getitimer" else 0
         if gate.alarms is not None:
             left: Any = _kept(gate.alarms, name, original, args)
         elif lane is None:
@@ -432,7 +434,6 @@ def _alarm(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         elif gate.virtual:
             left = (0.0,) * width
         else:
-            now_us = gate.schedule.now_us()
             left = original(*args)
             if name != "getitimer":
                 _note(gate, now_us, args if width == 2 else (_REAL, *args))

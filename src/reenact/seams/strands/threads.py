@@ -21,6 +21,7 @@ from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
 from reenact.seams.strands import main_thread_end
 from reenact.seams.strands.waiters import StrandWaiter, wait_in_turn
+from reenact.seams.turns import timer_due
 from reenact.seams.waits import Rest, rest
 
 
@@ -141,7 +142,7 @@ def _waiting(original: Callable[..., Any]) -> Callable[..., Any]:
         saved = self._release_save()
         notified = False
         try:
-            notified = wait_in_turn(gate, waiter, timeout)
+            notified = wait_in_turn(lane, waiter, timeout)
             return notified
         finally:
             self._acquire_restore(saved)
@@ -166,7 +167,7 @@ def _sleeping(original: Callable[..., Any]) -> Callable[..., Any]:
         if not seconds >= 0:
             return original(seconds)  # type: ignore[no-any-return]  # raises as ever
         tag = lane.tag("t")
-        due_us = gate.schedule.timer_set(tag, int(min(seconds, 1e9) * 1e6))
+        due_us = timer_due(lane, tag, int(min(seconds, 1e9) * 1e6))
         if not gate.virtual:
             gate.blocked()
             try:

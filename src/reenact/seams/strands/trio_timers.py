@@ -18,6 +18,7 @@ from reenact.seams.clock import REAL
 from reenact.seams.gate import Gate
 from reenact.seams.patching import replace
 from reenact.seams.strands.trio_runs import TrioRun, here
+from reenact.seams.turns import timer_due
 
 _mono_ns = REAL.monotonic_ns
 MOST_S = 1e9
@@ -122,7 +123,7 @@ def patch(deadlines: Any, sleep_until: Any) -> None:
             timer = TrioTimer(run, gate, lane.tag("t"), cancel_scope, deadline, expire)
             run.timers[id(cancel_scope)] = timer
             wait_us = math.ceil(max(0.0, min(deadline - run.runner.clock.current_time(), MOST_S)) * 1e6)
-            due_us = gate.schedule.timer_set(timer.tag, wait_us)
+            due_us = timer_due(lane, timer.tag, wait_us)
             if not gate.virtual:
                 return original(self, deadline, cancel_scope)
             timer.queue(due_us, _sleeps(sleep_until))

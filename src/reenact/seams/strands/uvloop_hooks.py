@@ -18,6 +18,7 @@ from reenact.seams.clock import REAL
 from reenact.seams.gate import Gate, near
 from reenact.seams.patching import replace
 from reenact.seams.strands.loops import creating, due_at_gate
+from reenact.seams.turns import timer_due
 
 PROBE_AGAIN_S = 0.0005
 _mono_ns = REAL.monotonic_ns
@@ -202,7 +203,7 @@ def _arm(foreign: Any, loop: Any, delay: float, callback: Any, args: tuple[Any, 
     context = context if context is not None else contextvars.copy_context()
     due = asyncio.Handle(callback, args, loop, context)
     tag = lane.tag("t")
-    gate.schedule.timer_set(tag, max(0, int(delay * 1e6)))
+    timer_due(lane, tag, max(0, int(delay * 1e6)))
     return due_at_gate(gate, tag, due, lambda fire: foreign.call_later(loop, max(0.0, delay), fire, context=context))
 
 

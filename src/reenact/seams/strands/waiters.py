@@ -8,6 +8,8 @@ import threading
 
 from reenact.facts.order import Tag
 from reenact.seams.gate import Gate
+from reenact.seams.lanes import Lane
+from reenact.seams.turns import timer_due
 from reenact.seams.waits import Rest, rest
 
 
@@ -76,11 +78,11 @@ class WaiterRest(Rest):
         return self.waiter.timed_out or (self.waiter.noticed and super().counted())
 
 
-def wait_in_turn(gate: Gate, waiter: StrandWaiter, timeout: float | None) -> bool:
+def wait_in_turn(lane: Lane, waiter: StrandWaiter, timeout: float | None) -> bool:
     """Block the calling, counted strand until the waiter is woken, or its time is up, and its turn has come.
 
     Args:
-        gate: The strand's gate.
+        lane: The strand's.
         waiter: Known already to what will wake it.
         timeout: Seconds; None waits for ever.
 
@@ -90,9 +92,10 @@ def wait_in_turn(gate: Gate, waiter: StrandWaiter, timeout: float | None) -> boo
     Raises:
         Halt: The replay stopped while waiting.
     """
+    gate: Gate = lane.gate
     if timeout is not None and waiter.timer is not None:
         wait_us = math.ceil(min(timeout, 1e9) * 1e6) + 1  # whoever reckons what is left finds none
-        due_us = gate.schedule.timer_set(waiter.timer, wait_us)
+        due_us = timer_due(lane, waiter.timer, wait_us)
         if gate.virtual:
             gate.offer(waiter.timer, waiter.expire, deadline_us=due_us, alive=lambda: not waiter.noticed)
     if gate.virtual:

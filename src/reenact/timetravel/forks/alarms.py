@@ -139,7 +139,7 @@ class ForkAlarms:
             elif self._time.cut:
                 self._gate.process.arm(which, seconds, every)
             elif wait_us:
-                self._of_work[which] = Alarm(self._time.cpu_us() + wait_us, every_us, wait_us)
+                self._of_work[which] = Alarm(self._time.worked_us() + wait_us, every_us, wait_us)
             else:
                 self._of_work.pop(which, None)
             return left
@@ -152,20 +152,20 @@ class ForkAlarms:
             if self._time.cut:
                 return self._gate.process.armed(which)
             pending = self._of_work.get(which)
-            return pending.left(self._time.cpu_us()) if pending is not None else (0.0, 0.0)
+            return pending.left(self._time.worked_us()) if pending is not None else (0.0, 0.0)
 
     def arms(self) -> None:
         """The cut has come: what is pending goes on by itself."""
         with self._gate.lock:
             for which, pending in self._of_work.items():
-                self._gate.process.arm(which, *pending.left(self._time.cpu_us()))
+                self._gate.process.arm(which, *pending.left(self._time.worked_us()))
             if self._alarm is not None and self._alarm.is_over(self._moment_us()):
                 self._alarm = self._alarm.next(self._moment_us())
             self._waits_for_it()
 
     def _moment_us(self) -> int:
-        """What time it is for code that sets an alarm."""
-        return self._time.real_now_us() if self._time.ticking else self._time.known_us() + self._time.busy_us()
+        """What time it is for code that sets an alarm: by the moment at which it does, which it has just read."""
+        return self._time.real_now_us() if self._time.ticking else max(self._time.known_us(), self._time.set_us)
 
     def _waits_for_it(self) -> None:
         """Have the alarm that is pending among what the gate waits for, behind the cut. Locked."""
@@ -179,7 +179,7 @@ class ForkAlarms:
         self._rings += 1
         tag = Tag("t", ALARM, ALARM_SIGNAL, self._rings)
         self.waits = waiter = Waiter(tag, lambda: self._goes_off(waiter), None, alarm.due_us)
-        self._time.sets(tag, alarm.due_us if self._time.ticking else alarm.due_us - self._time.busy_us())
+        self._time.sets(tag, alarm.timed)
         self._gate.waiting[tag] = waiter
         self._gate.attend(self._gate)
 
@@ -211,7 +211,7 @@ class ForkAlarms:
             return
         for which, its in _OF_WORK.items():
             if its == number and which in self._of_work and not self._time.cut:
-                pending = self._of_work.pop(which).next(self._time.cpu_us())
+                pending = self._of_work.pop(which).next(self._time.worked_us())
                 if pending is not None:
                     self._of_work[which] = pending
 
@@ -237,7 +237,7 @@ class ForkAlarms:
         recorded."""
         if self._gate.running <= 0 or self.is_struck() or not (self._time.ticking or self._order.head is None):
             return False
-        return self._moment_us() >= (waiter.deadline_us or 0)
+        return self._moment_us() + self._gate.held_for.waited_us >= (waiter.deadline_us or 0)
 
     def is_yet_to_come(self) -> bool:
         """Whether the pending alarm is not due by the world's time, while that passes."""

@@ -118,17 +118,15 @@ class Elapsing:
         self._from_us = now_us
         self.lead_ns = 0
 
-    def comes_to(self, then_ns: int, next_us: int | None) -> bool:
-        """The code does what it did at a moment of the parent, whose next delivery was at ``next_us``; gives whether it
-        is known by that how long it has worked."""
+    def comes_to(self, then_ns: int, next_us: int | None) -> None:
+        """The code does what it did at a moment of the parent, whose next delivery was at ``next_us``."""
         if self.departed:
             since_ns = self.moments.since(then_ns)
         elif self.then_us is None or not self.then_us * 1000 <= then_ns <= (next_us or then_ns) * 1000:
-            return False  # it is not where it was then
+            return  # it is not where it was then
         else:
             since_ns = self.then_us * 1000
         self.lead_ns = max(self.lead_ns, then_ns - since_ns)
-        return True
 
     def as_recorded(self, then_ns: int) -> None:
         """A clock has shown what it showed in the parent."""

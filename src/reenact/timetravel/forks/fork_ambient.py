@@ -15,6 +15,7 @@ from reenact.facts.texts import text_of
 from reenact.replaying.ambient_replay import Ambient, Window
 from reenact.seams.ambient import TIMED, extrapolate, from_timed, timed
 from reenact.seams.lanes import Lane
+from reenact.seams.turns import SET
 from reenact.timetravel.forks.fork_schedule import ForkSchedule
 from reenact.timetravel.forks.timed import WALL
 from reenact.timetravel.forks.timing import LATE_US
@@ -110,6 +111,8 @@ class ForkAmbient(Ambient):
         if window is None or window.position != lane.position:
             window = self._windows[lane.path] = self._opened(self.address(lane), lane.position, lane.position)
         value = self.taken(window, lane, source)
+        if source == SET:
+            return self._time.sets_at(None if window.surplus(SET) else value)
         if source.startswith(_VARIABLE):
             self.variables[source.removeprefix(_VARIABLE)] = text_of(value)
         if source in _LEFT and self._time.cut:

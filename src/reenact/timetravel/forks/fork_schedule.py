@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from reenact.abc.sources import Clock
-from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, call_around, event_tag, signal_tag
+from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, Timed, call_around, event_tag, signal_tag
 from reenact.replaying.recorded_schedule import UNPROVEN_US, RecordedSchedule
 from reenact.seams.lanes import Lane
 from reenact.seams.waits import Waiter
@@ -80,9 +80,10 @@ class ForkSchedule(RecordedSchedule):
         """Whether the fork has come to where it leaves its parent."""
         return self.time.cut
 
-    def timer_set(self, tag: Tag, wait_us: int) -> int:
+    def timer_set(self, tag: Tag, timed: Timed) -> None:
         """It is due by the fork's time."""
-        return self.time.timer_set(tag, wait_us)
+        with self.gate.lock:
+            self.time.sets(tag, timed)
 
     # --- numbering ---------------------------------------------------------------------------------------------
 
@@ -249,7 +250,7 @@ class ForkSchedule(RecordedSchedule):
         """The watch sends the signal that the parent's order has next, unless somebody goes before its alarm."""
         alarm = self.alarms.waits if self.alarms.is_the_alarms(head) else None
         if alarm is not None:
-            comes = self.time.timing.timer(alarm.tag)
+            comes = self.time.comes(alarm, alarm.tag, None)
             before = self.time.sooner(alarm.tag, comes)
             if before is not None:
                 return self._in_time(before, placed=False)
@@ -290,7 +291,7 @@ class ForkSchedule(RecordedSchedule):
         if not self.time.goes_by_time or not timers:
             return self._jump(timers)
         timer = min(timers, key=lambda each: each.deadline_us or 0)
-        comes = self.time.timing.timer(timer.tag)
+        comes = self.time.comes(timer, timer.tag, None)
         if comes is None:
             return self._jump([timer])
         lines, known_us = self.time.in_lines(), self.time.known_us()

@@ -112,7 +112,6 @@ class ForkSession(ReplaySession):
         self.schedule.open_ended = self._adds_on or plan.until is not None
         self.schedule.reached_end = self.cut
         self.schedule.time.by_time = not plan.resume and (bool(plan.changes) or plan.live != "none")
-        self.schedule.time.weighs_work = plan.resume or self.schedule.time.by_time
         self.schedule.time.differs = len(plan.changes) > len(plan.state)
 
     def _make_schedule(self) -> ForkSchedule:

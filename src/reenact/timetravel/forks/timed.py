@@ -16,7 +16,7 @@ from reenact.replaying.recorded_order import RecordedOrder
 from reenact.seams.gate import Gate
 from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.elapsing import Elapsing
-from reenact.timetravel.forks.timing import LATE_US, SLOWER, Coming, Timer, Timing
+from reenact.timetravel.forks.timing import LATE_US, Timing, is_shorter
 from reenact.timetravel.forks.waiting import Lines, Waiting
 
 OWN = "~own"
@@ -75,7 +75,8 @@ class ForkTime:
         self._gate.waiting = Waiting(self._joins)
         self._lines: Lines | None = None
         self.clock = clock
-        self.cpu_us = worked_us
+        self.worked_us = worked_us
+        self._worked_before_us = worked_us()
         self.flights: dict[int, Flight] = {}
         """Live transports under way, by their number in the fork."""
         self.places: dict[int, int] = {}
@@ -83,8 +84,6 @@ class ForkTime:
         self.cut = False
         self.by_time = False
         """Whether a timer that has another deadline than it had comes by time; else all keep the parent's order."""
-        self.weighs_work = False
-        """Whether it matters how long the code works: timers come by time, or alarms will ring in real time."""
         self.differs = False
         """Whether anything is different yet: the change has been made, or a call has gone live. What comes late in a
         fork that is its parent over again was late there too."""
@@ -93,8 +92,9 @@ class ForkTime:
         self.remarked: set[str] = set()
         self.timing = Timing()
         self.elapsing = Elapsing(order.again)
-        self._cpu_before_us = worked_us()
         self.real_since_us: int | None = None
+        self.set_us = 0
+        """When the code set a timer or an alarm last."""
 
     def goes_real(self) -> None:
         """From now on time passes at the world's speed, whether a call is under way or not."""
@@ -198,22 +198,8 @@ class ForkTime:
             self.tell(remark)
 
     def known_us(self) -> int:
-        """Virtual time, with what the code is known to have worked since the last delivery."""
+        """Virtual time, with what the code has worked since the last delivery."""
         return max(self._order.at_us, self.elapsing.known_us) if self.goes_by_time else self._order.at_us
-
-    def unknown_us(self) -> int:
-        """How much more the code may have worked since."""
-        return SLOWER * self.busy_us()
-
-    def busy_us(self) -> int:
-        """How long it has worked, today, since that was known; nothing where nobody needs it: to ask the system at each
-        delivery is what a recorded answer costs besides."""
-        return self.cpu_us() - self._cpu_before_us if self.weighs_work else 0
-
-    def _knows_its_work(self) -> None:
-        """How long the code has worked until now is known."""
-        if self.weighs_work:
-            self._cpu_before_us = self.cpu_us()
 
     def comes_to(self, issued_us: int, unread_ns: int | None) -> None:
         """The code makes a call that it made at ``issued_us`` of the parent.
@@ -230,10 +216,30 @@ class ForkTime:
             elif not self.departed and self.elapsing.is_far(issued_us):
                 self.departs()  # it has read the clock for less long than it did
 
+    def sets_at(self, then_ns: int | None) -> int:
+        """The code sets a timer or an alarm, as it did at a moment of the parent, if it did there; gives when, in
+        nanoseconds."""
+        with self._gate.lock:
+            if self.goes_by_time:
+                self._works_until(then_ns) if then_ns is not None else self._works()
+            self.set_us = self.known_us()
+            if then_ns is not None and not self.goes_by_time:  # the parent's time is the fork's
+                self.set_us = max(self.set_us, then_ns // 1000)
+            return self.set_us * 1000
+
+    def _works(self) -> None:
+        """The code is where it never was: it has worked as long as it takes today."""
+        self.elapsing.lead_ns += self._busy_ns()
+        self._worked_before_us = self.worked_us()
+
+    def _busy_ns(self) -> int:
+        """How long it has worked, today, since that was known."""
+        return (self.worked_us() - self._worked_before_us) * 1000
+
     def _works_until(self, then_ns: int) -> None:
         """The code is where it was at a moment of the parent: so long it has worked."""
-        if self.elapsing.comes_to(then_ns, self._order.head.at_us if self._order.head is not None else None):
-            self._knows_its_work()
+        self._worked_before_us = self.worked_us()
+        self.elapsing.comes_to(then_ns, self._order.head.at_us if self._order.head is not None else None)
 
     def reads_clock(self, clock: tuple[str, str], then_ns: int, step_ns: int) -> int | None:
         """A clock that only measures is read.
@@ -252,7 +258,7 @@ class ForkTime:
             elapsing, head = self.elapsing, self._order.head
             if not self.departed and step_ns:  # the code goes on for longer than it did
                 late = head is not None and then_ns > (head.at_us + LATE_US) * 1000
-                if late or self.busy_us() > LATE_US:
+                if late or self._busy_ns() > LATE_US * 1000:
                     self.departs()
             elif not self.departed and head is not None and elapsing.is_beyond(clock[0], then_ns, head.at_us):
                 self.departs()
@@ -262,11 +268,10 @@ class ForkTime:
                 elapsing.as_recorded(then_ns)
                 return None
             now_us = self.real_now_us() if self.ticking else self._order.at_us
-            if step_ns:  # nobody knows how long it worked here then: as long as it does
-                shown_ns = elapsing.goes_on(clock, max(step_ns, self.busy_us() * 1000), now_us)
-            else:
-                shown_ns = elapsing.reads(clock, then_ns, now_us)
-            self._knows_its_work()
+            if step_ns:  # how long it worked here then is not known: as long as it does
+                step_ns = max(step_ns, self._busy_ns())
+            shown_ns = elapsing.goes_on(clock, step_ns, now_us) if step_ns else elapsing.reads(clock, then_ns, now_us)
+            self._worked_before_us = self.worked_us()
             return shown_ns
 
     def is_the_same(self, then: tuple[float, ...], now: tuple[float, ...]) -> bool:
@@ -275,7 +280,7 @@ class ForkTime:
         if not self.differs and self.real_since_us is None:
             return True
         with self._gate.lock:
-            known_s = (LATE_US + self.unknown_us()) / 1e6 + (len(then) == 1)  # whole seconds are rounded
+            known_s = LATE_US / 1e6 + (len(then) == 1)  # whole seconds are rounded
         (left_then, *every_then), (left_now, *every_now) = then, now
         return bool(left_then) == bool(left_now) and every_then == every_now and abs(left_then - left_now) < known_s
 
@@ -284,28 +289,21 @@ class ForkTime:
         if not self.by_time:
             return
         with self._gate.lock:
-            forgotten = self.timing.asks(event, self.known_us(), issued_us, came_us, self.unknown_us())
+            forgotten = self.timing.asks(event, self.known_us(), issued_us, came_us)
             if self._lines is not None and not self._lines.events.isdisjoint((event, forgotten)):
                 self._lines = None
 
-    def timer_set(self, tag: Tag, wait_us: int) -> int:
-        """A timer is set; gives when it is due."""
-        with self._gate.lock:
-            due_us = self.known_us() + wait_us
-            self.sets(tag, due_us)
-            return due_us
-
-    def sets(self, tag: Tag, deadline_us: int) -> None:
-        """A timer is set, by what is known of the time."""
-        forgotten = self.timing.sets(tag, self.known_us(), deadline_us, self.unknown_us())
-        if forgotten in self._gate.waiting:
+    def sets(self, tag: Tag, timed: Timed) -> None:
+        """A timer is set. Locked."""
+        if self.timing.sets(tag, timed) in self._gate.waiting:
             self._lines = None
 
-    def comes(self, waiter: Waiter | None, tag: Tag, at_us: int | None) -> Coming | None:
+    def comes(self, waiter: Waiter | None, tag: Tag, at_us: int | None) -> int | None:
         """When it comes to whoever waits, or is about to wait, for what was handed out at ``at_us`` of the parent; None
         for what is there already."""
         if waiter is not None and waiter.deadline_us is not None:
-            return self.timing.timer(tag)
+            timer = self.timing.timer(tag)
+            return timer.due_us if timer is not None else None
         return self.timing.answer(tag.number, at_us) if tag.kind == "e" and tag.lane != OWN else None
 
     # --- who waits ---------------------------------------------------------------------------------------------
@@ -324,7 +322,7 @@ class ForkTime:
             self._lines = Lines(self._gate.waiting, self._coming_of, self._is_there)
         return self._lines
 
-    def _coming_of(self, waiter: Waiter) -> Coming | None:
+    def _coming_of(self, waiter: Waiter) -> int | None:
         return self.comes(waiter, waiter.tag, self.then_us(waiter.tag) if waiter.tag.kind == "e" else None)
 
     def _is_there(self, waiter: Waiter) -> bool:
@@ -336,13 +334,13 @@ class ForkTime:
         number = self._order.number_of(place) if self.departed and place is not None else None
         return self.elapsing.moments.of(number)[0] if number is not None else None
 
-    def sooner(self, tag: Tag, comes: Coming | None) -> Waiter | None:
+    def sooner(self, tag: Tag, comes: int | None) -> Waiter | None:
         """Who goes before what is next, where time says so."""
         if comes is None or not self.goes_by_time:
             return None
         return self.in_lines().sooner(tag, comes, self.known_us(), answers=self.departed)
 
-    def keeps_order(self, tag: Tag, comes: Coming | None) -> None:
+    def keeps_order(self, tag: Tag, comes: int | None) -> None:
         """What is next in the order goes: where that is not certain, somebody should know."""
         if comes is None or not self.goes_by_time or UNSURE in self.remarked:
             return
@@ -362,10 +360,11 @@ class ForkTime:
             del self.flights[tag.number]
         timer = self.timing.over(tag)
         self.elapsing.delivered(self._passed(tag, place, timer, flight), self._order.at_us)
-        self._knows_its_work()
-        return Timed(timer.set_us, timer.from_us) if timer is not None else None
+        if self.by_time:  # to ask the system is what a recorded answer costs besides
+            self._worked_before_us = self.worked_us()
+        return timer
 
-    def _passed(self, tag: Tag, place: Tag | None, timer: Timer | None, flight: Flight | None) -> int | None:
+    def _passed(self, tag: Tag, place: Tag | None, timer: Timed | None, flight: Flight | None) -> int | None:
         """When it was in the parent, if it is known there; by then the time has passed."""
         order, head = self._order, self._order.head
         head = head if head is not None and head.tag == place else None
@@ -379,21 +378,21 @@ class ForkTime:
         at_us, after_us = self.elapsing.moments.of(number) if number is not None else (None, 0)
         coming = self.comes(None, tag, at_us)
         worked_us = after_us if timer is None and coming is None and flight is None else 0
-        comes_us = coming.from_us if coming is not None else 0
+        comes_us = coming if coming is not None else 0
         then = self.elapsing.moments.timed.get(number) if number is not None else None
-        if timer is not None and at_us is not None and then is not None and not timer.is_shorter(then):
-            comes_us = timer.from_us + max(0, at_us - then.due_us)  # as late as it was
+        if timer is not None and at_us is not None and then is not None and not is_shorter(timer, then):
+            comes_us = timer.due_us + max(0, at_us - then.due_us)  # as late as it was
         order.at_us = max(order.at_us + worked_us, self.elapsing.known_us, comes_us)
         return at_us
 
-    def _takes_another_time(self, head: Delivery | None, timer: Timer | None, flight: Flight | None) -> bool:
+    def _takes_another_time(self, head: Delivery | None, timer: Timed | None, flight: Flight | None) -> bool:
         """Whether a delivery comes at another time than it did, and by time: a timer that was set otherwise, or what
         the world was asked."""
         if head is None:
             return timer is not None or (flight is not None and self._order.at_us - flight.virtual_us > LATE_US)
         if self._order.at_us - head.at_us > LATE_US:
             return True
-        if timer is not None and head.timed is not None and timer.is_shorter(head.timed):
+        if timer is not None and head.timed is not None and is_shorter(timer, head.timed):
             self.remark(SHORTER)
             return True
         return flight is not None and head.at_us - self._order.at_us > LATE_US

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 
 from reenact.facts.order import Tag
 from reenact.seams.waits import Waiter
-from reenact.timetravel.forks.timing import LATE_US, UNSURE_US, Coming
+from reenact.timetravel.forks.timing import LATE_US, UNSURE_US
 
 _SPARE = 64
 """So many more places than twice those who wait are kept before who has left is looked for."""
 
-Place = tuple[int, int, int, Waiter]
-"""One who waits: from when on it comes, when it joined, until when it comes, and itself."""
+Place = tuple[int, int, Waiter]
+"""One who waits: when it comes, when it joined, and itself."""
 
 _TIMER, _ANSWER, _TIMER_HERE, _EVENT_HERE, _OTHER_HERE = range(5)
 """The lines. In those of what is there already no moment is kept: whenever it is asked for, it is now."""
@@ -56,7 +56,7 @@ class Lines:
     def __init__(
         self,
         waiting: dict[Tag, Waiter],
-        comes: Callable[[Waiter], Coming | None],
+        comes: Callable[[Waiter], int | None],
         is_there: Callable[[Waiter], bool],
     ) -> None:
         self._waiting = waiting
@@ -82,66 +82,56 @@ class Lines:
             self.events.add(waiter.tag.number)
         coming = self._comes(waiter)
         if coming is not None:
-            place = (coming.from_us, self._joined, coming.until_us, waiter)
-            insort(self._lines[_TIMER if timer else _ANSWER], place)
+            insort(self._lines[_TIMER if timer else _ANSWER], (coming, self._joined, waiter))
         elif self._is_there(waiter):
             line = self._lines[_TIMER_HERE if timer else _EVENT_HERE if event else _OTHER_HERE]
-            line.append((0, self._joined, 0, waiter))
+            line.append((0, self._joined, waiter))
 
     # --- questions ---------------------------------------------------------------------------------------------
 
-    def sooner(self, tag: Tag, comes: Coming, now_us: int, *, answers: bool) -> Waiter | None:
+    def sooner(self, tag: Tag, comes_us: int, now_us: int, *, answers: bool) -> Waiter | None:
         """A timer that fires clearly before what is next in the order, and before every recorded answer that somebody
         awaits, although its own place is later or nowhere; or the answer that comes before such a timer.
 
         Args:
             tag: What is next, which is not looked at.
-            comes: When that comes.
+            comes_us: When that comes.
             now_us: When what is there already comes.
             answers: Whether an answer may go before that even where no timer does.
         """
-        bound_us = comes.from_us - LATE_US
-        found = []
-        for line in _ALL if answers else _TIMERS:
-            for place in self._walk(line, tag, now_us):
-                if place[0] >= bound_us:
-                    break
-                if place[2] < bound_us:
-                    found.append(place)
-                    break
-        if not found:
+        fires = min(self._heads(_ALL if answers else _TIMERS, tag, now_us), default=None)
+        if fires is None or fires[0] >= comes_us - LATE_US:
             return None
-        fires = min(found)
         before = min(self._heads(_NOT_TIMERS, tag, now_us), default=fires)
-        return before[3] if before[0] <= fires[2] + LATE_US else fires[3]
+        return before[2] if before[0] <= fires[0] + LATE_US else fires[2]
 
-    def is_unsure(self, tag: Tag, comes: Coming, now_us: int, *, timer: bool) -> bool:
+    def is_unsure(self, tag: Tag, comes_us: int, now_us: int, *, timer: bool) -> bool:
         """Whether something would be before what is next in the order, if moments were certain, and one of them is a
         timer.
 
         Args:
-            tag, comes, now_us: As for ``sooner``.
+            tag, comes_us, now_us: As for ``sooner``.
             timer: Whether what is next is one.
         """
         heads = self._heads(_ALL if timer else _TIMERS, tag, now_us)
-        return any(place[0] < comes.from_us - UNSURE_US for place in heads)
+        return any(place[0] < comes_us - UNSURE_US for place in heads)
 
-    def first(self, tag: Tag, comes: Coming, now_us: int) -> Waiter | None:
+    def first(self, tag: Tag, comes_us: int, now_us: int) -> Waiter | None:
         """Who is most likely before somebody who has no place in the order; None: nobody. Arguments as for
         ``sooner``."""
         place = min(self._heads(_ALL, tag, now_us), default=None)
-        return place[3] if place is not None and place[0] < comes.from_us else None
+        return place[2] if place is not None and place[0] < comes_us else None
 
-    def is_near(self, tag: Tag, comes: Coming, now_us: int) -> bool:
+    def is_near(self, tag: Tag, comes_us: int, now_us: int) -> bool:
         """Whether an answer comes so near to a timer that it is not certain which of them is first. Arguments as for
         ``sooner``."""
         for line in (_ANSWER, _EVENT_HERE):
-            for from_us, _, until_us, _ in self._walk(line, tag, now_us):
-                if from_us > comes.until_us + LATE_US:
+            for at_us, _, _ in self._walk(line, tag, now_us):
+                if at_us >= comes_us - LATE_US:
+                    if at_us <= comes_us + LATE_US:
+                        return True
                     break
-                if until_us + LATE_US >= comes.from_us:
-                    return True
-                if line != _ANSWER:  # all of them come now
+                if line == _EVENT_HERE:  # all of them come now
                     break
         return False
 
@@ -152,13 +142,13 @@ class Lines:
         line, at = self._lines[number], 0
         while at < len(line):
             place = line[at]
-            waiter = place[3]
+            waiter = place[2]
             if self._waiting.get(waiter.tag) is not waiter or (waiter.alive is not None and not waiter.alive()):
                 del line[at]
                 continue
             at += 1
             if waiter.tag != tag:
-                yield place if number <= _ANSWER else (now_us, place[1], now_us, waiter)
+                yield place if number <= _ANSWER else (now_us, place[1], waiter)
 
     def _heads(self, lines: tuple[int, ...], tag: Tag, now_us: int) -> list[Place]:
         """The first of each line."""
