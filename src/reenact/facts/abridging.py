@@ -1,4 +1,4 @@
-"""Abridging: a large JSON-able value cut down to what lies along one path of it, for reports that people read."""
+"""Abridging: a large JSON-able value, cut down to the parts along one path, for reports for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an expression may ask of one value: is it JSON, does it match a pattern, does it conform to a schema.
+"""The functions of expressions on one value: is it JSON, does it match a pattern, does it conform to a schema.
 
 Each is checked whole when an expression is compiled (the pattern, the schema), and never raises for data.
 """
@@ -27,11 +27,11 @@ _Spend = Callable[[int], None]
 
 
 def objection(name: str, args: Sequence[ast.expr], files: Mapping[str, Json]) -> str:
-    """What is wrong with a use of one of the functions; empty where nothing is.
+    """The fault in a use of one of the functions; empty without one.
 
     Args:
         name: The function.
-        args: What stands in its brackets.
+        args: Its arguments.
         files: Schemas that may be named, by their names (``@order.json``).
     """
     if name == "json":
@@ -109,7 +109,7 @@ def _schema(given: Json, files: Mapping[str, Json]) -> Json:
 
 
 def _read(value: Json, spend: _Spend) -> Json:
-    """What a text of JSON says; what is no text is data already."""
+    """The value of a JSON text; other values are data already."""
     if not isinstance(value, str):
         return value
     spend(len(value) // 16)

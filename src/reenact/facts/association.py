@@ -24,11 +24,11 @@ _NEGLIGIBLE: Final = 1e-17
 
 @dataclass(frozen=True, slots=True)
 class Association:
-    """How common something is among the members of a group, and among healthy runs.
+    """The frequency of a trait among the members of a group, and among healthy runs.
 
     Attributes:
-        among: How many of the members have it, and ``of`` how many members there are.
-        healthy: How many of the healthy runs have it, and ``healthy_of`` how many there are.
+        among, of: The number of members with it, and of all members.
+        healthy, healthy_of: The number of healthy runs with it, and of all healthy runs.
     """
 
     among: int
@@ -63,13 +63,13 @@ class Association:
 
 
 def tail(hits: int, drawn: int, marked: int, every: int) -> float:
-    """The chance of at least so many hits, drawing without putting back.
+    """The chance of at least this many hits, drawing without replacement.
 
     Args:
-        hits: How many of what was drawn are marked.
-        drawn: How many were drawn.
-        marked: How many of all are marked.
-        every: How many there are.
+        hits: The number of marked ones among those drawn.
+        drawn: The number drawn.
+        marked: The number of marked ones in all.
+        every: The number in all.
 
     Returns:
         A probability; never 0. Costs some 10 µs.

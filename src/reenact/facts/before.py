@@ -1,7 +1,7 @@
-"""What a path was before a run changed it first: nothing, a file, a folder or a link.
+"""The state of a path before a run changed it first: missing, a file, a folder or a link.
 
-Each is a note of the run, ``before.N``. What a file held is a state of its own, phase ``file``, under a number counted
-downwards from the last one that an event could have: no event has it, and who does not know of it passes it over.
+Each is a note of the run, ``before.N``. The content of a file is a state of its own, phase ``file``, under a number
+counted downwards from the last one that an event could have: no event has it, so other readers ignore it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass
 
 NOTE: Final = "before."
-"""What the name of such a note begins with; a number follows."""
+"""The beginning of the name of such a note; a number follows."""
 
 PHASE: Final = "file"
-"""The phase of a state that is what a file held."""
+"""The phase of a state that is the content of a file."""
 
 _LAST: Final = (1 << 32) - 1
 
@@ -25,18 +25,18 @@ ABSENT, FILE, FOLDER, LINK = "absent", "file", "folder", "link"
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What a path was.
+    """The state of a path.
 
     Attributes:
-        path: As a run names it: ``./`` below the root of the project, ``~/`` below the user's folder, or absolute.
+        path: In the run's form: ``./`` below the root of the project, ``~/`` below the user's folder, or absolute.
         was: ``absent``, ``file``, ``folder`` or ``link``.
         mode: Its permissions.
         changed_ns: When its content was changed last.
         size: Bytes of a file.
-        digest: Of what it held; empty where that was not read.
-        target: Where a link led.
-        content: Which of the contents kept with the run is its; None where it is not kept.
-        why: Why not.
+        digest: The digest of its content; empty where that was not read.
+        target: The target of a link.
+        content: The number of its content among those of the run; None where it is not kept.
+        why: The reason why not.
         below: Whether everything below an absent path goes with it: more was made there than is named one by one.
     """
 
@@ -52,7 +52,7 @@ class Before:
     below: bool = False
 
     def to_json(self) -> dict[str, Json]:
-        """What differs from the default."""
+        """The fields that differ from the default."""
         found = {name: getattr(self, name) for name in _MORE}
         kept = {name: value for name, value in found.items() if value}
         content = {} if self.content is None else {"content": self.content}
@@ -96,7 +96,7 @@ def place_of_content(content: int) -> int:
 
 
 def is_content(event: int, phase: str) -> bool:
-    """Whether a state is what a file held."""
+    """Whether a state is the content of a file."""
     return phase == PHASE and event > _LAST >> 1
 
 

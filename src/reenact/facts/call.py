@@ -13,7 +13,7 @@ Json = Any
 
 
 class Kind(StrEnum):
-    """What sort of crossing an event is."""
+    """The sort of a crossing."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -44,7 +44,7 @@ TRANSPORTS = frozenset({Kind.HTTP, Kind.PROCESS, Kind.MCP, Kind.WEBSOCKET})
 
 
 class Effect(StrEnum):
-    """What a call may do to the world.
+    """The possible effect of a call on the world.
 
     ``NONE`` computes only and always runs, ``READ`` may be answered from a recording or asked again, ``WRITE``
     changes the world and is never repeated by a replay.
@@ -66,12 +66,12 @@ class Fidelity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What the agent asks of the world at one crossing.
+    """The agent's request to the world at one crossing.
 
     Attributes:
         kind: Sort of crossing.
-        name: What is called, for people and for matching by name (``search_docs``, ``POST api.openai.com``).
-        effect: What performing it may do to the world.
+        name: The name of the call, for people and for matching (``search_docs``, ``POST api.openai.com``).
+        effect: Its possible effect on the world.
         rule: Named, versioned rule that turns ``head`` and ``body`` into a key (see ``facts.keys``).
         head: Small JSON-able facts of the request. HTTP: ``method``, ``url``, ``headers`` (list of
             ``[name, value]`` pairs, latin-1, order and case kept), ``transport``. Tools: ``tool``, ``opaque``.
@@ -116,8 +116,8 @@ def calls_a_tool(call: Call) -> bool:
 
 
 STATE = "state"
-"""In the head of a tool's call: names of the parameters that are its own state, which its key leaves out. In the head
-of the outcome: by name, digests of what they held before and after; None for what cannot be stored."""
+"""In the head of a tool's call: the names of the parameters that are its own state, which its key leaves out. In the
+head of the outcome: by name, the digests of their values before and after; None for values that cannot be stored."""
 
 
 DEFAULTS: Final = "defaults"
@@ -207,7 +207,7 @@ class Stream:
         head: HTTP: ``status``, ``reason``, ``headers`` (pairs as in a request), ``version``, ``framing``
             (``wire`` when segments are the bytes of the connection, ``payload`` when they are the body before
             content decoding), ``extensions``.
-        end: How it ended; None while it is open or when the process died inside it.
+        end: Its end; None while it is open, or when the process died inside it.
         size: Bytes in all segments.
         segments: Number of segments.
     """

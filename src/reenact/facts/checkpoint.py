@@ -11,10 +11,10 @@ from reenact.facts.lazy_dataclass import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What the agent held at one event, derived from the log.
+    """The agent's messages and state at one event, derived from the log.
 
     Attributes:
-        run, event: Where.
+        run, event: The place.
         step, step_number: Name of the step and its number in the run; empty and None outside steps.
         timestamp_us: Wall clock of that moment, microseconds since the epoch.
         started_us: Wall clock of the run's start, likewise.
@@ -43,11 +43,11 @@ class Checkpoint:
 
 
 class SlotVersion(NamedTuple):
-    """What one slot of the agent's state was, for as long as it did not change.
+    """The value of one slot of the agent's state, for as long as it did not change.
 
     Attributes:
-        event, phase, lane: The last place where it was so, as in a ``Snapshot``.
-        digest: Of its bytes; None where the slot is not there, empty where it is of no bytes.
+        event, phase, lane: The last place with this value, as in a ``Snapshot``.
+        digest: The digest of its bytes; None where the slot is missing, empty where it has no bytes.
         body: Its bytes.
     """
 

@@ -130,7 +130,7 @@ def _library(*names: str) -> Any:
 
 
 def _stage(name: str) -> Callable[[bytes], bytes] | None:
-    """What undoes one encoding; None for an unknown one, or one whose library is absent."""
+    """The function that undoes one encoding; None for an unknown one, or if its library is missing."""
     feed: Callable[[bytes], bytes] | None = None
     if name in ("gzip", "x-gzip"):
         feed = _Inflater(_GZIP_BITS)

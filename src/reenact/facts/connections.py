@@ -10,7 +10,7 @@ SESSION: Final = "session"
 """Name of the call with which a session begins."""
 
 RECEIVE: Final = "receive"
-"""Name of the call that waits for what the server begins next."""
+"""The name of the call that waits for the server's next message."""
 
 LOST: Final = "lost"
 """Name of the call that waits for the connection to fail."""
@@ -29,10 +29,10 @@ _OWN: Final = _INCOMING | {SESSION, DISCONNECT}
 
 
 def is_of_connection(call: Call) -> bool:
-    """Whether a call is about a connection: it asks nothing of the server, so nobody need allow it."""
+    """Whether a call is about a connection: it asks nothing of the server, and needs no permission."""
     return call.kind is Kind.MCP and call.name in _OWN and "method" not in call.head
 
 
 def is_incoming(call: Call) -> bool:
-    """Whether a call waits for what the other side does by itself, whenever that is."""
+    """Whether a call waits for a message that the other side sends by itself."""
     return call.kind is Kind.MCP and call.name in _INCOMING and "method" not in call.head

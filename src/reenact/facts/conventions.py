@@ -31,7 +31,7 @@ CONVENTIONS: Mapping[str, tuple[str, ...]] = {
     "service": ("OTEL_SERVICE_NAME", "K_SERVICE", "ECS_SERVICE_NAME", "FLY_APP_NAME", "RENDER_SERVICE_NAME"),
     "version": ("K_REVISION", "SERVICE_VERSION", "APP_VERSION", "HEROKU_RELEASE_VERSION", "DD_VERSION"),
 }  # fmt: skip
-"""What each says, and the variables that say it, the first that is set counts."""
+"""The variables for each fact; the first one that is set counts."""
 
 VARIABLES = frozenset(name for names in CONVENTIONS.values() for name in names) | {"OTEL_RESOURCE_ATTRIBUTES"}
 """Every variable that is asked."""
@@ -42,14 +42,14 @@ _OF_RESOURCES = {"service.version": "version", "service.name": "service", "cloud
 
 
 def conventional(environment: Mapping[str, str]) -> dict[str, Json]:
-    """What the environment says by convention.
+    """The facts that the environment gives by convention.
 
     Args:
         environment: Name to value.
 
     Returns:
         Fact (``commit``, ``branch``, ``image``, ``region``, ``build``, ``service``, ``version``) to ``value`` and
-        ``variable``; facts that nothing says are absent. About 15 µs.
+        ``variable``; facts without a variable are absent. About 15 µs.
     """
     found: dict[str, Json] = {}
     for fact, names in CONVENTIONS.items():

@@ -27,11 +27,11 @@ _DATE: Final = lazy_regex(r"[-@:](?:\d{4}-\d\d-\d\d|\d{8}|\d{3,4})\Z")
 
 
 def lines_of(reading: Reading) -> list[list[Json]]:
-    """What was said before a model answered, in order.
+    """The conversation before a model's answer, in order.
 
     Returns:
-        ``[role, text]``, ``["call", tool, arguments]`` and ``["result", what a tool gave]``; what one role says in
-        several messages without anything between them is one text.
+        ``[role, text]``, ``["call", tool, arguments]`` and ``["result", the result of a tool]``; consecutive messages
+        of one role are one text.
     """
     found: list[list[Json]] = [["system", reading.system]] if reading.system else []
     for message in reading.messages:
@@ -54,7 +54,7 @@ def lines_of(reading: Reading) -> list[list[Json]]:
 
 
 def digest_of(lines: Iterable[list[Json]]) -> bytes:
-    """What two conversations have in common that say the same; credentials, and what stands for them, are alike."""
+    """A digest that is equal for equal conversations; credentials and their stand-ins count as equal."""
     plain = [[_squeezed(part) for part in line] for line in lines]
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return blake2b(normalise(text.encode("utf-8", "surrogatepass")), digest_size=16).digest()

@@ -1,11 +1,11 @@
 """Copies: records as plain containers that ``marshal`` takes, so that a look at many of them is a walk at C speed.
 
-A record (dataclass, pydantic model, attrs class) is what its instance dictionary and its slots hold, under the number
-of its class. Both are read through the interpreter's own descriptors; no code of the class runs. ``marshal`` takes more
-than what may stand in a copy: it writes every buffer as bytes, for example. So a copy counts only once what was read
-back from it has been looked through (``is_sound``).
+A record (dataclass, pydantic model, attrs class) is the content of its instance dictionary and its slots, under the
+number of its class. Both are read through the interpreter's own descriptors; no code of the class runs. ``marshal``
+accepts more than a copy may contain: it writes every buffer as bytes, for example. So a copy counts only after it was
+read back and checked (``is_sound``).
 
-A record that holds what ``marshal`` refuses (another record, a date, a member of an enumeration) is copied part by
+A record with values that ``marshal`` refuses (another record, a date, a member of an enumeration) is copied part by
 part: there each tuple begins with one of the words below.
 """
 
@@ -19,7 +19,7 @@ from reenact.facts.scalars import WRITE, NotStorable
 from reenact.facts.shapes import Shape, dictionary_of, is_left_out, is_one_of, shape_of, slots_of
 
 TUPLE, SCALAR, RECORD, ENUM = "tuple", "scalar", "record", "enum"
-"""What a tuple in a deep copy is: ``(TUPLE, [part, …])``, ``(SCALAR, tag, data)``, ``(RECORD, number, dictionary,
+"""The form of a tuple in a deep copy: ``(TUPLE, [part, …])``, ``(SCALAR, tag, data)``, ``(RECORD, number, dictionary,
 slots)``, ``(ENUM, number, name, value)``."""
 
 _RECORDS = frozenset(("dataclass", "pydantic", "attrs"))
@@ -39,10 +39,10 @@ class Class(NamedTuple):
     """A class.
 
     Attributes:
-        itself: The class: it is kept, so that no other takes its address.
-        shape: How its instances keep their state.
-        number: By which fingerprints name it, never used twice; 0: its instances are no records.
-        readers: Of the dictionary, where there is one, and of each slot.
+        itself: The class: it is referenced, so that no other one gets its address.
+        shape: The form in which its instances keep their state.
+        number: Its number in fingerprints, never used twice; 0: its instances are no records.
+        readers: The readers of the dictionary, if there is one, and of each slot.
     """
 
     itself: type
@@ -65,16 +65,16 @@ def are_plain(values: Iterable[Any]) -> bool:
 
 
 def copy_of(values: Iterable[Any], unlike: Unlike, *, deep: bool = False) -> tuple[tuple[int | None, ...], list[Any]]:
-    """Values, each record as a tuple of what it holds, and the number of the class of each: 0 for what is no record,
-    below 0 where slots are named because one was never set, None for what is copied part by part.
+    """Values, each record as a tuple of its content, with the number of the class of each: 0 for values that are no
+    record, below 0 where slots are named because one was never set, None for values that are copied part by part.
 
     Args:
-        values: What a container holds.
+        values: The content of a container.
         unlike: Asked once for each class.
         deep: Copy all of them part by part, and records of their classes from now on.
 
     Raises:
-        ValueError: One is neither plain nor a record.
+        ValueError: A value is neither plain nor a record.
     """
     numbers: list[int | None] = []
     copies: list[Any] = []
@@ -107,7 +107,7 @@ def _part(value: Any, unlike: Unlike, depth: int) -> Any:
     """A part of a deep copy.
 
     Raises:
-        ValueError: It cannot be copied so, or lies too deep; it may hold itself.
+        ValueError: It cannot be copied, or is nested too deeply; it may contain itself.
     """
     kind = type(value)
     if depth > _DEEPEST:

@@ -30,7 +30,7 @@ class CredentialSort(StrEnum):
     PEM = "p"
     """A private key in a PEM frame."""
     SCHEME = "b"
-    """What follows ``Bearer`` or ``Basic``."""
+    """The scheme before a credential: ``Bearer`` or ``Basic``."""
     NAMED = "n"
     """A value whose name says what it is (``password``, ``client_secret``)."""
     USERINFO = "u"
@@ -52,12 +52,13 @@ _FRAME = len(MARK) + 2
 
 
 def constant(sort: str, size: int = _FRAME) -> bytes:
-    """What every credential of a class is to matching, or the same in ``size`` bytes; tildes alone in under five."""
+    """The value for matching of every credential of a class, or the same in ``size`` bytes; only tildes in under
+    five."""
     return MARK + sort.encode() + b"0" * (size - _FRAME) + b"~" if size >= _FRAME else b"~" * size
 
 
 def bare(found: re.Match[bytes]) -> bytes:
-    """What a stand-in is to matching: the constant of its class, or the variable that it names."""
+    """The value of a stand-in for matching: the constant of its class, or the variable that it names."""
     if found[1] == b"v":
         return MARK + b"v" + found[2] + b"~"
     return constant(found[1].decode())
@@ -116,9 +117,9 @@ _FOLD = str.maketrans("", "", "_-. ")
 
 @lru_cache(4096)
 def named(name: str) -> int:
-    """What a field's name says of its value: 2 always a credential, 1 one if it looks random, 0 nothing.
+    """The meaning of a field's name for its value: 2 always a credential, 1 a credential if it looks random, 0 nothing.
 
-    Names of counts and positions (``max_tokens``, ``next_page_token``) say nothing. Case, ``_``, ``-`` and ``.`` do
+    Names of counts and positions (``max_tokens``, ``next_page_token``) mean nothing. Case, ``_``, ``-`` and ``.`` do
     not matter.
     """
     folded = name.lower().translate(_FOLD)
@@ -209,7 +210,7 @@ def like_text(value: bytes) -> bool:
 
 
 def trivial(value: bytes) -> bool:
-    """Whether a value only stands for a secret in a schema, a template or an earlier redaction of somebody else."""
+    """Whether a value is only a placeholder of a schema, a template or another tool's redaction."""
     return _TRIVIAL.fullmatch(value) is not None
 
 

@@ -1,4 +1,4 @@
-"""What the caller's code declares: type hints, opened up for the parts of a value.
+"""The declarations of the caller's code: type hints, opened up for the parts of a value.
 
 A hint is held as *candidates*: the flat tuple of everything a part may be (unions, ``Annotated``, ``NewType`` and
 type aliases dissolved). Which candidate a recorded part belongs to is chosen by the name that was noted with it;
@@ -76,7 +76,7 @@ def _join(hints: Iterator[Any]) -> Candidates:
 
 
 def items(of: Candidates, index: int) -> Candidates:
-    """What the member at ``index`` of a list, tuple, set or deque may be."""
+    """The possible types of the member at ``index`` of a list, tuple, set or deque."""
     return _join(_item_hints(of, index)) if of else NOTHING
 
 
@@ -91,12 +91,12 @@ def _item_hints(of: Candidates, index: int) -> Iterator[Any]:
 
 
 def keys(of: Candidates) -> Candidates:
-    """What the keys of a mapping may be."""
+    """The possible types of the keys of a mapping."""
     return _join(typing.get_args(hint)[0] for hint in of if len(typing.get_args(hint)) in (1, 2)) if of else NOTHING
 
 
 def entry(of: Candidates, key: Any) -> Candidates:
-    """What the value under ``key`` of a mapping (a ``TypedDict`` too) may be."""
+    """The possible types of the value under ``key`` of a mapping (a ``TypedDict`` too)."""
     return _join(_entry_hints(of, key)) if of else NOTHING
 
 
@@ -173,7 +173,7 @@ def _resolve(cls: type) -> dict[str, Any]:
 
 
 def fields(cls: type, variables: dict[Any, Any], name: str) -> Candidates:
-    """What the field ``name`` of a record may be, with its type variables filled in."""
+    """The possible types of the field ``name`` of a record, with its type variables filled in."""
     hint = field_hints(cls).get(name)
     if hint is None:
         return NOTHING

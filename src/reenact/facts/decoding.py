@@ -36,7 +36,7 @@ def decode(body: bytes, declared: Any = None) -> Any:
         declared: Type hint of the caller's code for it; None when nothing is declared.
 
     Raises:
-        UnreplayableRun: It needs a live value, or a type that is not declared or not loaded (``missing``).
+        UnreplayableRun: The value needs a live object, or a type that is not declared or not loaded (``missing``).
     """
     if is_large(body):
         if not isinstance(body.value, tuple):
@@ -57,7 +57,7 @@ def decode(body: bytes, declared: Any = None) -> Any:
 
 
 def restore(node: Json, of: Candidates = NOTHING) -> Any:
-    """One part of an encoded value; ``of`` is what it may be."""
+    """One part of an encoded value; ``of`` are its possible types."""
     kind = type(node)
     if kind is list:
         return [restore(item, hints.items(of, index)) for index, item in enumerate(node)]

@@ -29,9 +29,9 @@ class Difference:
 
     Attributes:
         kind: ``changed``, ``added`` or ``removed``.
-        steps: Where, in the left value (for what was added: in the right one).
-        target: Where, while the differences before this one have been applied: what a patch needs.
-        left, right: What stood there and stands there now; None for what was not there.
+        steps: The place in the left value (for an addition, in the right one).
+        target: The place after the differences before this one are applied, as a patch needs it.
+        left, right: The old and the new value; None for a missing one.
     """
 
     kind: Literal["changed", "added", "removed"]
@@ -104,7 +104,7 @@ def patch(found: Iterable[Difference]) -> list[dict[str, Json]]:
 
 
 def render(found: Sequence[Difference], most: int = 5, width: int = 160) -> str:
-    """A few lines for people: each difference on its own line, long texts cut down to what differs."""
+    """A few lines for people: each difference on its own line, long texts cut down to the part that differs."""
     lines = []
     for difference in found[:most]:
         place = difference.path or "(whole)"
@@ -239,11 +239,11 @@ def _change(left: Json, right: Json, width: int) -> str:
 
 
 def parted(sides: tuple[Json, Json], tagged: Callable[[], tuple[Json, Json]]) -> tuple[str, Json, Json]:
-    """Where two values first part, and both as they are there: with their types where these are what differs.
+    """The first place where two values differ, and both values there: with their types, if these differ.
 
     Args:
         sides: The values.
-        tagged: Gives the same, in which each value that JSON does not have bears the tag of its type.
+        tagged: Gives the same values, in which each one that JSON does not have has the tag of its type.
     """
     path = first_difference(*sides)
     left, right = (value_at(each, path) for each in sides)

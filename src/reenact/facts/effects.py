@@ -29,7 +29,7 @@ class Claim:
     Attributes:
         address: Identity of the write (``Identities.of``).
         run: Id of the run.
-        event: Number of the call in it; what became of it is what that event says.
+        event: The number of the call in it, whose event has the result.
     """
 
     address: str
@@ -49,7 +49,7 @@ def root_of(run: Run) -> str:
 
 
 def _lasting(call: Call) -> Mapping[str, Json]:
-    """What a call says of itself but for its place: an MCP session is named by the number of an event."""
+    """The facts of a call without its place: an MCP session is named by the number of an event."""
     return {name: said for name, said in call.head.items() if name != "of"} if call.kind is Kind.MCP else call.head
 
 

@@ -1,12 +1,12 @@
-"""Writing: a Python value becomes JSON bytes that say exactly what it was, without calling any of its code.
+"""Writing: a Python value becomes JSON bytes that describe it exactly, without a call of its code.
 
-Plain JSON data (the usual case) is recognised by one walk over exact types and handed to the C encoder. Everything
-else takes the slow path: standard types become tagged scalars, records (dataclasses, pydantic models, attrs classes,
-named tuples, enums) become plain data with the name of what they were, and what cannot be stored becomes
-``{"~opaque": "module.Type"}``. An object with exactly one key that begins with ``~`` is a tag; a dictionary of the
-agent that looks like one, or whose keys are not all text, is written as ``{"~dict": [[key, value], …]}``.
+Plain JSON data (the usual case) is recognised by one walk over exact types and handed to the C encoder. Everything else
+takes the slow path: standard types become tagged scalars, records (dataclasses, pydantic models, attrs classes, named
+tuples, enums) become plain data with the name of their class, and other values become ``{"~opaque": "module.Type"}``.
+An object with exactly one key that begins with ``~`` is a tag; a dictionary of the agent that looks like one, or whose
+keys are not all text, is written as ``{"~dict": [[key, value], …]}``.
 
-Nothing here raises, whatever the agent hands over: what goes wrong with a part makes that part opaque.
+Nothing here raises, for any value of the agent: a part that fails becomes opaque.
 """
 
 from __future__ import annotations
@@ -98,14 +98,14 @@ class Encoded(NamedTuple):
 
 
 class ValuePart(NamedTuple):
-    """A value that lies in another one, as data.
+    """A value inside another one, as data.
 
     Attributes:
-        encoded: As ``encode`` writes it by itself.
-        nodes, depth: How many parts it has, and how deep they lie, at most, where it is plain; what is not has limits
-            of its own.
+        encoded: Its own encoding.
+        nodes, depth: The number of its parts, and their greatest depth, if it is plain; other values have limits of
+            their own.
         plain: Whether it is plain JSON data.
-        alike: Whether it is written in the same way inside another value, limits of the whole aside.
+        alike: Whether it is written in the same way inside another value, limits of the whole apart.
     """
 
     encoded: Encoded
@@ -151,12 +151,12 @@ def codec_of(cls: type) -> tuple[str, Codec] | None:
 def encode(value: object, *, sort_sets: bool = False) -> Encoded:
     """Write any value as data: a few microseconds for small plain data, about one a part else.
 
-    Never raises, but for what a signal handler of the program raises meanwhile.
+    Never raises, except for errors of a signal handler of the program.
 
     Args:
         value: Anything.
-        sort_sets: Order the members of sets by what they are instead of by how they lie in memory: for requests,
-            which are compared. Values that are handed out again keep the order in which the agent iterated.
+        sort_sets: Order the members of sets by value instead of by memory: for requests, which are compared. Values
+            that are given back keep the order in which the agent iterated.
     """
     try:
         plain = _is_plain(value, _SEVERAL)
@@ -179,9 +179,9 @@ def encode(value: object, *, sort_sets: bool = False) -> Encoded:
 
 
 def encode_in_pieces(value: object) -> tuple[bytes, ...] | None:
-    """What ``encode`` writes of a long list or dictionary of plain data, however many parts it has; some entries at a
-    time, so that it never lies in memory twice. None where it is none, or not long. As ``encode``, it raises what a
-    signal handler of the program raises, and nothing else.
+    """The encoding of a long list or dictionary of plain data, of any size, some entries at a time, so that it is never
+    in memory twice. None for other values, and short ones. Like ``encode``, it raises only errors of a signal handler
+    of the program.
     """
     kind = type(value)
     if (kind is not list and kind is not dict) or len(value) < _ENTRIES:  # type: ignore[arg-type]
@@ -208,11 +208,11 @@ def encode_in_pieces(value: object) -> tuple[bytes, ...] | None:
 
 
 def fingerprint_of(entries: list[Any]) -> bytes:
-    """What ``marshal`` makes of entries, without references: of plain data it is equal for equal values alone, and
-    that of some in a row is that of each, one after the other.
+    """The ``marshal`` bytes of entries, without references: equal only for equal plain data; those of several entries
+    are those of each, one after the other.
 
     Raises:
-        ValueError: It makes nothing of one.
+        ValueError: An entry cannot be marshalled.
     """
     return marshal.dumps(entries, _WITHOUT_REFERENCES)[_LIST_HEAD:]
 
@@ -231,12 +231,12 @@ def encode_plain(value: object) -> tuple[bytes, bytes] | None:
 
 
 def encode_part(value: object, name: str) -> ValuePart:
-    """What ``encode`` writes of a value, members of sets in order, and what is needed to put it into the encoding of a
-    dictionary that holds it. Never raises, but for what a signal handler of the program raises meanwhile.
+    """The encoding of a value, members of sets in order, with the facts that are needed to put it into the encoding of
+    a dictionary. Never raises, except for errors of a signal handler of the program.
 
     Args:
         value: Anything.
-        name: Under which it is seen again and again: of what was long the last time, most is as it was.
+        name: The name under which it comes again and again: most of a long value is unchanged.
     """
     try:
         plain = None if is_long(name) else _is_plain(value, _SOME)
@@ -281,7 +281,7 @@ def _woven_part(value: object) -> ValuePart | None:
 
 
 def join_parts(parts: Mapping[str, ValuePart]) -> Encoded | None:
-    """What ``encode`` writes of a dictionary of these parts by their names; None where it may write anything else."""
+    """The encoding of a dictionary of these parts by their names; None where that may be a different one."""
     if len(parts) == 1 and next(iter(parts)).startswith("~"):
         return None
     held = parts.values()
@@ -302,16 +302,16 @@ def join_parts(parts: Mapping[str, ValuePart]) -> Encoded | None:
 
 
 def leads_of(names: Iterable[str]) -> tuple[str, ...]:
-    """What stands before each value of an object of these names, which are those of parameters: for ``encode_flat``."""
+    """The text before each value of an object with these names, which are those of parameters: for ``encode_flat``."""
     return tuple(f"{',' if place else '{'}{_fast(name)}:" for place, name in enumerate(names))
 
 
 def encode_flat(leads: tuple[str, ...], values: Iterable[Any]) -> bytes | None:
-    """What ``encode`` writes of an object whose values are text, integers, booleans and nothing else: a quarter of its
-    time, because nothing has to be looked at twice. None where one is something else.
+    """The encoding of an object whose values are all text, integers or booleans: a quarter of the time of ``encode``,
+    because no value is looked at twice. None for other values.
 
     Args:
-        leads: From ``leads_of`` the names, at least one.
+        leads: The result of ``leads_of`` for at least one name.
         values: As many, in their order.
     """
     text = ""
@@ -332,7 +332,7 @@ def encode_flat(leads: tuple[str, ...], values: Iterable[Any]) -> bytes | None:
 
 
 def _is_within_limits(nodes: int, containers: int, depth: int) -> bool:
-    """Whether what is woven is what would be written of the whole: either by the C encoder, or part by part."""
+    """Whether the woven text equals the encoding of the whole: by the C encoder, or part by part."""
     depth += _MARGIN
     if nodes <= _PLAIN_NODE_LIMIT and depth <= _PLAIN_DEPTH_LIMIT:
         return True
@@ -582,7 +582,7 @@ class _CopyWriter(_Writer):
     __slots__ = ()
 
     def copied(self, value: tuple[Any, ...], depth: int) -> Json:
-        """What a tuple in it was made of."""
+        """A tuple's copy of its parts."""
         what, *held = value
         if what == TUPLE:
             return {"~tuple": [self.part(item, depth) for item in held[0]]}

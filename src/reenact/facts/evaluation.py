@@ -26,7 +26,7 @@ MAX_SIZE = 1_000_000
 
 
 class Scope(Protocol):
-    """What an expression is evaluated over."""
+    """The scope in which an expression is evaluated."""
 
     def value(self, name: str) -> Json:
         """The value of a word used bare; None when unknown."""
@@ -39,7 +39,7 @@ class Scope(Protocol):
 
 
 FUNCTIONS = ("all", "any", "len", "max", "min", "sum")
-"""Functions of the grammar itself, whatever the vocabulary."""
+"""Functions of the grammar itself, for every vocabulary."""
 
 Number = int | float
 ARITHMETIC: Mapping[type[ast.operator], Callable[[Number, Number], Number]] = {
@@ -70,7 +70,7 @@ def fault(text: str, at: int, what: str, cause: str = "") -> UsageError:
 
 
 def argument(node: ast.expr) -> Json:
-    """What stands in the brackets of a word: a name, bare or quoted, or a number."""
+    """The argument of a word: a name, bare or quoted, or a number."""
     name = bare(node)
     return name if name is not None else getattr(node, "value", None)
 
@@ -146,14 +146,14 @@ class Evaluation:
         return MAX_WORK - self._left
 
     def bind(self, name: str, value: Json) -> None:
-        """Give a name of a loop a value: whoever explains a loop looks at one member of it."""
+        """Give a name of a loop a value: to explain a loop, one looks at one member of it."""
         self._loops[name] = value
 
     def spend(self, units: int) -> None:
         """Count work.
 
         Raises:
-            UsageError: It is more than ``MAX_WORK`` by now.
+            UsageError: The work exceeds ``MAX_WORK``.
         """
         self._left -= units
         if self._left < 0:
@@ -282,7 +282,7 @@ def _contains(container: Json, member: Json) -> bool | None:
 
 
 def _item(container: Json, index: Json) -> Json:
-    """What stands at an index; None where nothing does."""
+    """The item at an index; None without one."""
     if isinstance(container, dict):
         return container.get(index) if isinstance(index, str) else None
     if isinstance(container, (list, str)) and isinstance(index, int) and not isinstance(index, bool):

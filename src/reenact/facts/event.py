@@ -34,15 +34,15 @@ class Event:
         lane: Path of the lane that issued it.
         position: How many calls that lane had issued before.
         parent: Number of the call it happened inside, if any.
-        call: What was asked. ``call.body`` is empty here; the bytes are at ``request``.
-        request: Where the request's body lies.
-        outcome: What came back; None while open. A ``Value``'s body is empty here; the bytes are at ``answer``.
-        answer: Where the value, or all segments of the stream, lie; None when there is none.
-        issued_us, first_us, ended_us: Microseconds since the run began; None for what did not happen.
+        call: The request. ``call.body`` is empty here; the bytes are at ``request``.
+        request: The address of the request's body.
+        outcome: The answer; None while open. A ``Value``'s body is empty here; the bytes are at ``answer``.
+        answer: The address of the value, or of all segments of the stream; None without one.
+        issued_us, first_us, ended_us: Microseconds since the run began; None where it did not happen.
         delivery: Number of the delivery that handed the value or head over.
         key: The call's key, an index only.
-        fidelity: How exact the stored bytes are; ``fidelity_note`` says which rules touched them.
-        attributes: Evidence: what ``note`` added, recognised model readings, capture remarks.
+        fidelity: The exactness of the stored bytes; ``fidelity_note`` names the rules that changed them.
+        attributes: Evidence: additions of ``note``, recognised model readings, capture remarks.
     """
 
     run: str
@@ -70,17 +70,17 @@ class Event:
 
     @property
     def name(self) -> str:
-        """What was called."""
+        """The name of the call."""
         return self.call.name
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody saw its end: it was never answered, or its process died inside the answer."""
+        """Whether its end is unknown: it was never answered, or its process died inside the answer."""
         return self.outcome is None or (isinstance(self.outcome, Stream) and self.outcome.end is None)
 
     @property
     def asked(self) -> str:
-        """What was asked, as an identity within the run; empty where it is not known, as of arguments that could not be
+        """The request, as an identity within the run; empty where it is not known, as for arguments that could not be
         stored."""
         head = self.call.head
         if self.key or head.get("opaque"):
@@ -101,10 +101,10 @@ def strand_of(lane: str) -> str:
 
 
 def node_of(events: Iterable[Event], event: Event) -> str:
-    """The node of a graph (LangGraph) that made a call; empty where none did.
+    """The node of a graph (LangGraph) that made a call; empty without one.
 
     Args:
-        events: Those of its run, in their order.
+        events: The events of its run, in order.
         event: The call.
     """
     found, strand = "", strand_of(event.lane)

@@ -1,9 +1,9 @@
-"""What an exception is made of, and how one is made again without calling its class's own code.
+"""The parts of an exception, and how one is made again without calling its class's own code.
 
-The state of an exception is its ``args``, its instance dictionary, its slots and the fields that its built-in
-ancestor keeps in C (``OSError.errno``, ``UnicodeDecodeError.object`` …). A class is found again only among those
-that the running program has already loaded: nothing is ever imported because data named it, but for the transport of a
-library that the program has loaded itself.
+The state of an exception is its ``args``, its instance dictionary, its slots and the fields that its built-in ancestor
+keeps in C (``OSError.errno``, ``UnicodeDecodeError.object`` …). A class is found again only among those that the
+running program has already loaded: nothing is ever imported because data named it, except the transport of a library
+that the program has loaded itself.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def _fresh(cls: type, args: tuple[Any, ...]) -> BaseException:
 
 
 def is_group(error: BaseException) -> bool:
-    """Whether it is an exception group, whatever its class says."""
+    """Whether it is an exception group, even if its class pretends otherwise."""
     return issubclass(type(error), BaseExceptionGroup)
 
 
 def args_of(error: BaseException) -> tuple[Any, ...]:
-    """``error.args``, whatever its class says."""
+    """``error.args``, even if its class pretends otherwise."""
     args: tuple[Any, ...] = BaseException.__dict__["args"].__get__(error)
     return args
 
@@ -90,14 +90,14 @@ def state_of(error: BaseException) -> dict[str, Any]:
 
 
 def _is_hint(cls: type, name: str, value: Any) -> bool:
-    """Fields that only help the interpreter to suggest a spelling, and hold whatever object was at hand."""
+    """Fields that only help the interpreter to suggest a spelling, with whatever object was at hand."""
     if type(value) in _SCALARS:
         return False
     return name == _HINT[1] and issubclass(cls, _HINT[0])
 
 
 def notes_of(error: BaseException) -> tuple[str, ...]:
-    """What ``add_note`` added."""
+    """The notes from ``add_note``."""
     held: dict[str, Any] = BaseException.__dict__["__dict__"].__get__(error)
     notes = held.get("__notes__")
     return tuple(note for note in notes if type(note) is str) if type(notes) is list else ()

@@ -18,7 +18,7 @@ from reenact.facts.expressions import Expression
 __all__ = ["brief", "explain", "values"]
 
 Remark = Callable[..., str]
-"""What a scope has to say about the value of a word with something in brackets; empty for nothing."""
+"""A scope's remark on the value of a word with an argument; empty without one."""
 
 _SIGNS: Final[Mapping[type[ast.cmpop], str]] = {
     ast.Eq: "==",
@@ -34,12 +34,12 @@ _WIDTH = 160
 
 
 def explain(expression: Expression, scope: Scope, remark: Remark = lambda *_: "") -> str:
-    """What was seen and what was expected, for an expression that does not hold over ``scope``.
+    """The values that were seen and expected, for an expression that does not hold over ``scope``.
 
     Args:
         expression: The expression.
-        scope: What it was evaluated over.
-        remark: Says more of a word's value: ``remark(name, *arguments)``.
+        scope: The scope.
+        remark: Adds to a word's value: ``remark(name, *arguments)``.
 
     Raises:
         UsageError: Looking needs more work than an evaluation may.
@@ -48,7 +48,7 @@ def explain(expression: Expression, scope: Scope, remark: Remark = lambda *_: ""
 
 
 def values(expression: Expression, scope: Scope) -> str:
-    """What an expression was decided by: each word it uses outside of the conditions of loops, with its value."""
+    """The values that decided an expression: those of each word outside of the conditions of loops."""
     explanation = _Explanation(expression, scope, lambda *_: "")
     return ", ".join(dict.fromkeys(map(explanation.valued, _words(expression.root))))
 

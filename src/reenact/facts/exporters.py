@@ -16,12 +16,12 @@ LIST: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """What an endpoint answers when all is well.
+    """The answer of an endpoint when all is well.
 
     Attributes:
-        status: Of HTTP; an RPC ends with ``OK``.
+        status: The HTTP status; an RPC ends with ``OK``.
         media: Media type of the body; empty: none.
-        body: The body; of an RPC the message.
+        body: The body; for an RPC the message.
     """
 
     status: int = 200
@@ -34,12 +34,12 @@ class Endpoint:
     """One row.
 
     Attributes:
-        name: Of the rule; several rows may share it, and are turned off together.
+        name: The name of the rule; several rows may share it, and are turned off together.
         methods: HTTP methods in capitals, or ``GRPC``.
         path: Pattern of the path (``*`` is anything within a part, ``**/`` any number of parts in front).
         hosts: Patterns of known hosts.
-        form: Form of the body (``facts.telemetry``), asked for at any other host; empty: known hosts only.
-        answer: What it answers when all is well.
+        form: The form of the body (``facts.telemetry``), required at any other host; empty: known hosts only.
+        answer: Its answer when all is well.
         since: The first version of the list that has it.
     """
 

@@ -103,12 +103,12 @@ def compile_expression(text: str, words: Iterable[Word], files: Mapping[str, Jso
     """Check an expression against the grammar and a vocabulary.
 
     Args:
-        text: What a person wrote.
+        text: The text that a person wrote.
         words: The names it may use.
         files: Schemas that it may name (``@order.json``), by that name.
 
     Raises:
-        UsageError: It is not in the grammar; the message names the position and, for a name, the nearest ones.
+        UsageError: The text is not in the grammar; the message names the position and, for a name, the nearest ones.
     """
     known = {word.name: word for word in words}
     if len(text) > MAX_TEXT:
@@ -134,7 +134,7 @@ _MAX_DEPTH = 60
 _CALLED_WITH_ONE = 1
 _PLAIN = (str, int, float)
 _TYPES: Mapping[type, str] = {str: "text", int: "number", float: "number"}
-"""What a value that stands in an expression is, beside a word that has one type."""
+"""The type of a value in an expression, beside a word of one type."""
 _IN_BRACKETS = (WordForm.CALL, WordForm.NAMES, WordForm.TEXTS)
 
 

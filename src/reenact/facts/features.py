@@ -32,7 +32,7 @@ MOST_NAMED: Final = 100
 """Fingerprints that metrics name; the rest is counted together."""
 
 OTHER: Final = "other"
-"""What the rest is called."""
+"""The name of the rest."""
 
 _NAMING: Final = "1"
 """Of fingerprints: they stay what they are when other features are written."""
@@ -42,12 +42,12 @@ _FAILED: Final = frozenset((Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED))
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What is compared of one run.
+    """The features of a run that are compared.
 
     Attributes:
-        error: Type of the error that it ended with; empty where none did.
+        error: The type of the error at its end; empty without one.
         template: Template of its message (``facts.templates``).
-        tool: The call that failed last: a tool, or an exchange by its name; empty where none did.
+        tool: The call that failed last: a tool, or an exchange by its name; empty without one.
         steps: Its last steps, or else its last calls, oldest first: a repeat counts once, and a call of any model is
             ``model``.
         asked, answered: Models that were asked, and that answered.
@@ -57,10 +57,9 @@ class Features:
         schemas: Short digests of the tools that models were offered.
         commit: Commit of its code; empty where it is not known.
         version: Version of the agent.
-        suspicions: Kinds of suspicious events in it; None where nobody has looked yet.
-        lacks: Items of its kit that are missing or partial; None where nobody has looked yet.
-        cold: Those without which it cannot be replayed, as far as its records tell: bytes that are damaged later are
-            found by a look at its kit.
+        suspicions: The kinds of suspicious events in it; None where it was not examined yet.
+        lacks: The missing or partial items of its kit; None where it was not examined yet.
+        cold: The items without which it cannot be replayed, by its records; later damage is found by a look at its kit.
     """
 
     error: str = ""
@@ -122,13 +121,13 @@ def case_of(status: Status, flagged: bool, features: Features) -> Case | None:
 
 
 def fingerprint(case: Case, features: Features, flag: str = "") -> str:
-    """What runs that fail alike have in common, as 32 hexadecimal digits: the same in every process and store.
+    """The fingerprint of runs that fail alike, as 32 hexadecimal digits: the same in every process and store.
 
-    It is a digest of parts, each behind its length, so that no text of a run can stand for another part or for two.
+    It is a digest of parts, each after its length, so that no text of a run can be taken for another part or for two.
 
     Args:
-        case: Why the run is looked into.
-        features: Its features, looked at in full.
+        case: The reason why the run is examined.
+        features: Its features, fully examined.
         flag: The text of a person's flag; used for flagged runs.
     """
     parts: list[str] = [_NAMING, case.value]

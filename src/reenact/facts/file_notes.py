@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 NOTE: Final = "file."
-"""What the name of a note of a file begins with; its path below the root follows. The note holds ``digests``, one for
-each version that was read, in order, the ``size`` of the last one, and ``us``, when that was read first: microseconds
+"""The beginning of the name of a note of a file; its path below the root follows. The note holds ``digests``, one for
+each version that was read, in order, the ``size`` of the last one, and ``us``, the time of the first read: microseconds
 since the run began."""
 
 ABSENT: Final = "absent"

@@ -19,7 +19,7 @@ class Unframer:
     Attributes:
         head: All bytes of the final response's head, with its empty line, once it has arrived.
         encoding: Its ``Content-Encoding``.
-        slices: Where in the bytes fed last the body's bytes stood: pairs of start and end.
+        slices: The places of the body's bytes in the last input: pairs of start and end.
     """
 
     __slots__ = ("_chunked", "_left", "_line", "encoding", "head", "slices")

@@ -13,11 +13,11 @@ _KEPT: Final = 100
 
 
 class Key(NamedTuple):
-    """What is counted together.
+    """The key of a count.
 
     Attributes:
         agent: Name of the agent; ``other`` for one that is not among the most frequent.
-        fingerprint: Of the group; ``other`` likewise.
+        fingerprint: The fingerprint of the group; ``other`` likewise.
     """
 
     agent: str
@@ -27,11 +27,12 @@ class Key(NamedTuple):
 class FingerprintTally:
     """Sums by agent and fingerprint, those of the most frequent fingerprints by their names.
 
-    A run is counted once, by the name that its group has then. A group that becomes one of the most frequent is counted
-    by its name from then on, and what one has come to that is not any more is added to the rest: no sum ever shrinks.
+    A run is counted once, by the name that its group has at that time. A group that becomes one of the most frequent is
+    counted by its name from then on; the sum of one that is no longer among them is added to the rest: no sum ever
+    shrinks.
 
     Args:
-        most: How many fingerprints, and how many agents, are named.
+        most: The most fingerprints, and the most agents, that are named.
     """
 
     def __init__(self, most: int = MOST_NAMED) -> None:

@@ -44,9 +44,9 @@ class Grown(bytes):
     """The new entries of a list, as JSON with commas between them, in the place of the bytes of the whole list.
 
     Attributes:
-        number: Of the list, in its run.
-        look: How many looks at it there have been.
-        start, end: How many entries come before these, and with them.
+        number: The number of the list in its run.
+        look: The number of looks at it.
+        start, end: The number of entries before these, and with them.
     """
 
     number: int
@@ -56,7 +56,7 @@ class Grown(bytes):
 
     @property
     def lead(self) -> bytes:
-        """What stands before them in the list's bytes: a bracket, or a comma; nothing where there are none."""
+        """The byte before them in the list: a bracket, or a comma; empty where there are none."""
         if not self.start:
             return b"["
         return b"," if self else b""
@@ -74,13 +74,13 @@ def is_grown(body: object) -> TypeGuard[Grown]:
 
 
 class GrowthProof(NamedTuple):
-    """What going through a list has shown.
+    """The result of going through a list.
 
     Attributes:
-        number: Of the list.
+        number: The number of the list.
         look: The last look whose entries, and all before, are proven.
-        wrong: That it does not grow only, in words that end before where that was found; empty where it does.
-        place: Where it was found.
+        wrong: A text that it does not only grow, to be followed by the place; empty where it does.
+        place: The place where that was found.
     """
 
     number: int
@@ -90,12 +90,12 @@ class GrowthProof(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """An entry as it was looked at.
+    """An entry at the time of a look.
 
     Attributes:
-        text: As it stands in the bytes of its list.
+        text: Its text in the bytes of its list.
         opaque: Names of the types in it that could not be stored.
-        fingerprint: Of plain data what tells it from any other; empty of other values.
+        fingerprint: The identity of plain data; empty for other values.
     """
 
     text: bytes
@@ -104,17 +104,17 @@ class _Entry(NamedTuple):
 
 
 class _List:
-    """What is known of one list.
+    """The known facts about one list.
 
     Attributes:
-        held, state: It as it came last, and the state that it is part of.
+        held, state: The last list, and the state that it is part of.
         last: Its last known entry.
-        digests: Of the encoding of each entry.
+        digests: The digest of each entry's encoding.
         runs: Of each run of entries: of the fingerprints of all of them; of one in which not all is plain, nothing.
         run: The hash of the run that is not complete; None where not all in it is plain.
-        looks: How many there were.
-        proven: How many of them are proven.
-        least: How many entries it had at the last proof.
+        looks: The number of looks.
+        proven: The number of proven looks.
+        least: The number of entries at the last proof.
         counts, places: How many entries it had at each look since then, and where that was; the first is the proof.
         opaque: Names of types in it that could not be stored.
     """
@@ -214,7 +214,7 @@ class Growth:
         self._stale = False
 
     def begin_anew(self) -> None:
-        """What was recorded of the lists cannot be gone on from: the next look at each is at all of it."""
+        """The recording of the lists cannot be continued: the next look at each covers all of it."""
         self._stale = True
 
     def held(self, number: int) -> list[Any] | None:
@@ -230,8 +230,8 @@ class Growth:
         Args:
             name: Its name in the state.
             held: The list.
-            state: What it is part of.
-            place: Where that is, in words.
+            state: The state that it is part of.
+            place: Its place, in words.
         """
         with self._lock:
             clean = self._cleaned()
@@ -366,13 +366,13 @@ class Growth:
 
 
 def mark_of(slots: Mapping[str, bytes]) -> str:
-    """What is noted with a state some of whose lists grow: list and look of each, by its place; empty without any."""
+    """The note on a state with growing lists: list and look of each, by its place; empty without any."""
     found = [f"{n}={each.number}:{each.look}" for n, each in enumerate(slots.values()) if is_grown(each)]
     return _MARK + ",".join(found) if found else ""
 
 
 def marked(note: str) -> dict[int, tuple[int, int]]:
-    """What ``mark_of`` has noted, among other things, one a line: list and look by place."""
+    """The lists and looks that ``mark_of`` has noted, by place, among other notes, one a line."""
     for line in note.splitlines():
         if line.startswith(_MARK):
             pairs = (each.partition("=") for each in line[len(_MARK) :].split(","))

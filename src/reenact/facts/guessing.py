@@ -1,7 +1,7 @@
-"""Guessing: about how many tries a value takes to be found by, as bits, judged by what it is made of.
+"""Guessing: the number of tries to guess a value, in bits, estimated from its characters.
 
-A value that chance has made takes as many as its alphabet and its length allow. Words, names, years and versions take
-far fewer, so a piece that reads like one counts little, whatever its length.
+A random value takes as many tries as its alphabet and its length allow. Words, names, years and versions take far
+fewer, so a piece that reads like one counts little, at any length.
 """
 
 from __future__ import annotations

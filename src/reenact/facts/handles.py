@@ -29,7 +29,7 @@ def begins_rpc(call: Call) -> bool:
 
 
 def waits_for_message(call: Call) -> bool:
-    """Whether a call waits for what the other side of a websocket says, whenever that is."""
+    """Whether a call waits for a message that the other side of a websocket sends by itself."""
     return call.kind is Kind.WEBSOCKET and call.name.partition(" ")[0] in ("receive", "pong", "wait")
 
 

@@ -15,14 +15,14 @@ from reenact.facts.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """What a fork can do with the exchanges of one transport.
+    """The abilities of one transport in a fork.
 
     Attributes:
-        framing: What its recorded segments are: ``payload``, the body alone, or ``wire``, the bytes of the connection
-            with the head.
-        sends_another: Whether it sends what ``Live.sends`` says in place of the agent's request.
-        chooses_host: Whether it can send that to another host, as it chooses its connection below the seam or takes
-            another one. On a connection of ``http.client`` everything goes where that leads.
+        framing: The form of its recorded segments: ``payload``, the body alone, or ``wire``, the bytes of the
+            connection with the head.
+        sends_another: Whether it can send the result of ``Live.sends`` in place of the agent's request.
+        chooses_host: Whether it can send that to another host, because it chooses its connection below the seam, or
+            takes another one. A connection of ``http.client`` has a fixed host.
     """
 
     framing: str

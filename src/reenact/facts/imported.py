@@ -21,7 +21,7 @@ NOTE: Final = "import"
 ``exchanges``, ``times`` (whether the file knew when things happened), ``remarks``."""
 
 UNPROVEN: Final = "order not known: the run was imported"
-"""What a verdict says of the order of such a run."""
+"""The words of a verdict for the order of such a run."""
 
 
 def is_imported(run: Run) -> bool:
@@ -30,7 +30,7 @@ def is_imported(run: Run) -> bool:
 
 
 def remarks(run: Run) -> tuple[str, ...]:
-    """What was kept otherwise than it crossed the wire, for whoever reads a verdict on the run."""
+    """The differences between the kept data and the wire, for the reader of a verdict on the run."""
     said = (run.capture.get(NOTE) or {}).get("remarks") if is_imported(run) else None
     return tuple(f"imported: {remark} ({count})" for remark, count in said.items()) if isinstance(said, dict) else ()
 

@@ -26,7 +26,8 @@ def holds_unseen(event: Event) -> bool:
 
 
 def is_whole(run: Run, event: Event) -> bool:
-    """Whether a call of ``run`` was answered as a whole. What does have events inside was not, whatever this says.
+    """Whether a call of ``run`` was answered as a whole. A call with events inside was not, in any case. Forks from
+    before ``ANSWERED`` was noted know it only for their frozen prefix.
 
     Forks that were made before ``ANSWERED`` was noted know it of their frozen prefix only.
     """
@@ -40,7 +41,7 @@ def is_whole(run: Run, event: Event) -> bool:
 
 
 def summed(events: Iterable[Event]) -> Totals:
-    """What some events add to the totals of their run, as its recorder counts."""
+    """The sums of some events for the totals of their run, as its recorder counts."""
     count = models = tools = tokens_in = tokens_out = 0
     for event in events:
         reading = event.attributes.get("reading") if event.call.kind is Kind.HTTP else None

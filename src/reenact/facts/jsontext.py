@@ -11,12 +11,12 @@ from json import encoder as _json
 from typing import Any
 
 scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # of the class for long, and missing in the stubs
-"""What ``json.loads`` comes down to, a third of its time for a small value: the value that begins at a place,
-and the place behind it. For text of our own making; StopIteration where nothing begins there."""
+"""The core of ``json.loads``, in a third of its time for a small value: the value that begins at a place, and the place
+after it. For text of our own making; StopIteration where nothing begins there."""
 
 
 def parsed(text: str) -> Any:
-    """``json.loads`` of text that nearly always has neither spaces nor anything else around it.
+    """``json.loads`` for text that seldom has spaces or surrounding text.
 
     Raises:
         ValueError: It is not JSON.

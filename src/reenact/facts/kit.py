@@ -38,7 +38,7 @@ class Standing(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What can be done with a run."""
+    """The possible uses of a run."""
 
     CODE = "replays as code"
     EVENTS = "replays as events"
@@ -46,7 +46,7 @@ class Verdict(StrEnum):
 
 
 class Stops(StrEnum):
-    """What an item that is not there makes impossible."""
+    """The uses that a missing item prevents."""
 
     NOTHING = ""
     CODE = "code"
@@ -55,18 +55,18 @@ class Stops(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that a replay needs, or that explains the run.
+    """One item that a replay needs, or that explains the run.
 
     Attributes:
-        bucket: Where it belongs.
-        name: What it is, unique in the kit.
-        standing: How it stands.
+        bucket: Its bucket.
+        name: Its name, unique in the kit.
+        standing: Its state.
         about: The evidence in words.
         events: Numbers of the events it was seen in, or is missing from.
         value: The evidence itself, JSON-able; None where words say it all.
-        capture: How to capture it, cheapest first; empty where nothing is to be done.
-        expected: False where it is missing because nobody offers it, or nobody asked for it: it does not count.
-        stops: What its absence makes impossible.
+        capture: How to capture it, cheapest first; empty where there is no way.
+        expected: False where no library offers it, or it was not asked for: then it does not count.
+        stops: The uses that its absence prevents.
         fidelity: ``exact``, ``semantic`` or ``absent``, for a run that was made of a trace; empty for others.
     """
 
@@ -101,12 +101,12 @@ class Kit:
 
     @property
     def verdict(self) -> Verdict:
-        """What can be done with the run."""
+        """The possible use of the run."""
         return verdict(self.items)
 
     @property
     def counted(self) -> tuple[Item, ...]:
-        """The items that count: all but those that nobody offers or asked for."""
+        """The items that count: all but those that no library offers, or that were not asked for."""
         return tuple(item for item in self.items if item.expected)
 
     @property
@@ -125,7 +125,7 @@ class Kit:
 
 
 def verdict(items: Iterable[Item]) -> Verdict:
-    """What some items leave possible: what stops the walk over the events stops the code too."""
+    """The use that some items leave possible: a lack that stops the walk over the events stops the code too."""
     stopped = {item.stops for item in items if not item.there}
     if Stops.EVENTS in stopped:
         return Verdict.COLD
@@ -133,7 +133,7 @@ def verdict(items: Iterable[Item]) -> Verdict:
 
 
 class Hold(StrEnum):
-    """What holds a source of chance.
+    """The means that hold a source of chance.
 
     ``FROZEN``: a replay answers it from the recording. ``PINNED``: the run fixed it by a value that a live run would
     use again. ``ACCEPTED``: nothing holds it.

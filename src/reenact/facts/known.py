@@ -33,7 +33,8 @@ _DIGEST = SHORTEST - len(MARK) - 2
 
 
 def placeholder(name: str) -> str:
-    """What a replay gives an SDK in place of a credential: another one for each variable. It never leaves the process.
+    """The value that a replay gives an SDK in place of a credential: another one for each variable. It never leaves the
+    process.
 
     Args:
         name: The variable.
@@ -46,7 +47,7 @@ def token(name: str, size: int = 0) -> bytes:
 
     Args:
         name: The variable.
-        size: How many bytes it must have; 0 for those of the shortest stand-in with a whole digest.
+        size: The number of its bytes; 0 for the shortest stand-in with a whole digest.
     """
     if 0 < size < SHORTEST - _DIGEST:
         return constant(CredentialSort.VALUE.value, size)
@@ -83,14 +84,15 @@ def same_values(environment: Mapping[str, str], names: Iterable[str]) -> dict[st
 
 
 class KnownCredentials:
-    """What is known of a run's credentials beside their usual names and shapes: values of variables, and further names.
+    """The credentials of a run that are known beside the usual names and shapes: values of variables, and further
+    names.
 
     Args:
-        environment: Where the values are.
+        environment: The environment with the values.
         names: The variables; those that are not set, or whose value is not telling, are left out.
         same: Variables that stand for another one (``same_values`` of a recording).
         fields: Names of fields whose values are credentials too.
-        listed: What was removed in the run, or in one that it goes on from, by digest.
+        listed: The values that were removed in the run, or in one before it, by digest.
     """
 
     __slots__ = ("_fields", "_values", "listed")
@@ -147,7 +149,7 @@ class KnownCredentials:
         return value in self._values
 
     def field(self, name: str) -> bool:
-        """Whether somebody said that fields of this name hold credentials."""
+        """Whether the user has declared that fields of this name hold credentials."""
         return name.lower() in self._fields
 
     def erased(self, data: bytes) -> bytes:
@@ -170,8 +172,8 @@ class KnownCredentials:
         return [*self._named(data), *self._valued(data)]
 
     def joined(self, data: bytes, spotted: Callable[[bytes], list[CredentialSpan]]) -> list[CredentialSpan]:
-        """What shapes and names have found in ``data``, and the values; of two that overlap the one that holds the
-        other stays. Where they are equal the value of a variable does, then what a name or a shape says."""
+        """The findings of shapes and names in ``data``, and the known values. Of two that overlap, the longer stays; of
+        two equal ones, that of a variable."""
         fields, known = self._named(data), self._valued(data)
         found = spotted(data)
         return apart([*fields, *found, *known]) if fields or known else found

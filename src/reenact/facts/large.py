@@ -1,7 +1,8 @@
-"""Large values: long text and bytes of the program, written as data piece by piece, so that nothing holds a second one.
+"""Large values: long text and bytes of the program, written as data piece by piece, so that there is never a second
+copy.
 
-Text and bytes never change, so the recorder may keep the program's own object until its writer comes to it. Of a value
-that is longer than a recording keeps, size and digest are left.
+Text and bytes never change, so the recorder may keep the program's own object until its writer comes to it. A value
+that is too long for a recording is kept as size and digest.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _PIECE = 3 << 18
 class Large:
     """A value as ``facts.encoding.encode`` writes it: text and bytes are made again whenever they are asked for.
 
-    Its parts are all that it says: of bytes these bytes themselves, and not the base64 that they are written in.
+    Its parts are its content: for bytes the bytes themselves, and not their base64.
 
     Args:
         value: Exactly ``str`` or ``bytes``; of another value its bytes as data, in pieces.
@@ -61,7 +62,7 @@ class Large:
         return _tagged(tag, self.parts()) if tag else self.parts()
 
     def parts(self) -> Iterator[bytes]:
-        """What its pieces are made of, and what is looked through for credentials."""
+        """The parts, which are searched for credentials."""
         patches = self._patches
         return (patches.get(n, part) for n, part in enumerate(self._unpatched())) if patches else self._unpatched()
 
@@ -121,7 +122,7 @@ class Withheld:
         return self.size
 
     def pieces(self) -> Iterator[bytes]:
-        """What its digest is made of."""
+        """The pieces, over which the digest is made."""
         return iter((self.source,)) if isinstance(self.source, bytes) else self.source.pieces()
 
 
@@ -136,7 +137,7 @@ def is_withheld(body: object) -> TypeGuard[Withheld]:
 
 
 def in_pieces(value: Any) -> Any:
-    """What is to be written in pieces of a value, in the place of its bytes as data; None where it is none of those."""
+    """The value that is written in pieces, in place of its bytes as data; None for other values."""
     kind = type(value)
     return Large(value) if (kind is bytes or kind is str) and len(value) >= LARGE else None
 

@@ -20,10 +20,10 @@ def provide(name: str, opener: Callable[..., Any]) -> None:
 
 
 def behind(name: str) -> Callable[..., Any]:
-    """What a name is bound to.
+    """The object that a name is bound to.
 
     Raises:
-        UsageError: Nobody has said so: the facade was never used.
+        UsageError: The name is not bound: the facade was never used.
     """
     try:
         return _behind[name]

@@ -33,7 +33,7 @@ _ABSENT: Final[Any] = _Absent()
 
 
 class _Field:
-    """What a class says of one of its fields."""
+    """The declaration of one field of a class."""
 
     __slots__ = ("compare", "default", "default_factory", "init", "name", "repr", "type")
 
@@ -200,17 +200,18 @@ class _Late:
         return made
 
     def make(self) -> Any:
-        """What takes the place of this one. Each of the two kinds has its own; ABCMeta would cost each start more."""
+        """The object that takes the place of this one. Each of the two kinds has its own; ABCMeta would cost each start
+        more."""
         raise NotImplementedError
 
 
 class _Standard(_Late):
-    """What ``dataclasses`` keeps of a class of its own."""
+    """The facts that ``dataclasses`` keeps on a class of its own."""
 
     __slots__ = ()
 
     def make(self) -> Any:
-        """What it says of a class with the same fields."""
+        """The facts of a class with the same fields."""
         import dataclasses
 
         declared: list[Any] = []

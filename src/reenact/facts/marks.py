@@ -24,8 +24,8 @@ class Mark:
 
     Attributes:
         id: Its id, of the grammar of a run's.
-        text: What happened, in a person's words.
-        at_us: When it happened, microseconds since the epoch.
+        text: The event, in a person's words.
+        at_us: The time of the event, microseconds since the epoch.
         revision: The commit that was deployed; empty where none was given.
     """
 
@@ -36,7 +36,7 @@ class Mark:
 
     @property
     def name(self) -> str:
-        """What it is called where there is little room: its text, and the beginning of its commit."""
+        """Its short name: its text, and the beginning of its commit."""
         return f"{self.text} ({self.revision[:SHORT]})" if self.revision else self.text
 
     def to_json(self) -> dict[str, Json]:
@@ -48,7 +48,7 @@ class Mark:
         """The inverse of ``to_json``.
 
         Raises:
-            KeyError, TypeError: It is no mark.
+            KeyError, TypeError: The data is no mark.
         """
         found = cls(data["id"], data["text"], data["at_us"], data.get("revision") or "")
         if not (type(found.at_us) is int and all(type(each) is str for each in (found.id, found.text, found.revision))):
@@ -65,8 +65,9 @@ def find_mark(marks: Sequence[Mark], ref: str) -> Mark:
     """The mark of a reference.
 
     Args:
-        marks: Those there are, in order.
-        ref: Its text, a prefix of its id as it is shown, or ``@`` for the last one. Of several with one text the last.
+        marks: All marks, in order.
+        ref: Its text, a prefix of its id as shown, or ``@`` for the last one. Of several with one text, the last is
+            meant.
 
     Raises:
         UsageError: No mark matches, or several do.
@@ -87,7 +88,7 @@ class Periods:
     """The stretches of time between marks, each named by the mark that it follows.
 
     Args:
-        marks: Those there are, in order.
+        marks: All marks, in order.
     """
 
     def __init__(self, marks: Sequence[Mark]) -> None:
@@ -102,6 +103,6 @@ class Periods:
 
 
 def _named(mark: Mark, marks: Sequence[Mark]) -> str:
-    """What a mark is called among others: where another one has its text, with its id."""
+    """The name of a mark among others: with its id, if another one has its text."""
     same = sum(each.text == mark.text for each in marks) > 1
     return f"{mark.text} [{tail(mark.id)}]" if same else mark.text

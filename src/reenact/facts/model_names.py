@@ -1,4 +1,4 @@
-"""What a model call is called: the model that was asked, or the one that answered."""
+"""The name of a model call: that of the requested model, or of the one that answered."""
 
 from __future__ import annotations
 

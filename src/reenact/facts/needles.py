@@ -24,10 +24,10 @@ _WINDOW = 1 << 12
 
 
 class Needles:
-    """Words that are searched for together.
+    """Words that are searched together.
 
     Args:
-        words: They, none of them empty.
+        words: The words, none of them empty.
     """
 
     def __init__(self, words: Iterable[bytes]) -> None:

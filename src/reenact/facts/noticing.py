@@ -55,7 +55,7 @@ _SHORT: Final = 12
 
 
 class _Part:
-    """What was noticed of one run: the log's own, or one inside of it."""
+    """The facts noticed about one run: the log's own, or a child run."""
 
     def __init__(self) -> None:
         self.steps: deque[str] = deque(maxlen=_KEPT)
@@ -385,7 +385,7 @@ def _prompt(call: Call) -> str:
 
 
 def _json_of(seen: _Call) -> bytes | None:
-    """The body of an answer, decoded; None for what is no JSON, or was left out for its length."""
+    """The body of an answer, decoded; None for a body that is no JSON, or was too long to keep."""
     if seen.head is None or seen.size > LARGEST:
         return None
     pairs = seen.head.get("headers")
@@ -399,11 +399,11 @@ def _json_of(seen: _Call) -> bytes | None:
 
 
 def shape(name: str, answer: bytes | str) -> str:
-    """The form of what a tool gave, without its values: ``lookup_order {id: text, items: [{sku: text}]}``.
+    """The form of a tool's result, without its values: ``lookup_order {id: text, items: [{sku: text}]}``.
 
     Args:
-        name: Of the tool.
-        answer: The encoded value; text says what came in its place.
+        name: The name of the tool.
+        answer: The encoded value, or a text in its place.
 
     Returns:
         As long as a name may be; a longer one is cut, and ends with a digest of the whole.

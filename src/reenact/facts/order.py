@@ -51,11 +51,10 @@ class Delivery(NamedTuple):
 
     Attributes:
         number: Position in the run's order, from 0.
-        tag: Whose turn it was.
+        tag: The identity of the turn.
         at_us: Microseconds of monotonic time since the run began.
         proven: False when the gate let go without knowing that nothing else could run.
-        timed: Of a timer, and of an alarm's signal; None where it is not known, as in recordings from before it was
-            kept.
+        timed: For a timer, and an alarm's signal; None where it is not known, as in old recordings.
     """
 
     number: int
@@ -81,13 +80,12 @@ def call_around(tag: Tag) -> int | None:
 
 
 class Interruption(NamedTuple):
-    """Where a signal reached a handler of the program, but in no call that is answered as a whole.
+    """The place where a signal reached a handler of the program, outside of calls that are answered as a whole.
 
     Attributes:
-        run: Which run of a handler it was, from 1.
-        position: How many calls the interrupted lane had issued.
-        steps: How many clocks and the like it had read since the last of these, and pieces of text printed; -1: not
-            known.
+        run: The number of the handler's run, from 1.
+        position: The number of calls that the interrupted lane had issued.
+        steps: The number of ambient reads and pieces of text since the last call; -1: not known.
     """
 
     run: int
@@ -103,7 +101,7 @@ class Interruption(NamedTuple):
 
 _COUNTED, _POSITIONS, _STEPS = 1 << 23, 1 << 20, 1 << 20
 _OLDEST = _POSITIONS * _STEPS
-"""What is less is of a recording that does not say where a signal came."""
+"""A smaller number is from a recording that does not have the place of a signal."""
 
 
 def interruption(tag: Tag) -> Interruption | None:
@@ -207,5 +205,5 @@ def name_of(work: Any) -> str:
 
 
 def identity(path: str) -> int:
-    """A number that is the same in a recording and its replay, whatever the hash seed. About 0.2 µs."""
+    """A number that is the same in a recording and its replay, for every hash seed. About 0.2 µs."""
     return zlib.crc32(path.encode())

@@ -1,10 +1,10 @@
-"""Patterns: regular expressions that are searched for in linear time, whatever the pattern and the text.
+"""Patterns: regular expressions with a search in linear time, for every pattern and text.
 
 An expectation travels in a file, and its pattern meets texts that a model wrote; the interpreter's own engine
-backtracks, and may need longer than anybody waits. Here a pattern becomes a machine of states that reads each character
-once. Syntax and the meaning of every single character are those of ``re``: its parser reads the pattern, its matcher
-decides about classes and case. What no such machine can do (back-references, looking around, possessive groups) is
-refused by name.
+backtracks, and may take too long. Here a pattern becomes a machine of states that reads each character once. Syntax and
+the meaning of every single character are those of ``re``: its parser reads the pattern, its matcher decides about
+classes and case. Features that no such machine has (back-references, looking around, possessive groups) are refused by
+name.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Pattern:
         """Whether the pattern matches anywhere in ``text``, as ``re.search`` has it.
 
         Args:
-            text: Where to look.
-            spend: Told of the work: one unit a state visited, one for each sixteen characters. May raise.
+            text: The text.
+            spend: Called with the work: one unit a visited state, one for each sixteen characters. May raise.
         """
         spend(len(text) // 16)
         states: frozenset[int] = frozenset()
@@ -117,13 +117,13 @@ class Pattern:
     def _closed(
         self, states: frozenset[int], before: int, after: int, ends: bool, spend: Callable[[int], None]
     ) -> list[int] | None:
-        """The states that read a character next, at a place of the text; None where the end can be reached there.
+        """The states that read a character next, at a place of the text; None if the end can be reached there.
 
         Args:
-            states: Where reading has led so far; the pattern may also start again here.
-            before, after: What stands beside the place.
+            states: The present states; the pattern may also start again here.
+            before, after: The characters beside the place.
             ends: Whether nothing follows, or nothing but the last newline.
-            spend: Told of each state visited.
+            spend: Called for each visited state.
         """
         waiting, seen, reading = [*states, self._start], set(states) | {self._start}, []
         while waiting:
@@ -149,7 +149,7 @@ def compile_pattern(text: str) -> Pattern:
     """Read a pattern in the syntax of ``re``.
 
     Raises:
-        PatternError: It is no pattern, is too large, or asks for what cannot be had in linear time.
+        PatternError: The text is no pattern, is too large, or needs more than linear time.
     """
     if len(text) > MAX_PATTERN:
         raise PatternError(f"the pattern has {len(text)} characters, {MAX_PATTERN} are allowed")
@@ -249,7 +249,7 @@ def _code(number: int) -> str:
 
 @lru_cache(maxsize=1024)
 def _one(text: str, flags: int) -> re.Pattern[str]:
-    """What decides about one character."""
+    """The matcher for one character."""
     return re.compile(text, flags & (re.IGNORECASE | re.DOTALL | re.ASCII))
 
 

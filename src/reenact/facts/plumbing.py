@@ -21,7 +21,7 @@ MARK: Final = "plumbing"
 """In the head of a call: the name of the rule by which it is plumbing. In the capture of a run: the rules in force."""
 
 OFF: Final = "off"
-"""What a project sets a rule to that is not to hold."""
+"""The value with which a project turns a rule off."""
 EVERY: Final = "all"
 """The name that stands for every rule of the list."""
 
@@ -45,7 +45,7 @@ class Plumbing:
         self._found: dict[tuple[str, str], tuple[tuple[Endpoint, bool], ...]] = {}
 
     def endpoint(self, call: Call) -> Endpoint | None:
-        """The endpoint that a call hands telemetry to; None where it is no plumbing. About 1 µs for what is none."""
+        """The telemetry endpoint of a call; None for other calls. About 1 µs for those."""
         if call.kind is not Kind.HTTP:
             return None
         head = call.head
@@ -103,7 +103,7 @@ def is_plumbing(call: Call) -> bool:
 
 
 def captured(own: Mapping[str, str]) -> dict[str, Json]:
-    """What a run keeps of the rules that it is recorded by: the version of the list, and the project's own."""
+    """The rules that a run is recorded by, as it keeps them: the version of the list, and the project's own."""
     return {"list": LIST, "own": dict(own)}
 
 
@@ -118,10 +118,10 @@ def ruled(own: Mapping[str, str], version: int = LIST) -> Plumbing:
 
     Args:
         own: Name to ``off``, or to a rule (``rule``).
-        version: Of the list; rows that came later do not hold.
+        version: The version of the list; later rows do not hold.
 
     Raises:
-        ValueError: A rule cannot be read, or one that is turned off is none.
+        ValueError: A rule cannot be read, or a name that is turned off is no rule.
     """
     off = {name for name, text in own.items() if text == OFF}
     unknown = next((name for name in off if name != EVERY and name not in NAMES), None)
@@ -139,7 +139,7 @@ def rule(name: str, text: str) -> Endpoint:
     """A project's own rule: ``METHOD HOST/PATH [STATUS [BODY]]``, several methods joined by ``|``.
 
     Raises:
-        ValueError: It is not written like that.
+        ValueError: The text is not in that form.
     """
     words = text.split(None, 3)
     host, slash, path = words[1].partition("/") if len(words) > 1 else ("", "", "")

@@ -24,16 +24,16 @@ REDACTIONS = ("credential",)
 """Rules that ``redact`` may name."""
 
 UNSAMPLED = ("nothing", "events")
-"""What may be kept of a run that is not in the sample."""
+"""The parts of a run outside of the sample that may be kept."""
 
 OTEL_PROVIDERS = ("", "program")
-"""Whose OpenTelemetry spans go through: none, or that of the recorded program."""
+"""The OpenTelemetry that spans go through: none, or that of the recorded program."""
 
 OTEL_CONTENTS = ("reference", "inline")
-"""What spans say of content: where it is found, or the content itself."""
+"""The form of content in spans: a reference to it, or the content itself."""
 
 OTEL_DIALECTS = ("otel", "otel-before", "openinference")
-"""Whose names the attributes of spans have: OpenTelemetry's of today and before, OpenInference's."""
+"""The names of attributes in spans: OpenTelemetry's of today and before, OpenInference's."""
 
 OTEL_METRICS = ("released", "next", "off")
 """Names of metrics: of the conventions' last release, of the next one, or no metrics."""
@@ -44,7 +44,7 @@ LARGEST_VALUE_MB = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How a run is recorded.
+    """The rules by which a run is recorded.
 
     Attributes:
         order: ``exact`` (default: deliveries are spaced so that their order can be proven), ``arrival`` (numbered
@@ -55,17 +55,17 @@ class Policy:
         file_contents: Glob patterns, relative to the project, of files whose content is kept when the run reads them; a
             replay then supplies it. ``*`` goes into folders. Of all others that it reads a digest is kept.
         env: Names of environment variables whose values may be stored; of the rest only the names are.
-        require: What must be known of a run: ``user_id``, ``tenant_id``, ``session_id``, ``agent``, ``version``, or the
-            name of a tag. What is missing is a capture gap of the run.
+        require: The facts that must be known of a run: ``user_id``, ``tenant_id``, ``session_id``, ``agent``,
+            ``version``, or the name of a tag. A missing one is a capture gap of the run.
         sample: Share of the runs that end well that are kept, 0 to 1. It is decided when a run ends: until then it is
             recorded like any other. Runs that failed, timed out, were interrupted or killed, or are flagged or labelled
-            by then, stay, with the runs around them. Nothing is turned off by it: that is ``REENACT_DISABLE=1``.
+            by then, stay, with the runs around them. It does not turn recording off: that is ``REENACT_DISABLE=1``.
         sampling: The same for an agent (``refunds``), a route of a server (``POST /ask``, ``/static/*``) or one agent's
             route (``refunds@/ask``): to the share of its runs that is kept. It goes before ``sample``.
-        unsampled: What is kept of a run that is not in the sample: ``nothing``, or its ``events`` with names, times,
-            sizes and digests, and no bodies. It can be read and counted then, and not replayed.
+        unsampled: The part of a run outside of the sample that is kept: ``nothing``, or its ``events`` with names,
+            times, sizes and digests, and no bodies. It can be read and counted then, and not replayed.
         retention: Class for retention: ``ok``, ``failed``, ``flagged``, ``test``, one of the setting ``keep``, a span
-            (``90d``), or ``always``; empty: what the run comes to decides. A run of another class is kept for good.
+            (``90d``), or ``always``; empty: the run's own end decides. A run of another class is kept for good.
         redact: Extra redaction: the name of a field to the name of a rule. ``credential`` (the only rule so far)
             destroys the value of each field of that name as it does a password's.
         ignore: Named ignore rules for matching: name to JSON pointer with dots (``body.metadata.trace_id``).
@@ -75,26 +75,26 @@ class Policy:
             ``PATH`` or ``METHOD PATH``, where ``*`` stands for any text.
         largest_value_mb: Longest value that comes back from a call and is kept, in MB (a million bytes) as data. Of a
             longer one its size and digest are kept; a replay that needs it says so by name.
-        largest_run_mb: How much a run keeps of what comes back from its calls, values and streams together, in MB: of
-            each value beyond that size and digest are kept. 0: any amount.
-        otel_endpoint: Where the spans of the run are sent as they happen (``http://localhost:4318``, OTLP over HTTP).
-            A replay sends none.
+        largest_run_mb: The most data that a run keeps of its calls' answers, values and streams together, in MB: of
+            each further value only size and digest are kept. 0: any amount.
+        otel_endpoint: The address to which the run's spans are sent as they happen (``http://localhost:4318``, OTLP
+            over HTTP). A replay sends none.
         otel_provider: ``program``: spans are handed to the processors of the ``TracerProvider`` that the program has
             set up, in place of an endpoint.
-        otel_content: What spans say of content: ``reference`` (where it is found in the store) or ``inline``.
+        otel_content: The form of content in spans: ``reference`` (its place in the store) or ``inline``.
         otel_dialect: Names of attributes in spans: ``otel``, ``otel-before`` or ``openinference``.
         otel_metrics: Names of the metrics that are sent beside the spans: ``released`` (``gen_ai.client.token.usage``),
             ``next`` (``gen_ai.client.inference.usage.input_tokens``), or ``off``: none is.
         otel_propagate: Hosts (``api.example.com``, ``localhost:8080``, ``*.example.com``) to which the agent's requests
             carry its trace on, where spans are sent: ``traceparent`` is added to them below the key.
-        check_changes: Look for what a tool changed in its arguments and surroundings. Without it such changes are not
-            kept, and a replay does not make them again.
+        check_changes: Look for changes that a tool makes to its arguments and surroundings. Without it such changes are
+            not kept, and a replay does not make them again.
 
     Raises:
         UsageError: ``sample`` is no share, ``unsampled`` or ``otel_…`` no such word, ``largest_value_mb`` or
-            ``largest_run_mb`` no size, ``sampling`` has what is no agent, route or share, ``redact`` names a rule that
-            does not exist, ``plumbing`` has a rule that cannot be read, ``server_ignore`` what is no path, or
-            ``otel_propagate`` what is no host.
+            ``largest_run_mb`` no size, ``sampling`` has an entry that is no agent, route or share, ``redact`` names a
+            rule that does not exist, ``plumbing`` has a rule that cannot be read, ``server_ignore`` an entry that is no
+            path, or ``otel_propagate`` one that is no host.
     """
 
     order: str = "exact"

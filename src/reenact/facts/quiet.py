@@ -1,4 +1,4 @@
-"""What of a run is quiet: ambient reads, telemetry, statements of databases, and what an MCP session needs besides."""
+"""The quiet events of a run: ambient reads, telemetry, database statements, and the upkeep of MCP sessions."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ AMBIENT = frozenset(("clock", "random", "env", "flag"))
 """Kinds of reads that a story folds."""
 
 SESSION = "session"
-"""The word for what an MCP session needs besides the calls that the agent makes in it."""
+"""The word for the upkeep of an MCP session, beside the agent's own calls in it."""
 
 _ASKS = ("tools/call", "resources/read", "prompts/get", "completion/complete")
 _NAMED = 8
 
 
 def group_of(event: Event) -> str:
-    """The sort of quiet events that an event belongs to: ``ambient``, ``plumbing``, ``db`` or ``mcp``; empty for what
-    the agent does itself."""
+    """The sort of a quiet event: ``ambient``, ``plumbing``, ``db`` or ``mcp``; empty for the agent's own calls."""
     if event.kind in AMBIENT:
         return "ambient"
     if is_plumbing(event.call):

@@ -20,32 +20,32 @@ class Reading:
 
     Attributes:
         dialect: The protocol: ``openai.chat``, ``google.gemini``, ``bedrock.converse`` … (``facts.dialects`` has each).
-        provider: Who answered, from the host: ``openai``, ``azure``, ``groq`` …; the host itself where unknown.
+        provider: The provider, by the host: ``openai``, ``azure``, ``groq`` …; the host itself where unknown.
         region: Region in the host name; empty where it names none.
         model_asked, model_answered: Names of the model in request and response; empty where they name none.
-        params: Parameters of the request as sent (``temperature``, ``top_p``, ``seed`` …); what a protocol spells in
-            its own way stands under the common name too (``max_tokens``, ``top_p``, ``seed``, ``stop``,
-            ``dimensions``); and ``fingerprint`` as the response gave it.
+        params: Parameters of the request as sent (``temperature``, ``top_p``, ``seed`` …); a protocol's own spelling is
+            also under the common name (``max_tokens``, ``top_p``, ``seed``, ``stop``, ``dimensions``); and
+            ``fingerprint`` as the response gave it.
         system: The system prompt in full.
         messages: The conversation: ``role`` and ``text``, and where there are any ``tool_calls`` (``id``, ``name``,
             ``arguments``), ``tool_results`` (``id``, ``text``), ``thinking``, ``other`` (kinds of further parts).
         tools: Tools offered: ``name``, ``description``, ``schema``; hosted ones with their ``type``.
         tools_hash: Digest of the tools as sent; empty where none were.
         tool_calls: Tools the model wants called: ``id``, ``name``, ``arguments`` (text as sent, or data).
-        text: What the model said.
-        thinking: What it disclosed of its reasoning.
-        finish: Why it stopped, in the provider's word.
+        text: The model's text.
+        thinking: The part of its reasoning that it disclosed.
+        finish: The reason for its end, in the provider's word.
         usage: Tokens as the provider counted them: ``tokens_in`` (cached ones among them), ``tokens_out`` (reasoning
             among them), ``cached``, ``cache_written``, ``reasoning``; ``input`` and ``output`` are the first two
             again; ``billed_in`` and ``billed_out`` where a provider bills other numbers than it counts.
         stateless: Whether the request changes nothing on the provider's side.
         streamed: Whether the response was a stream of events.
         error: ``status``, ``type``, ``message`` of a refusal or of a failure inside the stream; None on success.
-        partial: Whether something could not be read: the response is cut off, or is not what its protocol says.
+        partial: Whether a part could not be read: the response is cut off, or does not follow its protocol.
         response_id: Identity the provider gave the answer.
         sort: ``embedding`` for a call that asks for vectors (its texts are messages of role ``input``); empty for
             words.
-        dimensions: How many numbers each vector of the answer has; 0 where there are none.
+        dimensions: The length of each vector in the answer; 0 without any.
     """
 
     dialect: str

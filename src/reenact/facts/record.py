@@ -1,4 +1,4 @@
-"""What a recording appends to its log: one small frozen record for each thing that happens.
+"""The records that a recording appends to its log: one small frozen record for each event in it.
 
 Numbers of events, lanes and deliveries are given by the recording session; times are microseconds of our own
 monotonic clock since the run began.

@@ -1,9 +1,8 @@
-"""Removed values: the keyed digests of what redaction has destroyed in a run, and where such a value stands in a text.
+"""Removed values: the keyed digests of values that redaction has destroyed in a run, and their places in a text.
 
 The values themselves are kept nowhere. A later process (a child, a fork, a replay, ``pack``) digests whole tokens of a
-text and compares. Tokens are what stands between white space, quotes and brackets, and what punctuation cuts out of
-that; the length of a value is known, so few of them have to be digested. A value that is cut, or glued to letters, is
-not found.
+text and compares. Tokens are the parts between white space, quotes and brackets, and their parts between punctuation;
+the length of a value is known, so only few are digested. A value that is cut, or glued to letters, is not found.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ def is_token(value: bytes) -> bool:
 
 
 def entry(key: bytes, sort: str, value: bytes) -> str:
-    """What is kept of a value: its class, its length and its keyed digest; empty where nothing may be.
+    """The entry for a value: its class, its length and its keyed digest; empty where none may be kept.
 
     Args:
-        key: Of the run's list.
+        key: The key of the run's list.
         sort: Class of the credential.
         value: The value.
     """
@@ -59,8 +58,8 @@ class Listed:
     """The removed values of one run, or of several that go on from one another, by digest.
 
     Args:
-        key: Of the digests.
-        entries: What ``entry`` gave; what is none is left out.
+        key: The key of the digests.
+        entries: The results of ``entry``; other texts are left out.
         others: Lists of other runs, whose values are found as well.
     """
 

@@ -63,7 +63,7 @@ class Searched:
 
 
 def _new(body: bytes, before: bytes, head: int) -> tuple[int, int]:
-    """What of a body is to be searched, where nothing is found in one before it, which begins alike."""
+    """The part of a body that must be searched, if an earlier body with the same beginning has no finding."""
     tail = common_tail(body, before, len(body), len(before), min(len(body), len(before)) - head)
     start, end = max(head - _MARGIN, 0), min(len(body) - tail + _MARGIN, len(body))
     across = _GAP.search(body, start, head) or _GAP.search(body, len(body) - tail, end)

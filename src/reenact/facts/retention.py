@@ -63,7 +63,7 @@ def span_us(text: str) -> int | None:
     """A term, ``7d`` (``min``, ``h``, ``d``, ``w``); None for ``always``.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: The text is neither.
     """
     if text == ALWAYS:
         return None
@@ -74,10 +74,10 @@ def span_us(text: str) -> int | None:
 
 
 def class_of(run: Run, *, cold: bool = False) -> str:
-    """The class of a run that nobody has named one for: what it came to, or that it was a test.
+    """The class of a run without a named one: by its end, or because it was a test.
 
     Args:
-        run: The run, as it stands.
+        run: The run.
         cold: Whether it cannot be replayed; then it is kept as a failed one.
     """
     if is_test(run):
@@ -86,7 +86,7 @@ def class_of(run: Run, *, cold: bool = False) -> str:
 
 
 def classed(run: Run) -> str:
-    """The class by which a run is kept: that of its recording, else what it came to; a flag goes before both."""
+    """The class by which a run is kept: that of its recording, else by its end; a flag goes before both."""
     return FLAGGED if run.flagged else run.retention or class_of(run)
 
 
@@ -104,15 +104,15 @@ def is_test(run: Run) -> bool:
 def expiry_of(run: Run, terms: Mapping[str, str], *, cold: bool = False, since_us: int = 0) -> Expiry:
     """When a run expires.
 
-    What a person says goes before all: the label ``keep``, then that a golden was made of it. Else its class decides:
-    that of its recording (``retention``), or ``class_of``; a flag only ever lengthens that. What cannot be read keeps
+    A person's label ``keep`` goes before all, then the fact that a golden was made of it. Else its class decides: that
+    of its recording (``retention``), or ``class_of``; a flag only ever lengthens that. A term that cannot be read keeps
     a run for good: a typing mistake removes nothing.
 
     Args:
-        run: The run, as it stands.
+        run: The run.
         terms: Class, or ``class@agent``, to a span or ``always``, over ``DEFAULTS``.
         cold: Whether it cannot be replayed.
-        since_us: When it came here, or was last seen to do something, if that is later than its end.
+        since_us: The time when it came here, or of its last sign of life, if that is later than its end.
     """
     if run.status is Status.RECORDING:
         return Expiry(None, "it is being recorded")
@@ -169,10 +169,10 @@ class Kin:
     """A run among others, for ``settled``.
 
     Attributes:
-        run: Its id.
+        run: The id of the run.
         parent: Id of the run that it goes on from, or is part of; None for none.
         part: Whether it is a part of its parent: it began inside of it.
-        own: When it would expire by itself.
+        own: The time at which it would expire by itself.
     """
 
     run: str
@@ -223,6 +223,6 @@ def _later(one: Expiry, other: Expiry) -> bool:
 
 
 def shortest_us(terms: Mapping[str, str]) -> int:
-    """The shortest term of all: a younger run has not expired, whatever it is, unless a label says so."""
+    """The shortest term of all: a younger run has not expired, in any class, except by a label."""
     spans = [span_us(text) for text in {**DEFAULTS, **terms}.values()]
     return min((span for span in spans if span is not None), default=DAY_US)

@@ -10,14 +10,14 @@ FEWEST_ROUNDS: Final = 3
 
 
 def rounds_at(signatures: Sequence[Hashable], at: int) -> tuple[int, int]:
-    """The pattern that starts at ``at`` and covers most.
+    """The pattern that starts at ``at`` and covers the most.
 
     Args:
         signatures: The sequence.
-        at: Where the pattern starts.
+        at: The start of the pattern.
 
     Returns:
-        Its length, at most six, and how often it stands there, at least three times; (1, 1) for none.
+        Its length, at most six, and the number of its repetitions, at least three; (1, 1) for none.
     """
     best = (1, 1)
     for length in range(1, LONGEST_PATTERN + 1):

@@ -32,7 +32,7 @@ RAISED_AT = "raised_at"
 
 
 class Status(StrEnum):
-    """How a run stands. ``INTERRUPTED`` is never written: it is what a dead recorder leaves."""
+    """The status of a run. ``INTERRUPTED`` is never written: it is the status after the recorder has died."""
 
     RECORDING = "recording"
     OK = "ok"
@@ -78,7 +78,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What a run added up to. Tokens are what providers reported; 0 where none did."""
+    """The totals of a run. Tokens are those that providers reported; 0 where none did."""
 
     events: int = 0
     models: int = 0
@@ -98,22 +98,22 @@ class Run:  # type: ignore[misc]  # mypy knows `dataclasses` alone, which takes 
     Attributes:
         id: Sortable identity (see ``facts.ids``).
         agent: Name of the agent; ``version`` its version (``agent="name@version"``).
-        status: How it stands; ``interrupted_at`` is the last event of a run whose process died.
+        status: Its status; ``interrupted_at`` is the last event of a run whose process died.
         entry: How to start it again.
-        started_us, ended_us: Wall clock, microseconds since the epoch; None while it runs. An imported run began when
-            its file says, or else when it was imported.
+        started_us, ended_us: Wall clock, microseconds since the epoch; None while it runs. An imported run began at the
+            time in its file, or else at the import.
         origin_us: Our own monotonic clock at the start, to which ``Delivery.at_us`` is relative.
-        parent: Id of the run it was forked or replayed from, or that was recording when it began; ``relation``
-            says which (``child``, ``fork``, ``replay``, ``resume``; ``attempt`` at resuming its parent);
-            ``fork_event`` is the branching event.
+        parent: Id of the run it was forked or replayed from, or that was recording when it began; ``relation`` says how
+            (``child``, ``fork``, ``replay``, ``resume``; ``attempt`` at resuming its parent); ``fork_event`` is the
+            branching event.
         lane: Lane of the parent's log that holds this run's events; empty when it has a log of its own.
         tags: Free labels; ``flag`` a person's verdict with its text; both may be set later.
         files: Declared files and their content digests at the end.
         exit_status: Exit status of the process, negative for a signal; None for a run inside a process.
         result: Digest of the encoded return value, or empty.
-        stdout, stderr: Keyed digests of everything the agent printed.
+        stdout, stderr: Keyed digests of the agent's whole output.
         environment: Python version, platform, hash seed, argv and the rest of the kit's cheap facts.
-        capture: What the recording was asked to do (``order``, redaction rules and their versions …).
+        capture: The options of the recording (``order``, redaction rules and their versions …).
         degraded: Why the recording is incomplete, if it is.
     """
 
@@ -158,7 +158,7 @@ class Run:  # type: ignore[misc]  # mypy knows `dataclasses` alone, which takes 
 
     @property
     def title(self) -> str:
-        """What to call it in a list: the agent, and the request it served; a dash for neither."""
+        """Its name in a list: the agent, and the request it served; a dash for neither."""
         return " ".join(part for part in (self.agent, self.route) if part) or "-"
 
     @property
@@ -179,7 +179,7 @@ class Run:  # type: ignore[misc]  # mypy knows `dataclasses` alone, which takes 
         ``.changed``, ``.last_set``, ``.watch``, ``.next`` and ``.previous``.
 
         Raises:
-            RunNotFound: It is not in the store it was read from (one that was read from none: the project's).
+            RunNotFound: The run is not in the store it was read from (without one: in the project's store).
         """
         return late_binding.behind("timeline")(self, self.home)
 

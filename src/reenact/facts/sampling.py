@@ -50,10 +50,10 @@ def share_of(run: Run, share: float, rules: Mapping[str, float]) -> float:
 
 
 def parts_of(name: str) -> tuple[str, str]:
-    """Agent and route that a rule is of; each may be empty.
+    """The agent and the route of a rule; each may be empty.
 
     Raises:
-        ValueError: It names neither.
+        ValueError: The name has neither.
     """
     agent, at, route = name.partition(AT)
     if not at and _ROUTE.match(name):

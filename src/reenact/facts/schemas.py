@@ -33,10 +33,10 @@ class SchemaError(ValueError):
 
 
 def check_schema(schema: Json) -> None:
-    """Look a schema over, whole, before anything is judged by it.
+    """Check a whole schema, before any value is judged by it.
 
     Raises:
-        SchemaError: It is no schema, or has a keyword that is not known here.
+        SchemaError: The data is no schema, or has an unknown keyword.
     """
     try:
         _Check(schema).run(schema, ())
@@ -194,7 +194,7 @@ class _Judge:
         self._spend = spend
 
     def faults(self, value: Json, schema: Json, at: _Path, depth: int) -> _Faults:
-        """What is wrong with ``value``, each with its place."""
+        """The faults in ``value``, each with its place."""
         if depth > MAX_DEPTH:
             raise SchemaError(f"at {dotted(at)}: it goes deeper than {MAX_DEPTH}; a reference may lead to itself")
         if schema is True or schema is False:
@@ -310,7 +310,7 @@ class _Judge:
         return self._spelled(left) == self._spelled(right)
 
     def _spelled(self, value: Json) -> str:
-        """A value's one spelling: a number is what it amounts to, an object has no order."""
+        """The one spelling of a value: equal numbers are spelled alike, and objects have no order."""
         try:
             text = json.dumps(_plain(value), sort_keys=True, default=repr)
         except RecursionError:

@@ -189,9 +189,9 @@ def traceparent_of(scope: Mapping[str, Any]) -> str:
 
 
 def credentials_of(scope: Mapping[str, Any], variables: Mapping[str, str]) -> dict[str, list[str]]:
-    """Which headers of a request hold what a variable of the environment holds: header to scheme and variable.
+    """The headers of a request that contain the value of an environment variable: header to scheme and variable.
 
-    The values themselves are removed before anything is written; whoever plays the request puts today's there.
+    The values themselves are removed before anything is written; a replay of the request puts today's values there.
 
     Args:
         scope: The request.
@@ -231,7 +231,7 @@ class ServedResponse:
     """A response as it is sent, message by message; at its end a call.
 
     Attributes:
-        status: Of the response; None before it began.
+        status: The status of the response; None before it began.
     """
 
     def __init__(self) -> None:
@@ -259,7 +259,7 @@ class ServedResponse:
             self._others.append(str(kind))
 
     def call(self) -> Call:
-        """The response as a call: what the program says to whoever asked."""
+        """The response as a call: the program's message to its client."""
         head: dict[str, Json] = {"status": self.status, "headers": self._headers, "whole": self._whole}
         if self._size > KEPT:
             head |= {"size": self._size, "digest": self._digest.hexdigest()}

@@ -54,13 +54,13 @@ SWITCHES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One thing that can be set.
+    """One setting.
 
     Attributes:
         name: Key in a file, ``server.ignore`` for one of the table ``server``; in the environment ``REENACT_`` and the
             name in capitals.
-        default: Value where nobody set it.
-        about: What it does, in a line.
+        default: The value if it is not set.
+        about: Its effect, in a line.
         read: Checks a value of a file or of the environment and gives it its type.
     """
 
@@ -119,7 +119,7 @@ def resolve(layers: Iterable[Layer]) -> Settings:
 
 
 def environment_layer(environ: Mapping[str, str]) -> Layer:
-    """What the environment sets. Variables of another name are left alone: see ``strangers``."""
+    """The settings in the environment. Variables of another name are left alone: see ``strangers``."""
     known = {PREFIX + setting.plain.upper(): setting.name for setting in SETTINGS}
     return Layer("environment", {known[name]: text for name, text in environ.items() if name in known and text != ""})
 

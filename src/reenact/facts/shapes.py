@@ -1,4 +1,4 @@
-"""What an object is made of, read and put back without calling any code of its class.
+"""The state of an object, read and put back without calling any code of its class.
 
 Dataclasses, pydantic models and attrs classes are *records*: their state is their instance dictionary and their
 slots. Both are read through the interpreter's own descriptors, never through ``getattr``, so that no property, no
@@ -31,13 +31,13 @@ _ABSENT_IS_NONE = ("__pydantic_extra__", "__pydantic_private__")
 
 
 def mro_of(cls: type) -> tuple[type, ...]:
-    """The method resolution order of a class, whatever its metaclass says."""
+    """The method resolution order of a class, even if its metaclass pretends otherwise."""
     order: tuple[type, ...] = _MRO.__get__(cls)
     return order
 
 
 def namespace_of(cls: type) -> Mapping[str, Any]:
-    """What a class itself defines, whatever its metaclass says."""
+    """The attributes that a class itself defines, even if its metaclass pretends otherwise."""
     own: Mapping[str, Any] = _OWN.__get__(cls)
     return own
 

@@ -44,12 +44,12 @@ def parts(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def seen(part: bytes, told: bytes, look: Callable[[bytes], list[CredentialSpan]]) -> list[CredentialSpan]:
-    """What is in a part: remembered, or found by ``look``.
+    """The findings in a part: remembered, or found by ``look``.
 
     Args:
         part: The text.
-        told: What ``look`` knows beside its rules, up to 64 bytes.
-        look: Finds what is in it.
+        told: A digest of the values that ``look`` knows beside its rules, up to 64 bytes.
+        look: Searches it.
     """
     if len(part) < _SHORTEST:
         return look(part)

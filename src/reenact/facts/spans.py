@@ -15,14 +15,14 @@ _IN_STRING = lazy_regex(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 
 
 class Wrapped(NamedTuple):
-    """What a span holds that is a text of its own, behind an encoding.
+    """The text under an encoding that a span contains.
 
     Attributes:
         codec: The encoding (``facts.wraps``).
         raw: The encoded text, as the encoding has made it.
-        text: What it encodes.
+        text: The decoded text.
         spans: Credentials in the text.
-        quoted: How many times the encoded text is percent-encoded where it stands.
+        quoted: The number of percent-encodings around the encoded text.
     """
 
     codec: str
@@ -37,7 +37,7 @@ class CredentialSpan(NamedTuple):
 
     Attributes:
         wrapped: A text behind an encoding that holds credentials, in place of one.
-        tight: Whether whatever takes its place must be as long.
+        tight: Whether its replacement must have the same length.
     """
 
     start: int
@@ -105,11 +105,11 @@ def string_end(data: bytes, at: int, limit: int) -> int:
 
 
 class Budget:
-    """Counts candidates, and the bytes of the texts that were looked into.
+    """Counts candidates, and the bytes of the searched texts.
 
     Args:
-        left: How many candidates there may be.
-        room: How many bytes of texts may be looked into.
+        left: The number of candidates that is left.
+        room: The number of bytes that may be searched.
     """
 
     __slots__ = ("left", "room")

@@ -21,9 +21,9 @@ class SpokenPiece:
     Attributes:
         event: The innermost call whose body wrote it.
         stream: 1 for standard output, 2 for standard error.
-        number: How many pieces had been written to the stream before, by anybody.
-        count: How many pieces it is.
-        text: What was written.
+        number: The number of pieces that were written to the stream before.
+        count: The number of pieces.
+        text: The text.
     """
 
     event: int
@@ -49,7 +49,7 @@ class SpokenPiece:
         """The inverse of ``to_json``.
 
         Raises:
-            ValueError: It is none.
+            ValueError: The data is no piece.
         """
         event, stream, number, count, text = data
         if not isinstance(text, str) or not all(isinstance(each, int) for each in (event, stream, number, count)):

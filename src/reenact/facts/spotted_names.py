@@ -40,7 +40,7 @@ _AFTER_PAIR = lazy_regex(rb"\\{0,15}[\"']\s{0,8},?\s{0,8}[)\]]")
 _TOKEN = lazy_regex(rb"[\w.\-+/=~%:]{1,1024}+")
 _BARE = lazy_regex(rb"[^\s\"'`<>\\\0-\x1f\x7f]{1,1024}")
 _ERASED = lazy_regex(rb"~rx[a-z][a-z2-7]*0*~|~{1,15}(?=[\s,;&|\"'<>\\(){}\[\]]|\Z)")
-"""What redaction has left of a value: it ends there, whatever follows."""
+"""The rest that redaction has left of a value: it ends there, whatever follows."""
 _SEPARATOR = lazy_regex(rb"[,;&|)\]}{(\[]")
 _ASSIGNMENT = lazy_regex(rb"&[A-Za-z_\[][\w.\[\]%-]{0,64}=|[,;]\s?[A-Za-z_\[][\w.\[\]% -]{1,64}=|&amp;")
 _IDENTIFIER = lazy_regex(rb"[A-Za-z_][\w.]*\Z")
@@ -85,7 +85,8 @@ _DEAR = 4
 
 
 def own_values(data: bytes, begin: int, end: int, *, in_json: bool) -> Iterator[CredentialSpan]:
-    """What stands behind a name from the settings: quoted, a number, or bare after ``=`` or ``:``.
+    """The values after a name from the settings: quoted, a number, or bare after ``=`` or ``:``. ``in_json``: no value
+    goes on after the end of its JSON string.
 
     ``in_json``: no value goes on behind the string of JSON that it begins in.
     """
@@ -285,7 +286,8 @@ def _opened(value: bytes, sign: bytes) -> bool:
 def _next_in_list(
     data: bytes, begin: int, end: int, after: re.Match[bytes], weight: int, *, in_json: bool
 ) -> Iterator[CredentialSpan]:
-    """What follows a name and a comma: ``{"name": NAME, "value": VALUE}``, ``(NAME, VALUE)``, ``["--NAME", VALUE]``."""
+    """The value after a name and a comma: ``{"name": NAME, "value": VALUE}``, ``(NAME, VALUE)``, ``["--NAME",
+    VALUE]``."""
     if after[2] is None:
         return
     default = _DEFAULT.match(data, after.end())

@@ -205,7 +205,7 @@ def cookies(data: bytes, start: int, end: int) -> Iterator[CredentialSpan]:
 
 def telling(value: bytes) -> bool:
     """Whether a value is more likely a secret than a word or a number: it has a digit or a mark beside its letters, or
-    is what redaction has left."""
+    is a stand-in."""
     if not value.strip(b"~") or value.startswith(b"~rx"):
         return True
     if len(value) < 5 or trivial(value) or value.isdigit() or value[:1] in b"$<{%" or not like_text(value):

@@ -154,7 +154,7 @@ def _schemes(data: bytes, lower: bytes) -> Iterator[re.Match[bytes]]:
 
 
 def schemes(data: bytes, lower: bytes, budget: Budget) -> Iterator[CredentialSpan]:
-    """What stands behind ``Bearer`` or ``Basic``; ``lower`` has the text in small letters."""
+    """The values after ``Bearer`` or ``Basic``; ``lower`` is the text in small letters."""
     for match in _schemes(data, lower):
         budget.spend()
         value = match[2]

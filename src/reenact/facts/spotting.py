@@ -1,8 +1,8 @@
-"""Spotting: where in a text credentials stand, by the shape of a value and by the name in front of it.
+"""Spotting: finds credentials in a text, by the shape of a value and by the name before it.
 
 It works on bytes as they are (JSON, JSON inside JSON strings, server-sent events, forms, logs, command lines), so that
-whatever is not a credential stays byte-exact. A first pass of substring searches over a folded copy finds candidates;
-only those meet a regular expression, each of them bounded. The work has a budget in proportion to the input.
+all other bytes stay exact. A first pass of substring searches over a folded copy finds candidates; only those meet a
+regular expression, each of them bounded. The work has a budget in proportion to the input.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _spot(data: bytes, more: More | None, budget: Budget, depth: int) -> list[Cr
 
 
 def _plain(data: bytes, budget: Budget, in_json: bool) -> list[CredentialSpan]:
-    """What stands in a text as it is."""
+    """The findings in a text as it is."""
     found: list[CredentialSpan] = []
     lower = data.lower()
     flat = data.translate(_WORDS)
@@ -191,7 +191,7 @@ def spot_woven(data: Woven, more: More | None = None, told: bytes = b"") -> list
 
 
 def spot_named(data: bytes, names: Iterable[str]) -> list[CredentialSpan]:
-    """The values of fields of these very names, in order, whatever they look like; numbers keep being numbers.
+    """The values of fields with exactly these names, in order, in any form; numbers stay numbers.
 
     Raises:
         Exhausted: see ``spot``.

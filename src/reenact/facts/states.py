@@ -1,8 +1,8 @@
 """States: the agent's state at one moment, encoded once, as a whole and part by part.
 
-A look at a state makes both: its parts are what is compared and searched later, the whole is what a step was given or
-came to. The whole is put together of the parts wherever that is what it would be written as. Of lists that are declared
-to grow only it says how long they are: what is in them stands in the parts.
+A look at a state makes both: the parts are compared and searched later, the whole is the state before or after a step.
+The whole is joined from the parts where that gives the same text. For lists that are declared to grow only it has their
+length: their content is in the parts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class State(NamedTuple):
 
 
 def encode_state(state: Any, grows: tuple[str, ...] = (), look: Look | None = None) -> State:
-    """A look at a state. Never raises, but for what a signal handler of the program raises meanwhile.
+    """A look at a state. Never raises, except for errors of a signal handler of the program.
 
     Args:
         state: The state.

@@ -20,13 +20,13 @@ _AT_THE_END: Mapping[str, Json] = {"lane": "", "asked": ""}
 
 
 def stopped_at(run: Run, lane: str, call: Call, rules: Rules, *, write: bool = False) -> Mapping[str, Json]:
-    """What is kept of the call that stopped a fork.
+    """The facts that are kept of the call that stopped a fork.
 
     Args:
         run: The fork; its lineage keys the digest, so that equal calls of others are not seen to be equal.
-        lane: Path of the lane that asked.
+        lane: The path of the calling lane.
         call: The call, cleaned.
-        rules: How calls are compared.
+        rules: The rules by which calls are compared.
         write: Whether it is a write that the fork was not allowed: its name is kept.
     """
     kept: dict[str, Json] = {"lane": lane, "asked": _digest(run, call, rules)}
@@ -34,7 +34,7 @@ def stopped_at(run: Run, lane: str, call: Call, rules: Rules, *, write: bool = F
 
 
 def stopped_waiting() -> Mapping[str, Json]:
-    """What is kept of a fork that was stopped because everything waited for what nothing would bring."""
+    """The facts that are kept of a fork that was stopped because everything waited for ever."""
     return _AT_THE_END
 
 

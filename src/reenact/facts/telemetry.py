@@ -1,4 +1,4 @@
-"""Forms of telemetry: whether a body is what an exporter of some protocol sends."""
+"""Forms of telemetry: whether a body is that of an exporter of some protocol."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def has_form(form: str, head: Mapping[str, Json], body: bytes, media: str) -> bo
             ``items KEY+KEY|KEY`` (a list of such objects), ``multipart PREFIX|PREFIX`` (parts whose names begin so),
             ``lines KEY|KEY`` (two JSON lines or more, of which the first has one of the keys) or ``msgpack`` (a list).
             A key may be a path: ``batch/*/event`` is the key of every item of a list.
-        head: The request's.
-        body: As it goes over the wire.
-        media: Its media type.
+        head: The head of the request.
+        body: The body on the wire.
+        media: The media type of the body.
     """
     decoded = _decoded(head, body)
     kind, _, names = form.partition(" ")
@@ -83,7 +83,7 @@ def _fields(data: bytes) -> list[tuple[int, int, int]] | None:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number and where it ends; -1 for what is none."""
+    """A number and its end; -1 where there is none."""
     value = 0
     for n in range(_VARINT_BYTES):
         if at + n >= len(data):

@@ -14,7 +14,7 @@ from typing import Final
 from reenact.facts.lazy_regex import lazy_regex
 
 MARK: Final = "<*>"
-"""What stands for a value. No message can hold it: its angle brackets are replaced first."""
+"""The stand-in for a value. No message can contain it: its angle brackets are replaced first."""
 
 LONGEST: Final = 2_000
 """Characters of a message that count; of a longer one the beginning does."""

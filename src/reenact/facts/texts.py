@@ -12,7 +12,7 @@ ABSENT = b"0"
 TEXT = b"1"
 ERASED = b"3"
 UNKNOWN = b""
-"""What a value begins with; nothing is known of an empty one."""
+"""The beginning of a value; an empty one means that nothing is known."""
 
 _AGAIN = b"2"
 _LENGTH = 4

@@ -16,10 +16,10 @@ def why_thinned(run: Run) -> str:
 
 
 def require_bodies(run: Run) -> None:
-    """Refuse what needs the answers of a run.
+    """Refuse a use that needs the answers of a run.
 
     Raises:
-        UnreplayableRun: It was thinned.
+        UnreplayableRun: The run was thinned.
     """
     why = why_thinned(run)
     if why:

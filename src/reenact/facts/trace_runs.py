@@ -20,7 +20,7 @@ from reenact.facts.reading import Reading
 from reenact.facts.run import Run
 
 RULE: Final = "traced/1"
-"""Rule of a model call that a trace tells: its body is what was asked, in the neutral form."""
+"""The rule of a model call in a trace: its body is the request, in the neutral form."""
 
 ORIGINAL: Final = "original"
 """Name of the event that holds what was imported, as it came and cleaned by the gate."""
@@ -66,7 +66,7 @@ def is_traced(run: Run) -> bool:
 
 
 def trace_of(run: Run) -> Mapping[str, Json]:
-    """What a run says of its trace: ``id``, ``digest``, ``spans`` …; empty where it was made of none."""
+    """The facts of a run on its trace: ``id``, ``digest``, ``spans`` …; empty where it was made of none."""
     found = (run.capture.get(NOTE) or {}).get("trace")
     return found if isinstance(found, Mapping) else {}
 
@@ -111,7 +111,7 @@ _TOLD: Final = ("answer", "result", "documents", "output")
 
 
 def is_untold(event: Event) -> bool:
-    """Whether an event is of a trace that does not tell what came of it."""
+    """Whether an event is from a trace that does not have its result."""
     grades = graded(event)
     return any(grades.get(part) is Grade.ABSENT for part in _TOLD)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 _SPECIAL: Final = frozenset('"$`\\!')
-"""What a shell reads within double quotes."""
+"""The characters that a shell interprets within double quotes."""
 
 
 def typed(words: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ ITEMS: Final[Mapping[Kind, str]] = {
     Kind.WEBSOCKET: "websockets",
     Kind.HTTP: "exchanges",
 }
-"""What calls of a kind are called in a kit."""
+"""The names of kinds of calls in a kit."""
 
 MODELS: Final = "model_calls"
 
@@ -58,7 +58,7 @@ class _Asked(Generic[W]):
 
 
 class Asking(Generic[W]):
-    """Calls of the world under way, and what a replay will miss of those that ended. ``W`` is what each belongs to."""
+    """The calls of the world under way, and the answers that a replay will miss. ``W`` is the owner of each."""
 
     def __init__(self) -> None:
         self._open: dict[int, _Asked[W]] = {}
@@ -76,7 +76,8 @@ class Asking(Generic[W]):
             asked.withheld = True
 
     def ended(self, event: int, outcome: Outcome | None, fidelity: Fidelity) -> tuple[str, W] | None:
-        """It has ended: by which item of the kit its answer is missed, and where; None where it is not."""
+        """A call has ended: the item of the kit by which its answer is missed, and the place; None where it is not
+        missed."""
         asked = self._open.pop(event, None)
         if asked is None or asked.inside:
             return None

@@ -22,14 +22,14 @@ _OURS = lazy_regex(r"REENACT_|PYTHONHASHSEED$|PYTHONPATH$")
 
 
 def chosen(environment: Mapping[str, str], allowed: Iterable[str] = ()) -> dict[str, Json]:
-    """What a run keeps of its environment.
+    """The variables that a run keeps of its environment.
 
     Args:
         environment: Name to value.
         allowed: Further names, or patterns of names, whose values may be kept.
 
     Returns:
-        ``env``: name to value for what may be kept; ``env_names``: all names; ``env_secret``: names of credentials,
+        ``env``: name to value where it may be kept; ``env_names``: all names; ``env_secret``: names of credentials,
         whose values are never kept and for which a replay supplies placeholders.
     """
     patterns = tuple(allowed)
@@ -53,11 +53,11 @@ def is_kept(name: str, patterns: tuple[str, ...] = ()) -> bool:
 
 
 def may_travel(name: str, *, live: bool = False) -> bool:
-    """Whether a variable of a run that somebody else recorded may be set where it is replayed: one that is kept by
-    default, and that neither names code to load nor, where something goes live, says where to send it.
+    """Whether a variable of another user's run may be set in its replay: one that is kept by default, and that neither
+    names code to load nor, if calls go live, chooses their host.
 
     Args:
-        name: Its name.
+        name: The name of the variable.
         live: Whether calls may leave this machine.
     """
     if _KEPT.fullmatch(name) is None or _SECRET.search(name) or _OURS.match(name) or _LOADING.match(name):

@@ -41,7 +41,7 @@ _FOLDS = (
         lazy_regex(_END + rb"[0-9a-fA-F]{1,6}" + _END),
     ),
 )
-"""What the head of a folded text says (a word of it in small letters, and all of it), and the folds."""
+"""The words in the head of a folded text (one in small letters, and all), and the folds."""
 _PERCENT = lazy_regex(rb"%(0[9AaDd]|[2-7][0-9a-fA-F])")
 _PERCENT_OR_PLUS = lazy_regex(_PERCENT.pattern + rb"|(?<=%3A)\+|(?<=%2C)\+|(?<=%3a)\+|(?<=%2c)\+")
 _STOPS = bytes(32 if byte in b" \t\r\n\"'<>\\`" else 97 for byte in range(256))
@@ -236,7 +236,7 @@ class _Map:
 def _changed(
     data: bytes, pattern: re.Pattern[bytes], change: Callable[[re.Match[bytes]], bytes | None]
 ) -> tuple[bytes, _Map]:
-    """The text in which each match of a pattern is what ``change`` makes of it; None leaves it."""
+    """The text in which each match of a pattern is replaced by the result of ``change``; None leaves it."""
     parts: list[bytes] = []
     places = _Map()
     size = at = 0
@@ -305,7 +305,7 @@ def _plainer(in_json: bool, colour: bytes) -> Callable[[re.Match[bytes]], bytes 
 
 
 def _quoted(data: bytes) -> Iterator[View]:
-    """What is percent-encoded, a view for each word in which something is."""
+    """The percent-encoded parts, a view for each word with one."""
     stops = None
     at = 0
     while (found := _PERCENT.search(data, at)) is not None:
@@ -363,7 +363,7 @@ def begins_as_text(data: bytes) -> bool:
 
 
 def _runs(data: bytes) -> Iterator[View]:
-    """What is base64 or hexadecimal, and begins as a text does."""
+    """The parts in base64 or hexadecimal that begin as a text does."""
     for start, end in coded(data):
         for begin, stop in _bounds(data, start, end):
             view = _run(data, begin, stop)

@@ -1,11 +1,11 @@
-"""Weaving: the encoding of a large plain value, put together from pieces of which those that are as before are known.
+"""Weaving: the encoding of a large plain value, joined from pieces, of which unchanged ones are known.
 
-A value of megabytes that is handed on from call to call hardly changes, so it is cut into runs of entries (some tens of
-kilobytes each), and of each run a *fingerprint* is made: ``marshal``, which is C. A fingerprint that was seen before
-gives the piece that was made then: its text, and whatever has been found out about it since. It is compared with the
-one that stood in the same place the last time, and looked up by a digest only where it is another one. Fingerprints
-live in this process alone: they are not kept, and nothing is read from them but the copy that a piece is made of, so
-that what is encoded is what was looked at, whatever another thread does meanwhile.
+A value of megabytes that is passed from call to call hardly changes, so it is cut into runs of entries (some tens of
+kilobytes each), and of each run a *fingerprint* is made: ``marshal``, which is C. A known fingerprint gives its piece:
+the text, and the facts found about it since. It is first compared with the last one at the same place, and looked up by
+a digest only if it differs. Fingerprints live in this process alone: they are not kept, and nothing is read from them
+but the copy that a piece is made of, so that what is encoded is what was looked at, whatever another thread does
+meanwhile.
 
 Equal fingerprints are equal values: what becomes a piece by its fingerprint is plain JSON data (text, numbers,
 booleans, None, lists and dictionaries with names), each of which has a form of its own there, and records of such data
@@ -67,7 +67,7 @@ _numbers = itertools.count()
 
 
 class Traits(NamedTuple):
-    """What is to be said of entries that are not plain, as of a value (``facts.encoding.Encoded``).
+    """Facts on entries that are not plain, as on a value (``facts.encoding.Encoded``).
 
     Attributes:
         opaque, shapes: Names of types.
@@ -104,11 +104,11 @@ class Piece:
 
     Attributes:
         text: JSON, UTF-8.
-        nodes, containers, depth: How many parts it has, how many of them hold others, and how deep they lie, at most.
+        nodes, containers, depth: The numbers of its parts and of containers among them, and the greatest depth.
         blob: The fingerprint that it was made of.
-        traits: Of what is not plain; None: all of it is.
-        known: What has been found out about the text, by the name of the search.
-        number: Its own: no other piece ever has it.
+        traits: Those of entries that are not plain; None: all are.
+        known: The facts found about the text, by the name of the search.
+        number: Its number, which no other piece ever has.
     """
 
     __slots__ = ("blob", "containers", "depth", "known", "nodes", "number", "text", "traits")
@@ -131,11 +131,11 @@ class Node:
 
     Attributes:
         mapping: Whether it is a dictionary.
-        depth: In how many others it lies.
+        depth: The number of containers around it.
         parts: In order.
         past: Digests of the pieces that it had the last time, in order, where that is known.
-        hand: Writes what is not plain; None: all of it has to be.
-        place: How many pieces have been made for it now.
+        hand: Writes entries that are not plain; None: all must be plain.
+        place: The number of pieces made for it now.
     """
 
     __slots__ = ("depth", "hand", "mapping", "parts", "past", "place")
@@ -215,8 +215,8 @@ Fits = Callable[[int, int, int], bool]
 
 
 def weave(value: Any, fits: Fits, hand: Hand | None = None) -> Woven | None:
-    """The encoding of a dictionary or list; None where it does not fit, or is not plain all through and no ``hand``
-    writes the rest.
+    """The encoding of a dictionary or list; None where it does not fit, or has entries that are not plain and no
+    ``hand`` writes them.
 
     About 3 ms a megabyte for what is known, and what the encoding costs for the rest. Raises nothing but what a signal
     handler of the program raises meanwhile.
@@ -301,10 +301,10 @@ class _Memory:
         self.runs: dict[int, int] = {}
         """Containers to be cut: how many entries make a run."""
         self.parents: dict[int, None] = {}
-        """Those that hold others that are to be cut, and are themselves too large for it to be seen at a glance."""
+        """Containers with others that must be cut, which are too large for that to be seen quickly."""
         self.unfit: dict[int, int] = {}
-        """Those that were not plain, or not worth it, and how many times more that is believed: another container may
-        lie in the place of one that is gone."""
+        """Containers that were not plain, or not worth it, and for how many more times that is assumed: another
+        container may take the place of one that is gone."""
 
     def holds_unfit(self, address: int) -> bool:
         """Whether the container at an address was unfit, and is not to be tried again yet."""
@@ -487,10 +487,10 @@ def _text_of(mapping: bool, entries: Any, written: list[tuple[Any, Traits]]) -> 
 
 
 def _fingerprint(entries: Any, hand: Hand | None) -> bytes:
-    """What ``marshal`` makes of entries; of records with the numbers of their classes, and then it is that of a tuple.
+    """The ``marshal`` bytes of entries; for records with the numbers of their classes, as those of a tuple.
 
     Raises:
-        ValueError: It makes nothing of one.
+        ValueError: An entry cannot be marshalled.
     """
     if hand is None:
         return marshal.dumps(entries, _FORM)

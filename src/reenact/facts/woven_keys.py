@@ -29,7 +29,7 @@ class _Irregular(Exception):
 
 
 def canonical_woven(body: Woven, canonical: Canonical) -> bytes | None:
-    """What the canonical form of ``body`` as plain bytes is; None where it cannot be found piece by piece.
+    """The canonical form of ``body`` as plain bytes; None where it cannot be found piece by piece.
 
     About 4 ms a megabyte for what is known.
 

@@ -1,8 +1,8 @@
-"""Reading ahead: what the next calls of a replay will want, fetched with what this one wants.
+"""Reading ahead: fetches the rows that the next calls of a replay will need, together with the present ones.
 
-A replay goes through a run from its first call to its last, so the rows behind those asked for are wanted next. One
-query then serves dozens of calls, and so does the warmth of the processor's caches: whatever is done for each row alone
-costs twice as much between the steps of an agent. Whoever jumps about pays for one page more than needed.
+A replay goes through a run from its first call to its last, so it needs the following rows next. One query then serves
+dozens of calls, with warm processor caches: work for a single row costs twice as much between the steps of an agent.
+Random access pays for one page more than needed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ShortStreams:
 
     def segments(self, address: int, digest: bytes, total: int) -> list[Segment] | None:
         """All segments of the stream at ``address``, which has ``total`` bytes and this digest; None where it is long,
-        or is not whole and sound: then whoever reads it row by row finds out what is wrong."""
+        or damaged: then reading row by row finds the fault."""
         if total > SHORT:
             return None
         if address not in self._known:

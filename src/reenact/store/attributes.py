@@ -1,4 +1,4 @@
-"""The evidence on an event, fetched when somebody looks at it: a replay never does."""
+"""The evidence on an event, fetched at its first use: a replay never uses it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Attributes(Mapping[str, Json]):
 
     Args:
         fetch: Reads the notes of one address.
-        address: Whose notes.
+        address: The address of the notes.
     """
 
     __slots__ = ("_address", "_fetch", "_found")

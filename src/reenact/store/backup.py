@@ -34,10 +34,10 @@ def back_up(source: Path, target: Path, told: Told) -> None:
     Args:
         source: Its file.
         target: The copy, readable by the owner only; it must not be there.
-        told: Is told how far it is.
+        told: Called with the progress.
 
     Raises:
-        StoreError: It cannot be copied; no part of the copy is left.
+        StoreError: The store cannot be copied; no part of the copy is left.
     """
     draft = target.with_name(f".{target.name}.draft")
     try:

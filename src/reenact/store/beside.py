@@ -1,6 +1,6 @@
-"""What a check of one row asks of the rest of a SQLite store: rows beside it, bytes put together, and what came before.
+"""The facts that a check of one row needs from the rest of a SQLite store: other rows, joined bytes, and earlier rows.
 
-All of it is read by one connection, in one transaction: what another process writes meanwhile is not seen by halves.
+All reads are in one transaction, so that writes of another process are never seen in part.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Beside:
         return 0 if found is None else int(found[0])
 
     def content(self, digest: bytes, codec: int, data: bytes, size: int) -> str:
-        """What is wrong with a payload; empty for nothing."""
+        """The fault in a payload; empty without one."""
         if codec == WITHHELD:
             return "" if data == b"" else "has bytes, and says that it has none"
         try:
@@ -83,8 +83,7 @@ class Beside:
         return "" if len(found) == size else "is of another size than its row says"
 
     def portion(self, text: int, start: int, first: int, size: int, codec: int, data: bytes, crc: int) -> str:
-        """What is wrong with a portion of a text, which follows the one that was asked about before; empty for
-        nothing."""
+        """The fault in a portion of a text, which follows the portion of the last call; empty without one."""
         if start == first:
             self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
         elif self._frame != (text, first, start):
@@ -102,8 +101,7 @@ class Beside:
         return CHECK_SUM
 
     def chunk(self, row: tuple[Any, ...]) -> str:
-        """What is wrong with a row of a stream, which follows the one that was asked about before; empty for
-        nothing."""
+        """The fault in a row of a stream, which follows the row of the last call; empty without one."""
         chunk = Chunk(*row)
         event, n, link = self._stream
         if chunk.event != event:

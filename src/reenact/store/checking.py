@@ -61,12 +61,12 @@ class Break(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """What a check has found.
+    """The result of a check.
 
     Attributes:
         breaks: Each break, in the order of the tables.
-        runs: How many runs the store has.
-        rows: How many rows were read.
+        runs: The number of runs in the store.
+        rows: The number of rows that were read.
         written: The format of the store.
     """
 
@@ -91,10 +91,10 @@ def check_store(path: Path, told: Told = lambda table, done, total: None) -> Che
 
     Args:
         path: Its file.
-        told: Is told now and then how far it is.
+        told: Called with the progress, now and then.
 
     Raises:
-        StoreError: It cannot be read at all, is no store, or is of a newer version.
+        StoreError: The store cannot be read at all, is no store, or is of a newer version.
     """
     with closing(connect_reading(path)) as connection:
         connection.text_factory = _lenient

@@ -1,7 +1,7 @@
 """The agent's messages and state at an event, derived from its log.
 
-The state is what the nearest step says that encloses the event or came before it in the same strand. Messages and
-model are what the last model call until then was given and answered.
+The state is that of the nearest step around the event, or before it in the same strand. Messages and model are those of
+the last model call up to the event.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ PROMPT_VERSION = "prompt_version"
 
 
 def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
-    """What the agent held at an event.
+    """The agent's messages and state at an event.
 
     Args:
         recording: The run.
         at: The event; a step itself gives the state it began with.
 
     Raises:
-        BlobMissing, BlobCorrupt: A state is not what was stored.
+        BlobMissing, BlobCorrupt: A state is not the stored one.
     """
     run = recording.run
     steps: list[int] = []
@@ -103,13 +103,13 @@ def decode_state(recording: Recording, place: Snapshot) -> Json:
 
 
 def snapshot_at(recording: Recording, at: Event) -> Snapshot | None:
-    """Where the state that held when an event was issued was kept: a look-up, whatever the length of the run."""
+    """The snapshot with the state at the time when an event was issued: a look-up, for any length of the run."""
     return next(snapshots_before(recording, at), None)
 
 
 def snapshots_before(recording: Recording, at: Event) -> Iterator[Snapshot]:
-    """What the steps said that enclose an event or came before it in a strand that it continues, newest first; where
-    there are none, what any other step said that had ended."""
+    """The snapshots of steps around an event, or before it in a strand that it continues, newest first; without any,
+    those of other steps that had ended."""
     inside = _enclosing(recording, at)
     own = lanes_above(at.lane)
     found = False
@@ -178,7 +178,7 @@ def conversation_of(recording: Recording, event: Event) -> Reading | None:
 
 
 def _in_process(recording: Recording, event: Event, body: bytes) -> Reading:
-    """The reading of a model function: its arguments are what it was asked, its result what it said."""
+    """The reading of a model function: its arguments are the question, its result the answer."""
     arguments = jsonable(body) if body else {}
     asked = arguments.get("messages") if isinstance(arguments, dict) else None
     answered = jsonable(recording.body(event.answer)) if isinstance(event.outcome, Value) else ""

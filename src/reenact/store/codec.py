@@ -18,7 +18,7 @@ from reenact.facts.lazy_dataclass import fields, replace
 from reenact.facts.run import Entry, Run, Status, Totals
 
 dump = writer(ascii_only=True, nan=True)
-"""Data as one line of ASCII JSON. Raises TypeError or ValueError for what is not JSON-able."""
+"""Data as one line of ASCII JSON. Raises TypeError or ValueError for data that is not JSON-able."""
 
 load = json.loads
 
@@ -108,7 +108,7 @@ def unpack_end(data: Json) -> End:
 
 
 def pack_call(call: Call) -> list[Json]:
-    """What was asked, without its body."""
+    """The request of a call, without its body."""
     return [
         call.kind.value,
         call.name,

@@ -40,7 +40,7 @@ RESETS_SAFELY = (3, 51, 3)
 sqlite.org/wal.html)."""
 
 _CACHE = "PRAGMA cache_size = -4096"
-"""What a connection may keep of the file in memory, in KiB."""
+"""The part of the file that a connection may cache in memory, in KiB."""
 _STATEMENTS = 256
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR) if hasattr(sqlite3, "SQLITE_FULL") else (13, 10)
 _READ_ONLY = getattr(sqlite3, "SQLITE_READONLY", 8)
@@ -115,7 +115,7 @@ def explain(error: sqlite3.Error | UnicodeDecodeError, place: str) -> StoreError
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    """Opened, but not touched: the first statement is what fails where the file cannot be used."""
+    """A connection that is opened, but not used: if the file cannot be used, the first statement fails."""
     if path in _lost_files:
         raise lost()
     return sqlite3.connect(

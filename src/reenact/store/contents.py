@@ -1,4 +1,4 @@
-"""The one door to the bytes of payloads: whatever way a row keeps them, they come out whole and checked."""
+"""The only access to the bytes of payloads: from every form of row, they come out whole and checked."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Contents:
         """The bytes of a row, checked against their address.
 
         Args:
-            digest: What they must hash to.
-            codec: How they are kept.
-            data: What is kept.
+            digest: Their hash.
+            codec: The form in which they are kept.
+            data: The kept data.
             **where: ``run`` and ``event``, where known, for the error.
 
         Raises:
-            BlobCorrupt: They are not what was stored.
-            BlobMissing: They were taken out.
+            BlobCorrupt: The bytes are not the stored ones.
+            BlobMissing: The bytes were removed.
         """
         if codec == WITHHELD:
             raise taken_out(digest.hex(), **where)
@@ -56,10 +56,11 @@ class Contents:
         return None if row is None else self.of(digest, *row, **where)
 
     def pieces(self, digest: bytes) -> Iterator[bytes] | None:
-        """Bytes that have a text of their own, piece by piece; they are sound when the last has come. None for others.
+        """The bytes of a payload with a text of its own, piece by piece; they are verified only when the last has come.
+        None for others.
 
         Raises:
-            BlobCorrupt: They are not what was stored.
+            BlobCorrupt: The bytes are not the stored ones.
         """
         row = self._row(digest)
         return self._read(digest, row[1]) if row is not None and row[0] == SPLICED else None

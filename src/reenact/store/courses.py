@@ -30,7 +30,7 @@ _ENDED_BADLY: Final = (EndKind.ERROR, EndKind.CANCELLED)
 
 
 def course_of(recording: Recording, events: Iterable[Event] | None = None, *, budget: int = BUDGET) -> Course:
-    """What rules of suspicion see of a run.
+    """A run as rules of suspicion see it.
 
     Args:
         recording: The run.
@@ -254,7 +254,7 @@ def _ending(event: Event, stream: Stream) -> str:
 
 
 def _is_over(event: Event) -> bool:
-    """Whether an answer came to its own end: one that its reader has closed is rightly in part."""
+    """Whether an answer is complete: one that its reader has closed may be partial."""
     end = event.outcome.end if isinstance(event.outcome, Stream) else None
     return not isinstance(event.outcome, Stream) or (end is not None and end.kind is EndKind.EOF)
 

@@ -1,4 +1,4 @@
-"""The ledger's rows: who makes which write, once for each lineage, whatever processes ask at a time."""
+"""The ledger's rows: one claim for each write of a lineage, even if several processes ask at the same time."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def forget(connection: sqlite3.Connection, log: int) -> None:
 
 
 def exchange(connection: sqlite3.Connection, left: Run, right: Run) -> None:
-    """Give each of two runs the other's log: its events, and whatever else was recorded.
+    """Give each of two runs the log of the other, with its events and all other records.
 
     Args:
         connection: In a transaction.
-        left, right: What the runs are to be afterwards.
+        left, right: The runs as they will be afterwards.
 
     Raises:
-        StoreError: One is not there, or lies in the log of another.
+        StoreError: A run does not exist, or lies in the log of another.
     """
     numbers = [row_number(connection, run.id) for run in (left, right)]
     if None in numbers or left.lane or right.lane:

@@ -53,10 +53,10 @@ class EventRows:
 
     Args:
         reading: The store's reading connection.
-        span: Which rows are the run's.
+        span: The run's rows.
         lanes: Its lanes.
-        bodies: Its payloads; they are told those that came with an event.
-        streams: Its streams; they are told how those of the events have ended.
+        bodies: Its payloads, which get those that were read with an event.
+        streams: Its streams, which get the ends that were read with the events.
         evidence: Its evidence.
         recurring: Facts of the run's other events.
 
@@ -228,10 +228,10 @@ class EventRows:
         return event
 
     def _whole(self, address: int, column: str, text: str) -> str:
-        """A text that is kept as what differs from another one's of the same column.
+        """A text that is stored as the difference from another one of the same column.
 
         Raises:
-            StoreError: It is damaged, or the other one is.
+            StoreError: It, or the other text, is damaged.
         """
         first = first_of(text, address)
         parts = self._firsts.get((first, column))
@@ -268,7 +268,7 @@ class EventRows:
         return None if row[0] is None else row[0] & LOW
 
     def totals(self) -> Totals:
-        """What a run that has no end has added up to: what its end would say of events, models, tools and tokens."""
+        """The totals of a run without an end: events, models, tools and tokens, as its end would have them."""
         span = f"e.id BETWEEN ? AND ?{self._span.sql}"
         values = (self._span.first, self._span.end, *self._span.values)
         events = "event e JOIN lane l ON l.id = e.strand"

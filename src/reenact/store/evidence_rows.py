@@ -1,4 +1,4 @@
-"""What is said about one run in a SQLite store, and about its events: evidence, and what escaped."""
+"""The facts on one run in a SQLite store, and on its events: evidence, and escapes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class EvidenceRows:
         return self.at(-self._span.owner.number if event is None else self._span.first | event)
 
     def at(self, owner: int) -> dict[str, Json]:
-        """That of whatever has an address."""
+        """The evidence on an address."""
         found: dict[str, Json] = {}
         for name, value, digest, crc in self._reading.rows(
             "SELECT name, value, digest, crc FROM note WHERE owner = ? ORDER BY n", (owner,)

@@ -1,9 +1,9 @@
-"""Expired runs of a SQLite store: which they are, removing them beside whoever writes and reads, and giving the space
-back to the file system.
+"""Expired runs of a SQLite store: finds them, removes them beside other readers and writers, and gives the space back
+to the file system.
 
-What is looked at may change before it is removed: a person flags a run, a fork of it begins. So each removal looks
-again, in its own transaction, and leaves what is not as it was; what is large of a run goes after that, in steps. A
-kill between two leaves a whole store, and the next one goes on.
+A run may change before it is removed: a person flags it, a fork of it begins. So each removal looks again, in its own
+transaction, and leaves a changed run alone; the large parts of a run are removed afterwards, in steps. A kill between
+two steps leaves a consistent store, and the next removal continues.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _SIZES = (
     "SELECT total(length(data)) FROM turns WHERE id BETWEEN :first AND :end",
     "SELECT total(length(body)) FROM run WHERE log = :log",
 )
-"""What is a log's own, about: without indexes and the room between rows."""
+"""The tables of a log's own data, for a rough size: without indexes and free room."""
 
 _GLANCE = 200
 """Oldest runs that are looked at before the whole store is."""
@@ -62,17 +62,17 @@ _LOOKED = "looked_us"
 """When the store was looked through in the background, in ``meta``."""
 _RUN_US = 4_000
 _BYTE_US = 0.03
-"""What a removal takes, about."""
+"""The time of a removal, about."""
 
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """A run that has expired, with its parts: they go in one step.
+    """An expired run with its parts: they are removed in one step.
 
     Attributes:
         run: The run.
-        logs: Number of its log, and of those of its parts that have their own.
-        rows: Id of each run in them, and what its row was when it was looked at.
+        logs: The numbers of its log, and of its parts' own logs.
+        rows: The id of each run in them, with its row at the time of the look.
         expiry: When, and why.
         size: Bytes, about.
     """
@@ -90,7 +90,7 @@ def spent_us(going: list[Going]) -> int:
 
 
 class Housekeeping:
-    """What a store does for itself.
+    """The store's own maintenance.
 
     Args:
         store: The store.
@@ -216,8 +216,8 @@ class Housekeeping:
         return any(self.own(self._store.run(name), terms).due(now_us) for (name,) in rows)
 
     def turn(self, writing: Writing, now_us: int, every_us: int) -> bool | None:
-        """Whether it is the turn of whoever asks to remove in the background, once in ``every_us``, whatever processes
-        ask at a time: None for no, True for the first time in this store. Waits for no other process.
+        """Whether it is the caller's turn to remove in the background, once in ``every_us`` over all processes: None
+        for no, True for the first time in this store. Waits for no other process.
 
         Raises:
             StoreBusy: Another process writes.
@@ -271,8 +271,8 @@ class Housekeeping:
         return True
 
     def give_back(self, writing: Writing, *, anew: bool = True) -> Iterator[int]:
-        """Remove what is left of removed runs, take their words out of the index, and give free pages back to the file
-        system, some at a time; yields how many are left.
+        """Remove the rest of removed runs, delete their words from the index, and give free pages back to the file
+        system, some at a time; yields the number of pages that are left.
 
         A store that was made by an older version is written again once (``anew``), where it is not large and nothing is
         recorded, and is given the index by which runs are found.
@@ -326,7 +326,7 @@ def _in_parts(writing: Writing) -> bool:
 
 
 def _whole(name: str, expiries: Mapping[str, tuple[Run, Expiry]]) -> str:
-    """The run that a run is part of, with whatever that is part of."""
+    """The run that contains a run, with all its other parts."""
     seen = {name}
     while True:
         run = expiries[name][0]
@@ -338,7 +338,7 @@ def _whole(name: str, expiries: Mapping[str, tuple[Run, Expiry]]) -> str:
 
 
 def _children_first(found: list[Going]) -> list[Going]:
-    """Those that go on from others before these; else the oldest first."""
+    """Runs before those that they go on from; else the oldest first."""
     of = {name: each.run.id for each in found for name in each.rows}
     by = {each.run.id: each for each in found}
     order: dict[str, Going] = {}

@@ -8,15 +8,15 @@ from reenact.store.pieces import LogPart
 
 
 class StoreFault(NamedTuple):
-    """One thing that is wrong.
+    """One fault.
 
     Attributes:
         what: The kind of row.
-        name: Which one, for people.
-        problem: What is wrong with it.
-        log, part, number: Whose it is: a log, and in it an event (``LogPart.EVENTS``), a delivery, … ; number None for
-            all of the log.
-        digest: Of the payload that is gone or damaged, with all that names it; empty for none.
+        name: Its name, for people.
+        problem: The fault.
+        log, part, number: The log, and in it an event (``LogPart.EVENTS``), a delivery, …; number None for the whole
+            log.
+        digest: The digest of a payload that is gone or damaged, with all its users; empty without one.
     """
 
     what: str

@@ -32,12 +32,12 @@ _ALIKE = 50_000
 
 
 class Featured(NamedTuple):
-    """A run as far as it takes to compare it with others; its own row is not read.
+    """The facts on a run for comparing it with others; its own row is not read.
 
     Attributes:
-        id, agent, user, tenant, session, started_us: As the run has them.
-        status: As it is written: of a run that is recorded, or whose process died, ``recording``.
-        origin: How it came about (``Run.relation``); empty for one that was recorded by itself.
+        id, agent, user, tenant, session, started_us: Fields of the run.
+        status: The stored status: ``recording`` for a run that is being recorded, or whose process died.
+        origin: Its relation to a parent (``Run.relation``); empty without one.
         inside: Whether it lies in the log of another run.
         flag: A person's verdict; None without one.
         features: Its features; None where they must be made first.

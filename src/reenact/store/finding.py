@@ -34,20 +34,20 @@ Rows = Callable[[str, Sequence[Any]], list[Any]]
 
 
 class TextSearch(Protocol):
-    """What finds the runs that hold words (``store.hits``)."""
+    """Finds the runs with certain words (``store.hits``)."""
 
     def few(self) -> Set[int] | None:
         """Numbers of all of them; None where they are not few."""
 
     def among(self, numbers: Set[int]) -> Set[int]:
-        """Those of some runs that are among them."""
+        """The given runs that are found."""
 
 
 class Text(NamedTuple):
-    """What must hold for a run to contain a text.
+    """The conditions for a run to contain a text.
 
     Attributes:
-        hits: All of them find it.
+        hits: The searches that must all find it.
         conditions: On ``run r``, each with its values, where no index can be read.
     """
 
@@ -76,13 +76,13 @@ def add_narrow(connection: sqlite3.Connection) -> None:
 
 
 class RunQuery:
-    """The runs that agree with some filters, as far as a store's rows say so: of one that is written as being recorded,
-    whether it is.
+    """The runs that match some filters, as far as a store's rows show; for a run that is written as being recorded,
+    also whether it is.
 
     Args:
-        rows: Asks the store.
+        rows: Queries the store.
         filters: See ``abc.store.Store.runs``.
-        text: How its ``text`` is looked for.
+        text: Makes the search for its ``text``.
         own: Only runs with a log of their own.
     """
 

@@ -19,7 +19,7 @@ FOLDED = "\x1e"
 
 _NEXT = "\x1f"
 _HOLE = lazy_regex("([0-9a-f]{32}|[0-9]+)")
-"""What differs between texts of one kind: digests and numbers."""
+"""The parts in which texts of one kind differ: digests and numbers."""
 _KINDS = 256
 """Kinds of texts of one log that later ones may be like."""
 
@@ -28,7 +28,7 @@ class FirstText(NamedTuple):
     """The first text of a kind.
 
     Attributes:
-        number: Of its event.
+        number: The number of its event.
         holes: Its numbers and digests.
     """
 
@@ -47,13 +47,13 @@ class Folding:
         self._done: list[tuple[bool, str, FirstText]] = []  # what the batch has added (True) or dropped, in order
 
     def fold(self, number: int, text: str, has_row: Callable[[int], bool]) -> str:
-        """The text of an event's row as it is kept.
+        """The text of an event's row in its stored form.
 
         Args:
-            number: Of the event.
-            text: Of its row.
-            has_row: Whether an event has a row, which the batch that held it may have failed to write: nothing is like
-                the text of one that has none. Asked once for each kind.
+            number: The number of the event.
+            text: The text of its row.
+            has_row: Whether an event has a row: its batch may have failed, and then no text may refer to it. Called
+                once for each kind.
         """
         parts = _HOLE.split(text)
         holes, kind = parts[1::2], "\0".join(parts[::2])
@@ -108,11 +108,11 @@ def unfolded(text: str, parts: list[str]) -> str:
     """A folded text, whole.
 
     Args:
-        text: As it is kept.
-        parts: Of the text that it is like (``parts_of``).
+        text: The stored text.
+        parts: The parts of the text that it refers to (``parts_of``).
 
     Raises:
-        ValueError: It is damaged.
+        ValueError: The text is damaged.
     """
     own = text.split(_NEXT)[1:]
     if 2 * len(own) >= len(parts):
@@ -125,8 +125,8 @@ def unfolded(text: str, parts: list[str]) -> str:
 
 
 def whole(text: str | None, first: str | None) -> str | None:
-    """The same with the first text as it lies in its row, for statements; what is damaged stays as it is, and is told
-    as damaged by whatever reads it."""
+    """The same with the first text in its stored form, for statements; a damaged text stays as it is, and its reader
+    reports it."""
     if type(text) is not str or type(first) is not str or text[:1] != FOLDED:
         return text
     try:

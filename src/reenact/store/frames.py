@@ -23,14 +23,14 @@ _SEALED_LEVEL = 9
 
 
 class Portion(NamedTuple):
-    """Some text as it is kept.
+    """Some text in its stored form.
 
     Attributes:
         start: Its first byte.
         first: The first byte of its frame.
         size: Its bytes, unpacked.
-        codec: How it is packed.
-        data: What is kept.
+        codec: Its packing.
+        data: The stored bytes.
         crc: CRC-32 of the text, started with its place.
     """
 

@@ -39,13 +39,13 @@ _FAR = 4 * LONGEST
 _MOST_PIECES = 8
 """Pieces of a long text that are looked through: some 6 MB."""
 _ENCODED = lazy_regex(rb"[0-9A-Za-z+/=_-]{512,}")
-"""What is no text: images and the like."""
+"""Data that is no text, such as images."""
 _IN_RUN = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/=_-" else 32 for byte in range(256))
 _RUN = b"a" * 512
 _LETTERS = bytes(byte if chr(byte).isalnum() and byte < 128 else 32 for byte in range(256))
-"""What ``_WORD`` finds in ASCII, and spaces for the rest: quicker than to look for it."""
+"""A table for the characters that ``_WORD`` finds in ASCII, and spaces for the rest: quicker than a search."""
 _SAID = ("text", "answer")
-"""What of the reading of a model's answer is text."""
+"""The parts of a model's answer that are text."""
 _MOST_WORDS = 16
 _ERASURE = "words_erasure"
 _TO_BEGIN, _UNDER_WAY = 1, 2
@@ -113,7 +113,7 @@ class TextGatherer:
             self._add(body[_edge(body, head, -1) : _edge(body, end, 1)])
 
     def _add_value(self, body: bytes) -> None:
-        """Take in what came of a call. Of what is written in pieces the first are looked through."""
+        """Take in the result of a call. Of a value in pieces, the first ones are searched."""
         if not is_large(body):
             if not is_withheld(body):
                 self._add(body)
@@ -218,7 +218,7 @@ def index_text(connection: sqlite3.Connection, place: int, text: str) -> None:
 
 
 def plain(body: str | bytes) -> str:
-    """The words of a row, which are packed where only the index looks for them.
+    """The words of a row, which are packed where only the index needs them.
 
     Raises:
         StoreError: They are damaged.

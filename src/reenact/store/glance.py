@@ -22,7 +22,7 @@ _EVENTS = 5_000
 _SHIFT, _LOW = 32, (1 << 32) - 1
 
 Offer = tuple[str, str]
-"""What may be typed, and what it is."""
+"""A completion, and its description."""
 
 
 def offers(url: str | None, kind: str, start: str, most: int) -> list[Offer]:
@@ -32,8 +32,8 @@ def offers(url: str | None, kind: str, start: str, most: int) -> list[Offer]:
         url: URL of the store; None for the default.
         kind: ``run`` (and events of one, behind a colon), ``tag``, ``tool``, ``agent``, ``user``, ``tenant`` or
             ``session``.
-        start: How they begin.
-        most: How many are wanted.
+        start: Their beginning.
+        most: The most names.
     """
     try:
         file = file_of(url)

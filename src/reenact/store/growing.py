@@ -30,14 +30,14 @@ class EntriesLost(Exception):
 
 @dataclass(slots=True)
 class _Kept:
-    """One list as it is kept.
+    """One list in its stored form.
 
     Attributes:
-        hash: Of its bytes without the last one.
-        entries: How many there are.
+        hash: The hash of its bytes without the last one.
+        entries: The number of entries.
         end: Bytes of its text.
         text: Number of the text; 0 before anything of it is written.
-        waiting: What is still to be written of it.
+        waiting: The part that is still to be written.
         used: Whether a version of it has a row.
     """
 
@@ -127,11 +127,11 @@ class GrowingLists:
         put_portions(connection, self._lists[number].text, self._packings.pop(number).seal())
 
     def commit(self) -> None:
-        """What was taken in is in the file."""
+        """Staged data is in the file."""
         self._before.clear()
 
     def roll_back(self) -> None:
-        """What was taken in is not in the file; texts go on in a frame of their own."""
+        """Staged data is not in the file; texts continue in a frame of their own."""
         for number, kept in self._before.items():
             if kept is None:
                 del self._lists[number]

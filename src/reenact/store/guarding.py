@@ -15,11 +15,11 @@ from reenact.errors import ReenactError, StoreError
 from reenact.facts.run import Run
 
 UNSOUND = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, struct.error, AssertionError)
-"""What a damaged row makes of what reads it."""
+"""The errors that a damaged row causes in its reader."""
 
 
 class OfARun(Protocol):
-    """What reads the rows of one run."""
+    """Reads the rows of one run."""
 
     @property
     def run(self) -> Run:

@@ -39,14 +39,14 @@ class Hits:
         return None if self._whole.few() is None else self._begun.few()
 
     def among(self, numbers: Set[int]) -> Set[int]:
-        """Those of some runs that are among them."""
+        """The given runs that are found."""
         found = numbers & self._whole.near(numbers)
         left = numbers - found
         return found | (left & self._begun.near(left)) if left else found
 
 
 class _Matches:
-    """What the index finds for one expression, as far as it was asked."""
+    """The matches of one expression in the index, as far as they were needed."""
 
     def __init__(self, rows: Rows, expression: str, *, split: bool) -> None:
         self._rows = rows
@@ -65,7 +65,7 @@ class _Matches:
         return found if whole and len(found) <= FEW else None
 
     def near(self, numbers: Set[int]) -> Set[int]:
-        """Those of some numbers, and perhaps others."""
+        """The matches among some numbers, and perhaps others."""
         low, high = min(numbers), max(numbers)
         if self._low <= low and high <= self._high:
             found = self._found
@@ -81,7 +81,7 @@ class _Matches:
         return frozenset([number for (number,) in rows])
 
     def _passages(self) -> Set[int]:
-        """Those whose text lies in passages: all of them, for a word stands once in a text."""
+        """The matches in passages: all of them, because a word occurs once in a text."""
         if not self._split:
             return frozenset()
         if self._in_passages is None:
@@ -95,11 +95,11 @@ _MATCH_AS = "SELECT rowid AS id FROM words_index WHERE words_index MATCH ?"
 
 
 def text_of(rows: Rows, query: str, *, indexed: bool, shares: bool) -> Text:
-    """How a text is looked for; nothing must hold where it has no word.
+    """The search for a text; no condition where it has no word.
 
     Args:
-        rows: Asks the store.
-        query: What is looked for.
+        rows: Queries the store.
+        query: The text.
         indexed: Whether the store has an index that this SQLite can read.
         shares: Whether the store has tables for what a fork reads in its parent.
     """

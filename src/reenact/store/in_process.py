@@ -1,7 +1,7 @@
-"""What a store needs of its own in the process of an agent, loaded before the agent begins.
+"""The parts of a store that run in an agent's process, loaded before the agent begins.
 
-A command loads what it needs when it needs it. There, the program may have taken away files, descriptors or rights by
-then, and a recording that cannot load its end is lost.
+A command loads modules when it needs them. In an agent's process, the program may have removed files, descriptors or
+rights by then, and a recording that cannot load its end is lost.
 """
 
 from __future__ import annotations

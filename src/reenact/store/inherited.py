@@ -1,4 +1,5 @@
-"""The read side of a run that shares rows with others: each number is read where it lies, and nobody sees the seam."""
+"""The read side of a run that shares rows with others: each number is read in its own log, and the reader sees one
+run."""
 
 from __future__ import annotations
 
@@ -91,7 +92,7 @@ class SharingRecording:
         return dict(self.notes(address & LOW))
 
     def _steady(self, part: LogPart, read: Callable[[list[_Source]], T]) -> T:
-        """What is read while nothing moves from one log to another."""
+        """A read while no rows move from one log to another."""
         pieces = self._pieces()
         while True:
             try:
@@ -119,13 +120,13 @@ class SharingRecording:
         between: tuple[int, int | None],
         backwards: bool = False,
     ) -> Iterator[T]:
-        """What all logs have, in order of number, a page at a time.
+        """The rows of all logs, in order of number, a page at a time.
 
         Args:
-            part: What is read.
+            part: The part of the log.
             fetch: Reads one log between two numbers, both outside, in order.
-            number: Of what was read.
-            between: Numbers around all that is wanted.
+            number: Gives the number of a row.
+            between: The numbers around the wanted rows.
             backwards: Largest first, in each log too.
         """
         after, before = between
@@ -198,7 +199,7 @@ class SharingRecording:
         return len(self._numbers()) if self.run.lane else self._own.count()
 
     def totals(self) -> Totals:
-        """What a run that has no end has added up to: what its end would say of events, models, tools and tokens."""
+        """The totals of a run without an end: events, models, tools and tokens, as its end would have them."""
         models, tools = (len(self._numbers(kinds=(kind,))) for kind in ("model", "tool"))
         readings: list[Json] = [self.notes(event)["reading"] for event in self._numbers(noted="reading")]
         return totalled(self.count(), tools, models, readings)
@@ -372,7 +373,7 @@ def _page(
     *,
     backwards: bool,
 ) -> tuple[list[T], int]:
-    """What some logs have next, in order, and the number from which on to go on (-1: that was all)."""
+    """The next rows of some logs, in order, and the number from which to continue (-1: that was all)."""
     after, before = between
     found: list[T] = []
     bounds: list[int] = []

@@ -44,8 +44,8 @@ _COMPARED = {
     "slot": "SELECT event, phase, n, name, digest, fidelity, remark FROM slot WHERE event IN ({}) ORDER BY 1, 2, 3",
     "note": "SELECT owner, name, fidelity, value, digest FROM note WHERE owner IN ({}) ORDER BY owner, n",
 }
-"""What an event is, without what follows from it (check sums) or is the store's own (serial numbers). The bytes of a
-stream are compared by its digest; how many rows it was written in is nobody's business."""
+"""The columns that identify an event, without derived ones (check sums) and the store's own (serial numbers). The bytes
+of a stream are compared by its digest, for any division into rows."""
 
 _MOVED = {
     "event": (
@@ -79,7 +79,7 @@ GOES_ON = ("fork", "resume", "attempt")
 
 
 class Heir:
-    """What one log has and what it reads elsewhere, while rows are written.
+    """The own rows of one log, and those that it reads elsewhere, while rows are written.
 
     Args:
         connection: In a transaction; the table of pieces is there.
@@ -166,7 +166,7 @@ class Heir:
         return left
 
     def share_order(self) -> None:
-        """The same for what is written already: packs that are not shared are written again."""
+        """The same for written packs: packs that are not shared are written again."""
         span = (self._log << SHIFT, self._log << SHIFT | LOW)
         left = self.own_order(list(_order(self._connection, self._log, _ALL)))
         self._connection.execute("DELETE FROM turns WHERE id BETWEEN ? AND ?", span)
@@ -305,8 +305,8 @@ def stretches(deliveries: Sequence[Delivery]) -> Iterator[Sequence[Delivery]]:
 
 
 def last_serial(connection: sqlite3.Connection, bases: Iterable[int]) -> int:
-    """The largest serial number of reads and evidence in some logs: whoever may take those back begins behind it, so
-    that what comes later stays later, under a number of its own. A look at every read: about 0.1 µs each."""
+    """The largest serial number of reads and evidence in some logs: a log that may take those back begins after it, so
+    that later rows stay later, under their own numbers. A look at every read: about 0.1 µs each."""
     last = 0
     for base in bases:
         span = (base << SHIFT, base << SHIFT | LOW)
@@ -320,7 +320,7 @@ def last_serial(connection: sqlite3.Connection, bases: Iterable[int]) -> int:
 
 
 def hand_over(connection: sqlite3.Connection, log: int) -> list[int]:
-    """A log is about to be forgotten: whoever reads it has its rows from now on; gives their numbers."""
+    """A log will be deleted: the logs that read it get its rows; returns their numbers."""
     if not is_there(connection):
         return []
     readers = readers_of(connection, log)
@@ -414,7 +414,7 @@ def _segments(table: bytes) -> bytes | None:
 
 
 def _is_whole(event: dict[str, Any]) -> bool:
-    """Whether all that can come of a call has come, as far as its rows tell."""
+    """Whether a call is complete, as far as its rows show."""
     came = event["event"][0][-1]
     if came is None or came[:1] == FOLDED:  # what it is like is lost
         return False
@@ -504,7 +504,7 @@ def _used(log: int) -> tuple[str, dict[str, int]]:
 
 
 def _hold(connection: sqlite3.Connection, log: int) -> None:
-    """A log uses the payloads that its rows name, whoever brought them."""
+    """A log uses the payloads that its rows name, even those that another log wrote."""
     sql, values = _used(log)
     connection.execute(
         f"INSERT OR IGNORE INTO held(payload, log) SELECT id, :log FROM payload WHERE owner != :log AND id IN ({sql})",
@@ -517,7 +517,7 @@ def _hold(connection: sqlite3.Connection, log: int) -> None:
 
 
 def _let_go(connection: sqlite3.Connection, log: int, bases: Sequence[int]) -> None:
-    """What a base of a log has need not be kept for the log as well."""
+    """Payloads of a base need not be kept for the log as well."""
     for base in bases:
         connection.execute(
             "DELETE FROM held WHERE log = ? AND payload IN (SELECT id FROM payload WHERE owner = ? UNION "

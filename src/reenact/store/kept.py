@@ -52,7 +52,7 @@ class KeptLog:
     noted: dict[int | None, dict[str, Any]] = field(default_factory=dict)
     slots: dict[tuple[int, str], Mapping[str, bytes]] = field(default_factory=dict)
     growth: dict[tuple[int, str], str] = field(default_factory=dict)
-    """What is noted with a state about lists in it that grow."""
+    """The notes on growing lists in a state."""
     bodies: dict[str, bytes] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
     events: dict[tuple[str, int], Event] = field(default_factory=dict)
@@ -73,14 +73,14 @@ class KeptLog:
             take(self, record)
 
     def text(self) -> str:
-        """What people may look for in it. Gathered when it is asked for: of most runs in memory nobody asks."""
+        """The searchable text. Gathered at the first use: most runs in memory are never searched."""
         words = TextGatherer()
         for record in self._texts:
             words.see(record)
         return words.text()
 
     def returned(self) -> bytes:
-        """What the function returned that the run is a call of, encoded; empty for nothing."""
+        """The result of the function that the run is a call of, encoded; empty without one."""
         for each in reversed(self.calls.values()):
             call = each.issued.call
             if call.kind is Kind.OUTPUT and call.name == RETURN and each.settled is not None:
@@ -159,7 +159,7 @@ _TAKEN_BY: Final[Mapping[type, Callable[[KeptLog, Any], None]]] = {
     SegmentArrived: KeptLog._answer,
     StreamEnded: KeptLog._answer,
 }
-"""What adds each sort of record; any other one is kept as it is."""
+"""The function for each sort of record; any other record is kept as it is."""
 
 
 def number_of(call: EventRecords) -> int:

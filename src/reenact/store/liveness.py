@@ -48,7 +48,7 @@ class LiveLock:
         path: File to lock; made, with its directory, readable by the owner only.
 
     Raises:
-        OSError: It cannot be made, or another process holds it.
+        OSError: The file cannot be made, or another process holds it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -72,10 +72,10 @@ class LiveLock:
             return True
 
     def release(self, ended: Status | None = None) -> None:
-        """Let go and remove the file. Again: nothing.
+        """Release the lock and remove the file. A second call does nothing.
 
         Args:
-            ended: How the run has ended, where its end could not be written: the file tells so from now on.
+            ended: The end of the run, where it could not be written: the file states it from now on.
         """
         lost = self.is_lost()
         descriptor, self._descriptor = self._descriptor, -1
@@ -148,7 +148,8 @@ def _remove(path: Path) -> None:
 
 
 def is_live(path: Path) -> bool:
-    """Whether somebody holds the lock of this file. A dead one's file is removed where that is possible.
+    """Whether a process holds the lock of this file. The file of a dead process is removed if possible. About 10 µs.
+    Without a file: false.
 
     About 10 µs. No file: nobody.
     """

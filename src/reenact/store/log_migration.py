@@ -29,7 +29,7 @@ STEP_BYTES = 4 << 20
 """Bytes of bodies that are rewritten in one transaction, about: a body that is larger goes alone."""
 
 MARK = "migrating:"
-"""What the mark of a log begins with, in ``meta``, that is still to be rewritten to its end; its number follows."""
+"""The beginning of the mark, in ``meta``, of a log that is still to be rewritten; its number follows."""
 
 _ROWS = 2_000
 """Most rows that are rewritten in one transaction."""
@@ -181,7 +181,7 @@ def fold_some(
         column: ``asked`` or ``came``.
         folding: Of this column; rows before the address went through it.
         at: The address.
-        damaged: Gets what is left as it is.
+        damaged: Gets the rows that are left as they are.
     """
     end = log << SHIFT | LOW
     rows = connection.execute(
@@ -244,7 +244,7 @@ def parent_of(connection: sqlite3.Connection, log: int) -> int | None:
 
 
 def _channels(connection: sqlite3.Connection, log: int) -> dict[int | bytes, str]:
-    """What the bodies of a log are versions of: by row for requests, by digest for states and evidence."""
+    """The channels of the bodies of a log: by row for requests, by digest for states and evidence."""
     within = log << SHIFT, log << SHIFT | LOW
     found: dict[int | bytes, str] = {}
     for row, kind, name in connection.execute(

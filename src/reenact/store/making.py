@@ -1,4 +1,4 @@
-"""Making the file of a new store: whole or not at all, whoever else is making it at the same moment."""
+"""Makes the file of a new store: whole or not at all, even if another process makes it at the same moment."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def make_file(path: Path, entropy: Entropy, *, own_directory: bool = False) -> N
 
     Args:
         path: The file.
-        entropy: Where its secret comes from.
+        entropy: The source of its secret.
         own_directory: Whether its directory is the store's own.
 
     Raises:
-        StoreError: It cannot be made.
+        StoreError: The file cannot be made.
     """
     draft = path.with_name(f".{path.name}.{entropy.bytes(8).hex()}")
     try:
@@ -53,7 +53,7 @@ def make_file(path: Path, entropy: Entropy, *, own_directory: bool = False) -> N
 
 
 def _settle(draft: Path, path: Path) -> None:
-    """Give a finished file its name, unless somebody was faster."""
+    """Give a finished file its name, unless another process was faster."""
     try:
         if hasattr(os, "link"):
             os.link(draft, path)

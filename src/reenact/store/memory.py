@@ -43,11 +43,11 @@ class MemoryStore(Views):
     """Runs in this process.
 
     Args:
-        url: What to call the store.
-        entropy: Where the secret of its hash comes from.
-        hasher: Its hash, where that is another one.
-        home: The store that its runs are read from, where that is one around it.
-        written: Takes what is written, in its order, by run.
+        url: The name of the store.
+        entropy: The source of the secret of its hash.
+        hasher: Its hash, if it is another one.
+        home: The store around it, from which its runs are read.
+        written: Gets the written records, in order, by run.
     """
 
     def __init__(
@@ -291,7 +291,7 @@ class MemoryStore(Views):
 
 
 def opened(log: KeptLog) -> Iterator[RunOpened | RunClosed]:
-    """What a log says about runs."""
+    """The records of a log that open or close runs."""
     return (record for record in log.records if isinstance(record, RunOpened | RunClosed))
 
 

@@ -157,7 +157,7 @@ class MemoryRecording:
         return len(self._calls())
 
     def totals(self) -> Totals:
-        """What a run that has no end has added up to."""
+        """The totals of a run without an end."""
         kinds = Counter(str(call.issued.call.kind) for call in self._calls())
         readings = [self.notes(call.issued.event).get("reading") for call in self._calls()]
         return totalled(self.count(), kinds["tool"], kinds["model"], [each for each in readings if each])

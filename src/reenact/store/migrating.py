@@ -1,8 +1,8 @@
-"""Bringing an old store to today's format, in its file: what that would be, and doing it, log by log.
+"""Migrates an old store to today's format, in its file: first the plan, then the work, log by log.
 
 First a copy is made beside it. Then the logs that are to be rewritten are marked, in the transaction that makes the
-file one of today's format; each loses its mark with its last step (``store.log_migration``). So whatever stops it, a
-second call goes on, and at every moment the store can be read, written and replayed.
+file one of today's format; each loses its mark with its last step (``store.log_migration``). So a second call continues
+after any interruption, and the store can always be read, written and replayed.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ _IN_PARTS = 2
 
 
 class MigrationPlan(NamedTuple):
-    """What a migration would be.
+    """The plan of a migration.
 
     Attributes:
         written: The format of the store.
         logs: Numbers and ids of the runs that would be rewritten, oldest first.
-        live: Ids of those that are being recorded now, and would be left.
+        live: The ids of runs that are being recorded now, and are left.
         size: Bytes of the store now.
         after: The same afterwards, about.
-        needed: Free bytes that it takes.
-        free: Free bytes that there are.
+        needed: The free bytes that it needs.
+        free: The free bytes.
         anew: Whether the file would be written again at the end, because it gives no pages back.
         backup: The copy, of this name; where one of an interrupted migration is there, that.
         goes_on: Whether a migration was interrupted.
-        found: Whether there is the index by which runs are found (``store.finding``).
+        found: Whether the index for finding runs exists (``store.finding``).
     """
 
     written: int
@@ -78,12 +78,12 @@ class MigrationPlan(NamedTuple):
 
 
 class Migrated(NamedTuple):
-    """What has become of a store.
+    """The result of a migration.
 
     Attributes:
         runs: Ids of the runs that were rewritten.
-        live: Ids of those that are being recorded, and were left.
-        damaged: Rows that were left, because they are damaged: the id of the run, and which row.
+        live: The ids of runs that are being recorded, and were left.
+        damaged: The damaged rows that were left: the id of the run, and the row.
         before: Bytes of the store until then.
         backup: The copy; None without one.
         anew: Whether the file could be written again where that was to be done; it waits for what is being recorded.
@@ -114,7 +114,7 @@ class Migration:
         self._lives = lives
 
     def plan(self, *, backup: bool = True) -> MigrationPlan:
-        """What would be done now. Nothing is written.
+        """The plan now. Nothing is written.
 
         Args:
             backup: Whether a copy is to be made first.

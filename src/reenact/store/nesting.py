@@ -11,7 +11,7 @@ def holder_of(store: Store, run: Run) -> Run:
     """The run whose log holds this one's events: itself, unless it is nested. Events have the same numbers in both.
 
     Args:
-        store: Where they are.
+        store: The store.
         run: The run.
     """
     seen = {run.id}

@@ -1,4 +1,4 @@
-"""What one run in a SQLite store has printed, in the order in which it was written."""
+"""The output of one run in a SQLite store, in its order."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Exact bytes of a SQLite store: kept once by keyed hash, compressed where it helps, checked whenever they are read.
 
-Callers hand over *versions of a channel* (the request bodies of one conversation, the values of one checkpoint slot)
-and get back where each lies. Of what is long enough only what is new is kept (``store.splicing``), the rest whole.
+Callers store *versions of a channel* (the request bodies of one conversation, the values of one checkpoint slot) and
+get the address of each. Of long bodies only the new parts are kept (``store.splicing``), short ones whole.
 
-The hash is BLAKE2b keyed with a secret of the store: addresses of two stores cannot be compared, and nobody outside
-can find out whether a store holds a guessed text.
+The hash is BLAKE2b keyed with a secret of the store: addresses of two stores cannot be compared, and without the secret
+one cannot test whether a store holds a guessed text.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ else:
 RAW, ZLIB = range(2)
 """How the bytes of a row are kept."""
 WITHHELD = 3
-"""They are not: a row of this sort tells size and digest of a body that was taken out, and has no bytes."""
+"""A row of this sort has no bytes: it gives the size and digest of a body that was removed."""
 
 _LEAST = 160
 _LEVEL = 1
@@ -118,10 +118,10 @@ def _block(data: bytes) -> bytes:
 
 
 def decompress(codec: int, data: bytes) -> bytes:
-    """Bytes as they were, of a row that holds all of them.
+    """The original bytes of a row that holds all of them.
 
     Raises:
-        ValueError: They are damaged, or kept in a way this version does not know.
+        ValueError: The bytes are damaged, or stored in a form that this version does not know.
     """
     if codec == RAW:
         return data
@@ -147,10 +147,10 @@ def corrupt(digest: str, found: str, *, run: str = "", event: int | None = None)
 
 
 def address_of(asked: Payload | str) -> bytes:
-    """The address of a payload that a caller asks for.
+    """The address of a payload.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is no address.
     """
     digest = asked.digest if isinstance(asked, Payload) else asked
     if not isinstance(digest, str):
@@ -225,17 +225,17 @@ def place(run: str, event: int | None) -> str:
 
 
 class Payloads:
-    """The write side for one log: remembers what the log holds already, so that the same body costs no query.
+    """The write side for one log: it remembers the log's payloads, so that the same body costs no query.
 
-    What a batch adds counts only after ``commit``: a transaction that failed leaves nothing behind.
+    Additions of a batch count only after ``commit``: a failed transaction leaves nothing behind.
 
     Args:
         log: Number of the log.
         hasher: The store's hash.
-        bases: Logs that are there as long as this one reads them: what they use need not be kept for it.
+        bases: Logs that exist as long as this one reads them: their payloads need not be kept for it.
 
     Attributes:
-        bases: As given. Whoever writes says so before each batch: when one of them is deleted the log reads none.
+        bases: As above, set before each batch: when one of them is deleted, the log reads none.
     """
 
     def __init__(self, log: int, hasher: KeyedHash, bases: Sequence[int] = ()) -> None:
@@ -298,7 +298,7 @@ class Payloads:
         self._growing.seal(connection)
 
     def commit(self) -> None:
-        """What was staged is in the file."""
+        """Staged data is in the file."""
         self._spliced = False
         self._growing.commit()
         if self._staged:
@@ -308,7 +308,7 @@ class Payloads:
             self._staged.clear()
 
     def roll_back(self) -> None:
-        """What was staged is not in the file."""
+        """Staged data is not in the file."""
         self._staged.clear()
         self._growing.roll_back()
         if self._spliced:

@@ -22,7 +22,7 @@ QUERY = "SELECT base, kind, data FROM piece WHERE log = ? ORDER BY base, kind"
 
 
 class LogPart(IntEnum):
-    """What of a log is read elsewhere; the numbers stand in the file."""
+    """The parts of a log that other logs read; the numbers are part of the format."""
 
     EVENTS = 0
     """Events by number, with their evidence, states and streams."""
@@ -40,11 +40,11 @@ class LogPart(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogPiece:
-    """What a log reads in one of its bases.
+    """The part of one base that a log reads.
 
     Attributes:
         base: Number of the base.
-        events, order, reads, out, err, lanes: Which numbers of each part.
+        events, order, reads, out, err, lanes: The numbers in each part.
     """
 
     base: int
@@ -56,7 +56,7 @@ class LogPiece:
     lanes: Ranges = NONE
 
     def of(self, part: LogPart) -> Ranges:
-        """What it reads of one part."""
+        """The numbers in one part."""
         found: Ranges = getattr(self, part.name.lower())
         return found
 
@@ -87,7 +87,7 @@ def pieces_of(rows: Iterable[tuple[int, int, bytes]]) -> tuple[LogPiece, ...]:
 
 
 def pieces(connection: sqlite3.Connection, log: int) -> tuple[LogPiece, ...]:
-    """The same for whoever writes, in a transaction; the table must be there (``is_there``)."""
+    """The pieces for a writer, in a transaction; the table must exist (``is_there``)."""
     return pieces_of(connection.execute(QUERY, (log,)))
 
 

@@ -14,8 +14,8 @@ from reenact.store.splicing import new_text
 
 _TRIAL = 8192
 _WORTH = 0.6
-"""Part of their size to which the first bytes of a piece are packed, at most, where repetitions are worth looking for:
-base64 of what is packed already comes to three quarters by its letters alone, in a quarter of the time."""
+"""The share of their size to which the first bytes of a piece are packed, at most, where a search for repetitions pays:
+base64 of packed data comes to three quarters by its letters alone, in a quarter of the time."""
 
 
 def put_pieces(connection: sqlite3.Connection, owner: int, pieces: Iterable[bytes]) -> bytes:

@@ -12,17 +12,17 @@ from reenact.facts.ids import tail
 
 
 def require_proven(run: str, event: int, names: Sequence[str], note: str, proofs: Mapping[str, Any]) -> None:
-    """Hold that a state is known to have been so.
+    """Require that a state is proven.
 
     Args:
         run: Its run.
-        event: Where it is.
+        event: The event.
         names: Its parts, in order.
-        note: What is noted with it.
+        note: The note on it.
         proofs: Notes of its run, by name.
 
     Raises:
-        BlobMissing: It is not.
+        BlobMissing: The state is not proven.
     """
     places = unproven(note, proofs)
     if places:
@@ -30,11 +30,11 @@ def require_proven(run: str, event: int, names: Sequence[str], note: str, proofs
 
 
 def not_proven(run: str, event: int, lists: str) -> BlobMissing:
-    """The error for a state of which nobody knows whether it was so.
+    """The error for a state that is not proven.
 
     Args:
         run: Its run.
-        event: Where it is.
+        event: The event.
         lists: Names of the lists that are not proven.
     """
     return BlobMissing(

@@ -21,7 +21,7 @@ class Ranges:
     """A set of numbers from 0 on.
 
     Attributes:
-        bounds: Where ranges begin and end, in turn, each number larger than the one before.
+        bounds: The beginnings and ends of ranges, in turn, each number larger than the one before.
     """
 
     bounds: tuple[int, ...] = ()
@@ -93,10 +93,10 @@ NONE = Ranges()
 
 
 def unpack_ranges(data: bytes) -> Ranges:
-    """The set that ``Ranges.pack`` has made these bytes of.
+    """The set from the bytes of ``Ranges.pack``.
 
     Raises:
-        ValueError: They are damaged.
+        ValueError: The bytes are damaged.
     """
     try:
         found = zlib.decompress(data)

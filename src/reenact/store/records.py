@@ -112,7 +112,7 @@ def state_of(recording: Recording, event: int, phase: str, fresh: int | None = N
 
 
 def contents_of(recording: Recording, notes: Mapping[str, Json]) -> Iterator[Record]:
-    """What files held before the run changed them, as its notes name them."""
+    """The contents of files before the run changed them, by its notes."""
     for before in all_before(notes):
         place = None if before.content is None else place_of_content(before.content)
         slots = None if place is None else recording.checkpoint_slots(place, PHASE)
@@ -176,7 +176,7 @@ def _order(recording: Recording) -> Iterator[Record]:
 
 
 def _output(recording: Recording, stream: int) -> Iterator[Record]:
-    """What was printed, in pieces of one length, whatever the batches were in which it was written."""
+    """The output, in pieces of one length, independent of the batches in which it was written."""
     waiting = bytearray()
     for data in recording.printed(stream):
         waiting += data

@@ -1,6 +1,6 @@
-"""References as a store understands them: which run, and which event of it.
+"""References for a store: the run, and the event in it.
 
-What else a reference may hold (a field of an event, a stretch of events) is the business of whoever shows it.
+Other parts of a reference (a field of an event, a stretch of events) are for the command that shows it.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Latest:
     failed: bool = False
 
     def counted(self, runs: Iterable[Run], find: Callable[[str], Run]) -> Iterator[Run]:
-        """Those among some runs that it counts.
+        """The runs that the reference counts, among some.
 
         Args:
-            runs: Runs that stand by themselves, failed ones where that is asked, newest first.
+            runs: Runs without a parent, failed ones if that is asked, newest first.
             find: Gives a run by its id, or raises ``RunNotFound``.
         """
         tries = TRIES if self.failed else ()
@@ -81,10 +81,10 @@ class Occurrence:
 
 
 def parse_run(text: str) -> Latest | Prefix:
-    """What a reference to a run names.
+    """The run part of a reference.
 
     Raises:
-        UsageError: It is of a kind that is not available yet.
+        UsageError: The reference is of a kind that is not available yet.
         RunNotFound: No run can be called that.
     """
     if back := _BACK.fullmatch(text):
@@ -116,10 +116,10 @@ def parse_run(text: str) -> Latest | Prefix:
 
 
 def parse_event(text: str) -> int | Occurrence:
-    """What the part after the colon names: a number, or ``name#n`` (a bare name is its first event).
+    """The part after the colon: a number, or ``name#n`` (a bare name is its first event).
 
     Raises:
-        EventNotFound: It is empty.
+        EventNotFound: The part is empty.
     """
     if _NUMBER.fullmatch(text):
         return int(text)
@@ -199,12 +199,12 @@ def no_event(run: str, number: int, last: int | None) -> EventNotFound:
 
 
 def refuse_run(ref: str, candidates: Iterable[str] = (), there: int = 0) -> NoReturn:
-    """Say that no run, or more than one, answers to a reference.
+    """Refuse a reference that matches no run, or several.
 
     Args:
         ref: The reference.
-        candidates: Whole ids of those that it could mean.
-        there: How many runs ``@`` counts here.
+        candidates: The whole ids of the possible runs.
+        there: The number of runs that ``@`` counts here.
     """
     found = tuple(candidates)
     if not found:

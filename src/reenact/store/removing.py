@@ -1,5 +1,5 @@
-"""What is large of a forgotten run goes in steps, each in a transaction of its own, so that other writers wait for none
-of them for long.
+"""The large parts of a removed run are deleted in steps, each in a transaction of its own, so that other writers never
+wait long.
 
 The transaction that forgets a run takes all away by which it is read, and hands over what others read. Left are
 payloads that nothing names, texts and parts of streams, under a mark in ``meta``. After a kill the next removal goes
@@ -19,7 +19,7 @@ STEP_BYTES = 4 << 20
 """Bytes that are removed in one transaction, about: a row that is larger goes alone."""
 
 MARK = "removing:"
-"""What the mark of a log begins with, in ``meta``; its number follows."""
+"""The beginning of the mark of a log, in ``meta``; its number follows."""
 
 _ROWS = 2_000
 """Most rows that are removed in one transaction."""

@@ -77,7 +77,7 @@ class _Moved:
     """The ranges of a text that some pieces use, one after the other in another one.
 
     Args:
-        pieces: They.
+        pieces: The pieces.
     """
 
     def __init__(self, pieces: Iterable[SplicePiece]) -> None:

@@ -23,7 +23,7 @@ _SAMPLE = 8 << 20
 _TEXTS = 64
 _EVENTS = 4_000
 _OVERHEAD = 1.1
-"""What rows take in a file beyond their bytes, about."""
+"""The bytes of rows in a file relative to their data, about."""
 
 
 def saved(connection: sqlite3.Connection, logs: Sequence[int]) -> int:
@@ -51,7 +51,7 @@ def saved(connection: sqlite3.Connection, logs: Sequence[int]) -> int:
 
 
 def _bodies(connection: sqlite3.Connection, logs: Sequence[int]) -> float:
-    """What part of their bytes bodies take as changes."""
+    """The share of their size that bodies take as changes."""
     before = seen = 0
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as trial:
         create(trial, bytes(32))

@@ -96,7 +96,7 @@ def parsed(address: int, text: str, crc: int | None) -> list[Json]:
     """A column's list, checked.
 
     Raises:
-        StoreError: It is not what was written.
+        StoreError: The text is not the stored one.
     """
     if crc32(text.encode(), address & LOW) != crc:
         raise damaged(f"event {address & LOW}")
@@ -109,12 +109,13 @@ Columns = tuple[int, str | None, str, int, str | None, int | None, str | None, i
 
 
 class Recurring:
-    """What recurs from row to row, made once for all events of a run: facts are never changed, so events share them.
+    """Parts that recur from row to row, made once for all events of a run: facts are never changed, so events share
+    them.
 
     Attributes:
-        calls: What is asked, by its part of the column ``asked``: every call of one tool at one line of the agent's
-            code has the same.
-        values: What came back beside its bytes, by its part of the column ``came``.
+        calls: The requests, by their part of the column ``asked``: all calls of one tool at one line of the agent's
+            code share it.
+        values: The answers without their bytes, by their part of the column ``came``.
     """
 
     __slots__ = ("calls", "values")

@@ -23,7 +23,7 @@ else:
     unpack_run = late("reenact.store.codec", "unpack_run")
 
 COLUMNS = "r.id, r.log, r.body, r.amended, r.crc"
-"""What ``run_of`` needs."""
+"""The columns that ``run_of`` needs."""
 
 
 _NEXT = (

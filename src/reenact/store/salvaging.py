@@ -1,8 +1,7 @@
-"""What a damaged store still holds, into a new one: run by run, with the name of each thing that is lost.
+"""Copies the rest of a damaged store into a new one: run by run, with a list of all losses.
 
-A run is read twice: once to learn what of it is lost, once to write the rest, with what is lost said in the run itself.
-The new store gets its name when it is whole; until then it is a draft beside it, which the next salvage removes where
-its process died.
+A run is read twice: once to find its losses, once to write the rest, with the losses noted in the run itself. The new
+store gets its name when it is complete; until then it is a draft, which the next salvage removes if its process died.
 """
 
 from __future__ import annotations
@@ -74,13 +73,13 @@ class Loss(NamedTuple):
 
 
 class Salvaged(NamedTuple):
-    """What became of a store.
+    """The result of a salvage.
 
     Attributes:
         whole: Runs that lost nothing.
         partly: Runs that lost something.
         lost: Runs that could not be read at all.
-        losses: Everything that is lost.
+        losses: All losses.
     """
 
     whole: tuple[str, ...]
@@ -193,7 +192,7 @@ def _all(run: Run, recording: Rows, children: list[Rows]) -> Iterator[Record]:
 
 
 class _Readable:
-    """What of a run can be read, as records; what cannot is added to the losses."""
+    """The readable part of a run, as records; the rest is added to the losses."""
 
     def __init__(self, recording: Rows, losses: list[Loss]) -> None:
         self._recording = recording

@@ -1,8 +1,8 @@
 """One open store for each URL and process: the second and every later recording finds it open.
 
-Opening a SQLite file and closing its last connection cost milliseconds, which a server would pay for each request. So
-whoever records borrows a store and gives it back; it stays open for the next one until the process ends, as long as
-its file is the one that was opened. Only few that nobody uses are kept.
+Opening a SQLite file and closing its last connection cost milliseconds, which a server would pay for each request. So a
+recording borrows a store and gives it back; the store stays open for the next one until the process ends, as long as
+its file is the same. Only a few unused stores are kept open.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.store.back_ends import open_store
 
 IDLE = 4
-"""Stores kept open that nobody uses."""
+"""The most unused stores that are kept open."""
 
 Identity = tuple[int, int] | None
 
@@ -35,7 +35,7 @@ class _Shared:
 _lock = _thread.allocate_lock()
 _shared: dict[str, _Shared] = {}
 _detached: list[_Shared] = []
-"""Stores whose file was replaced while somebody used them: closed by the last one who does."""
+"""Stores whose file was replaced while they were in use: their last user closes them."""
 _inherited: list[_Shared] = []
 """Stores of a parent process: neither used nor closed in this one."""
 
@@ -89,7 +89,7 @@ def give_back(store: Store) -> None:
 
 
 def close_idle() -> None:
-    """Close every store that nobody uses: at the end of the process."""
+    """Close every unused store: at the end of the process."""
     with _lock:
         closing = [each for each in _shared.values() if not each.users]
         for each in closing:
@@ -124,7 +124,7 @@ def _identity(store: Store) -> Identity:
 
 
 def _forked() -> None:
-    """In a forked child: the connections are the parent's; whoever records here opens its own."""
+    """In a forked child: the connections are the parent's; a recording here opens its own."""
     global _lock
     _lock = _thread.allocate_lock()
     _inherited.extend([*_shared.values(), *_detached])

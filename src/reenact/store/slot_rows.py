@@ -43,7 +43,7 @@ Rows = Callable[[str, Sequence[Any]], list[Any]]
 
 
 class SlotRow(NamedTuple):
-    """What a row says of one slot.
+    """One slot in a row.
 
     Attributes:
         short: Whether it has the value.
@@ -55,11 +55,11 @@ class SlotRow(NamedTuple):
 
 
 class KeptState(NamedTuple):
-    """A state as its row has it.
+    """A state in the form of its row.
 
     Attributes:
-        names: Of its slots, in order.
-        kept: What is said of each.
+        names: The names of its slots, in order.
+        kept: The content of each.
     """
 
     names: tuple[str, ...]
@@ -107,14 +107,14 @@ def pack_state(
     """The row of a state.
 
     Args:
-        address: Of its event.
-        phase: Of the state.
-        names: Of its slots, in order.
+        address: The address of its event.
+        phase: The phase of the state.
+        names: The names of its slots, in order.
         shape: How the row says these: the number of a row of ``shape``; empty for the names themselves.
-        kept: What is said of each.
-        fidelity: As ``said_of`` gives it.
-        remark: What is noted with it.
-        given: The state that the same step was given, which has a row.
+        kept: The content of each.
+        fidelity: The result of ``said_of``.
+        remark: The note on it.
+        given: The state before the same step, which has a row.
     """
     before = dict(zip(given.names, given.kept, strict=True)) if given is not None else {}
     whole, found = bytearray(_SUM), bytearray(_SUM)
@@ -165,14 +165,14 @@ class StateReader:
         self._digests: dict[bytes, bytes] = {}
 
     def unpack(self, row: Sequence[Any], given: Sequence[Any] | None = None) -> KeptState:
-        """What a row says.
+        """The state in a row.
 
         Args:
             row: Its columns, as those of ``StateRow``.
-            given: The row of what the same step was given, where it is at hand.
+            given: The row of the state before the same step, if at hand.
 
         Raises:
-            ValueError: It is damaged, or its names are gone.
+            ValueError: The row is damaged, or its names are gone.
         """
         address, phase, _, shape, data, fidelity, remark = row
         if tuple(row) == self._last[0]:
@@ -205,7 +205,7 @@ class StateReader:
         data: bytes,
         given: Sequence[Any],
     ) -> KeptState:
-        """What a step has left, with what it was given."""
+        """The state after a step, joined with the state before it."""
         before = self.unpack(given)
         self._last = tuple(given), before  # which is asked for next, by those who go back
         known = dict(zip(before.names, before.kept, strict=True))
@@ -217,11 +217,11 @@ class StateReader:
         """The names of the slots of a state.
 
         Args:
-            address: Of its event.
-            shape: What its row says of them.
+            address: The address of its event.
+            shape: Their form in its row.
 
         Raises:
-            ValueError: They are gone, or damaged.
+            ValueError: The names are gone, or damaged.
         """
         return self._listed(address, shape)[0]
 
@@ -275,7 +275,7 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def _kept(data: bytes) -> list[SlotRow | None]:
-    """What a row says of each slot; None where that is as its step was given it."""
+    """The slots in a row; None for one that is as in the state before the step."""
     found: list[SlotRow | None] = []
     at = _SUM
     while at < len(data):
@@ -297,7 +297,7 @@ def short_value(rows: Rows, hasher: KeyedHash, digest: bytes, first: int, end: i
     Args:
         rows: Answers queries.
         hasher: The store's hash.
-        digest: Of the value.
+        digest: The digest of the value.
         first: Address of the first event.
         end: Address of the last one.
     """
@@ -343,12 +343,12 @@ def put_rows(connection: sqlite3.Connection, rows: Iterable[Sequence[Any]]) -> N
 
 
 def given_to(connection: sqlite3.Connection, states: StateReader, address: int) -> KeptState | None:
-    """What a step was given, where that is one row which can be read.
+    """The state before a step, if it is one readable row.
 
     Args:
         connection: In a transaction.
-        states: Reads by it.
-        address: Of the step.
+        states: Reads rows.
+        address: The address of the step.
     """
     sql = f"SELECT {COLUMNS} FROM slot WHERE event = ? AND phase = ? AND n = {PACKED}"
     row = connection.execute(sql, (address, GIVEN)).fetchone()

@@ -101,9 +101,8 @@ def places(
     lanes: Collection[str],
     unended: Collection[int],
 ) -> Iterator[tuple[Any, ...]]:
-    """What one slot was at each place, newest first: address, phase and lane of the place, its digest (None: not
-    there), codec and data of the payload (no codec: there is none; no data: it is large), its place among the slots,
-    and what is noted with them.
+    """One slot at each place, newest first: address, phase and lane of the place, its digest (None: missing), codec and
+    data of the payload (no codec: none; no data: it is large), its position among the slots, and the note on them.
 
     Args:
         reading: The store's reading connection.
@@ -154,8 +153,8 @@ def places(
 def _found(
     states: StateReader, slot: str, row: tuple[Any, ...], given: Given
 ) -> tuple[Any, bytes | None, int | None, str | None]:
-    """What a place says of a slot: its digest (None: not there), its value where that is in the row, its place among
-    the slots, and what is noted with them."""
+    """One slot at a place: its digest (None: missing), its value if it is in the row, its position among the slots, and
+    the note on them."""
     if row[2] != PACKED:
         return row[8], None, row[9], row[10]
     state = _unpacked(states, row, given)
@@ -188,7 +187,7 @@ def _strands(reading: ReadConnection, log: int, lane: tuple[str, ...], lanes: Co
 
 
 def _bodies(reading: ReadConnection, digests: Collection[bytes]) -> dict[bytes, tuple[int, bytes | None]]:
-    """Codec and data of some payloads, by digest; no data for what is large."""
+    """The codec and data of some payloads, by digest; no data for large ones."""
     if not digests:
         return {}
     found = reading.rows(
@@ -210,7 +209,7 @@ def distinct(found: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
 
 
 def _condition(unlike: tuple[str, str | None]) -> str:
-    """What is asked of rows of one slot each; of those of a whole state see ``_differs``."""
+    """The condition on rows of one slot each; for rows of a whole state see ``_differs``."""
     there = "EXISTS (SELECT 1 FROM slot o WHERE o.event = s.event AND o.phase = s.phase AND o.name = ?"
     if unlike[1] is None:
         return f" AND (s.n = {PACKED} OR {there}))"

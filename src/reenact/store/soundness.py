@@ -1,7 +1,7 @@
-"""What must hold for each row of a SQLite store: one description a table, from the row to what is wrong with it.
+"""The rules for each row of a SQLite store: one description a table, from the row to its fault.
 
-A description reads the row, and asks for the few rows beside it that it names. It never writes, and what a damaged row
-may make of it (a value of another type, text that is no JSON) is for the walk to catch (``store.checking``).
+A description reads the row, and asks for the few rows beside it that it names. It never writes. The walk
+(``store.checking``) catches errors that a damaged row may cause (a value of another type, text that is no JSON).
 """
 
 from __future__ import annotations

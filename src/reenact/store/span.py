@@ -22,8 +22,8 @@ class RunRows:
 
     Attributes:
         run: Id of the run, for errors.
-        owner: Where its rows are.
-        lane: Path of the lane in which it lies with all that is below it; empty for a run with a log of its own.
+        owner: The owner of its rows.
+        lane: The path of its lane in another run's log; empty for a run with a log of its own.
         first, end: Lowest and highest address of its log.
         sql, values: A condition on the lane ``l`` of a row that holds for the run's own; empty where it has its own
             log.

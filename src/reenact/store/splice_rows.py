@@ -1,4 +1,4 @@
-"""Bodies that a SQLite store keeps as changes: what stands in the row of one, and how it is put together again.
+"""Bodies that a SQLite store keeps as changes: the row of a body, and how the body is put together again.
 
 A **text** is what was new, when it came, in the bodies of one log; its frames lie in ``frame``, by ``text << 32 |
 place``. The row of a body names its text, the row of the version before it (or none), and the change from that one. It
@@ -63,10 +63,10 @@ class Splice(NamedTuple):
 
 
 def unpack_splice(data: bytes) -> Splice:
-    """What ``Splice.pack`` has made these bytes of.
+    """The splice from the bytes of ``Splice.pack``.
 
     Raises:
-        ValueError: They are damaged.
+        ValueError: The bytes are damaged.
     """
     numbers: list[int] = []
     number = shift = 0

@@ -78,7 +78,7 @@ class SpliceVersion(NamedTuple):
 
 
 EMPTY = SpliceVersion(b"", VersionShape((), ()))
-"""What comes before the first."""
+"""The version before the first."""
 
 
 class Recent:
@@ -127,7 +127,7 @@ class Recent:
         self._places = {key: at for key, at in self._places.items() if at >= self._origin}
 
     def find(self, body: bytes, start: int, end: int) -> Iterable[tuple[int, SplicePiece]]:
-        """What of a part of a body stands here already: where in the body, and where in the text; in order."""
+        """The parts of a body that the text already has: their places in the body and in the text; in order."""
         self._place()
         if not self._places:
             return

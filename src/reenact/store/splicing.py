@@ -31,13 +31,13 @@ _LONGEST = 32
 
 
 class _Last:
-    """The last version of something.
+    """The last version of a channel.
 
     Attributes:
-        channel: To which it belongs.
+        channel: The channel.
         row: Its row.
-        version: Itself.
-        changes: How many rows have to be read for it beside its own.
+        version: The version.
+        changes: The number of further rows that must be read for it.
         spent: Bytes that they take.
     """
 
@@ -54,7 +54,7 @@ class _Last:
 class Splicing:
     """The bodies of one log that are kept as changes of each other.
 
-    What it has in mind is what the file has: after a transaction that failed it begins a new text.
+    Its memory equals the file: after a failed transaction it begins a new text.
 
     Args:
         owner: Number of the log.

@@ -1,6 +1,6 @@
-"""What a fork has printed so far as its parent had: bytes of standard output and error that are left to a base.
+"""The output of a fork that equals its parent's so far: its bytes are left to a base.
 
-In what portions it was written is nobody's business: bytes are compared, from the first on, as long as they agree.
+Bytes are compared, from the first on, as long as they agree, for any division into writes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STREAMS = {1: LogPart.OUT, 2: LogPart.ERR}
 
 
 class BaseOutput:
-    """What the bases of one log have printed, as it was read once: they have ended."""
+    """The output of the bases of one log, read once: they have ended."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], bytes] = {}
@@ -65,7 +65,7 @@ def len_of(found: tuple[LogPiece, ...], part: LogPart) -> int:
 
 
 def printed_by(connection: sqlite3.Connection, log: int, stream: int) -> bytes:
-    """What a log has itself of a stream: at most ``LONGEST`` bytes, up to where it is damaged or not exact."""
+    """The own output of a log in a stream: at most ``LONGEST`` bytes, up to a damaged or inexact part."""
     found = bytearray()
     owner = log << SHIFT | stream
     for said, codec, data, crc in connection.execute(

@@ -97,7 +97,7 @@ _FAILED = (Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED)
 _SHARES = "EXISTS(SELECT 1 FROM piece p WHERE p.log = r.log)"
 """Whether the log of a run ``r`` reads rows of others."""
 UNKEPT = "it has ended, and its last events, output and error could not be written"
-"""What is said of a run whose end could not be written."""
+"""The note on a run whose end could not be written."""
 
 
 class SqliteStore(Views):
@@ -105,11 +105,11 @@ class SqliteStore(Views):
 
     Args:
         path: The file; it and its directory are made, readable by the owner only, when the first run begins.
-        url: What to call the store; the file's URL when empty.
+        url: The name of the store; the file's URL when empty.
         own_directory: Whether the file's directory is the store's own: then it is closed to others and kept out of
             version control.
-        entropy: Where the secret of a new store comes from.
-        clock: What says when a run came here from elsewhere.
+        entropy: The source of a new store's secret.
+        clock: Gives the time at which a run came here from elsewhere.
     """
 
     def __init__(
@@ -387,7 +387,7 @@ class SqliteStore(Views):
 
         Raises:
             UsageError: The run lies in another run's log.
-            StoreBusy: It is being recorded.
+            StoreBusy: The run is being recorded.
         """
         found = self.open(run).run
         if found.lane:
@@ -436,7 +436,7 @@ class SqliteStore(Views):
         return self.payload(Payload(digest.hex(), 0))
 
     def usage(self) -> Usage:
-        """What runs take in the file, and which model calls they made, for many runs at once."""
+        """The bytes of runs in the file, and their model calls, for many runs at once."""
         return Usage(self._read()[0], self.payload)
 
     def features(self) -> FeatureRows:
@@ -446,7 +446,7 @@ class SqliteStore(Views):
     # --- expired runs --------------------------------------------------------------------------------------------
 
     def housekeeping(self) -> Housekeeping:
-        """What expires here, to be looked at; nothing is written."""
+        """The expired runs; nothing is written."""
         return Housekeeping(self, self._read()[0], lambda run_id: is_live(self._sign(run_id)))
 
     def expire(self, going: Going, now_us: int) -> bool:
@@ -466,13 +466,13 @@ class SqliteStore(Views):
         return self._write()[0]
 
     def migration(self) -> Migration:
-        """What of an older format is here, to be looked at, and brought to today's."""
+        """The parts in an older format, to be looked at, and rewritten in today's."""
         reading, hasher = self._read()
         return Migration(self.path, reading, hasher, lambda run_id: is_live(self._sign(run_id)))
 
     def alone(self, doing: str = "gc") -> LiveLock | None:
-        """What one process at a time has that removes in the background, or does another thing that is named; None
-        where another has it."""
+        """The lock that one process at a time has, for removing in the background or for another named task; None where
+        another process has it."""
         try:
             return LiveLock(self._sign(doing))
         except OSError:

@@ -1,7 +1,8 @@
 """The write side of one run in a SQLite store: a batch of records becomes the rows of one transaction.
 
-A batch works on copies of whatever it changes in memory, and the copies count only after the commit, so that after a
-failure the next batch goes on from what the file really holds. What a batch both issues and settles is written once.
+A batch works on copies of the memory that it changes, and the copies count only after the commit, so that after a
+failure the next batch continues from the real content of the file. A call that a batch both issues and settles is
+written once.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ class SqliteLog:
         writing: The store's writing connection.
         hasher: The store's hash.
         lock: The sign of life, held until ``close``.
-        parent_of: Gives the number of the log, ended, that the run goes on from: what is the same there is left to it.
-            Asked in the transaction in which the run begins, so that nobody deletes the parent in between.
+        parent_of: Gives the number of the ended log from which the run goes on: equal rows are left to it. Called in
+            the transaction in which the run begins, so that the parent cannot be deleted in between.
 
     Raises:
         StoreError: The run cannot be written, or exists already.
@@ -118,8 +119,8 @@ class SqliteLog:
         self._state.serial = serial
 
     def write(self, records: Sequence[Record], *, durable: bool = False) -> None:
-        """See ``abc.store.Log``. A long write-ahead log is brought in afterwards, unless the batch is durable,
-        because somebody waits for those."""
+        """See ``abc.store.Log``. A long write-ahead log is checkpointed afterwards, unless the batch is durable,
+        because those have waiters."""
         if self._lock is None:
             raise StoreError("the log is closed", cause="records came after the end of their recording")
         for record in records:
@@ -190,7 +191,7 @@ def _written_here(_: int) -> bool:
 
 
 class _State:
-    """What a log keeps in mind between its batches."""
+    """The memory of a log between its batches."""
 
     def __init__(
         self,
@@ -409,14 +410,14 @@ class _Batch:
             self._updates[event] = (text, crc, where)
 
     def _has_row(self, event: int) -> bool:
-        """Whether an event has a row: what came of a call whose own batch was lost has nowhere to stand."""
+        """Whether an event has a row: the result of a call whose own batch was lost has no place."""
         if event in self._events:
             return True
         query = "SELECT 1 FROM event WHERE id = ?"
         return self._connection.execute(query, (self._origin | event,)).fetchone() is not None
 
     def _stand_alone(self, event: int) -> None:
-        """What came of a call comes again, in its place: what is like it is kept whole from now on."""
+        """The result of a call comes again, in its place: similar texts are kept whole from now on."""
         address = self._origin | event
         row = self._events.get(event)
         first = row[8] if row is not None else self._updates.get(event, (None,))[0]
@@ -601,7 +602,7 @@ class _Batch:
         return number
 
     def _write_printed(self) -> None:
-        """Write what was printed; what came to one stream in a row lies in one row."""
+        """Write the output; consecutive output of one stream is one row."""
         rows: list[tuple[int, int, str | None, list[bytes]]] = []
         for record in self._printed:
             said = None if record.fidelity is Fidelity.EXACT else dump([record.fidelity.value, record.note])
@@ -621,7 +622,7 @@ class _Batch:
             )
 
     def _own_output(self, stream: int, said: str | None, data: bytes) -> bytes:
-        """What of the output is not left to a base; ``said``: what is to be said of how exact it is."""
+        """The part of the output that is not left to a base; ``said``: the note on its exactness."""
         offset = self._spoken.get(stream, self._state.spoken.get(stream, 0))
         self._spoken[stream] = offset + len(data)
         if self._heir is None or said is not None:

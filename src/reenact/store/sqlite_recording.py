@@ -50,10 +50,10 @@ class SqliteRecording:
 
     Args:
         run: The run.
-        owner: Where its rows are.
+        owner: The owner of its rows.
         reading: The store's reading connection.
         hasher: The store's hash.
-        beside: The same run's rows of another log: what was read once is known to both.
+        beside: The same run's rows of another log, which share what was read.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class SqliteRecording:
 
     @guarded
     def totals(self) -> Totals:
-        """What a run that has no end has added up to: what its end would say of events, models, tools and tokens."""
+        """The totals of a run without an end: events, models, tools and tokens, as its end would have them."""
         return self._events.totals()
 
     @guarded
@@ -261,8 +261,7 @@ class SqliteRecording:
     def places(
         self, slot: str, lanes: Collection[str], before: int | None, unended: Collection[int]
     ) -> Iterator[tuple[Any, ...]]:
-        """What one slot was at each place, newest first, changed or not, for ``version``; arguments as for
-        ``versions``."""
+        """One slot at each place, newest first, changed or not, for ``version``; arguments as for ``versions``."""
         return self._states.places(slot, lanes, before, unended)
 
     @guarded

@@ -92,7 +92,7 @@ class States:
         return {name: digest.hex() for name, digest in found.items()}
 
     def _unpacked(self, row: Sequence[Any]) -> KeptState:
-        """What the row of a state says.
+        """The state in a row.
 
         Raises:
             StoreError: It is damaged.
@@ -152,8 +152,8 @@ class States:
     def places(
         self, slot: str, lanes: Collection[str], before: int | None, unended: Collection[int]
     ) -> Iterator[tuple[Any, ...]]:
-        """What one slot was at each place, newest first, changed or not, for ``version``; arguments as for
-        ``versions`` of ``abc.store.Recording``."""
+        """One slot at each place, newest first, changed or not, for ``version``; arguments as for ``versions`` of
+        ``abc.store.Recording``."""
         span = self._span
         ends = tuple(span.first | number for number in unended)
         return places(self._reading, self._rows, slot, span.between(-1, before), (span.sql, *span.values), lanes, ends)

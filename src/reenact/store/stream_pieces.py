@@ -26,7 +26,7 @@ _ENTRY = struct.Struct("<qqIB")
 _NO_DELIVERY = -1
 _CONTINUED = 1
 FIRST_LINK = bytes(DIGEST_SIZE)
-"""What stands for the row before the first."""
+"""The link of the first row, which has none before it."""
 
 _ADDRESS = struct.Struct("<qI")
 
@@ -58,10 +58,10 @@ class OpenStream:
     """A stream that is being written.
 
     Attributes:
-        address: Of its event.
+        address: The address of its event.
         whole: Hash of all bytes so far.
         link: Digest of the last row.
-        rows, size, segments: What was written so far.
+        rows, size, segments: The numbers of what was written.
         fidelity, remark: The weakest of its segments.
         pending: Segments that are in no row yet.
     """

@@ -33,7 +33,7 @@ _OWN = (
 
 
 _SAID = ("system", "messages", "tools", "tool_calls", "text", "thinking", "error")
-"""What the reading of a model call says of its content; models, tokens and reasons to stop stay."""
+"""The parts of a model call's reading that are content; models, tokens and reasons to stop stay."""
 
 Fetch = Callable[[bytes], bytes]
 """The bytes under a digest, as they are before the transaction."""
@@ -46,7 +46,7 @@ def thin(connection: sqlite3.Connection, log: int, why: str, fetch: Fetch) -> li
     Args:
         connection: Of the store, in a transaction.
         log: The run's log.
-        why: Which rule thins it, for its readers.
+        why: The rule that thins it, for its readers.
         fetch: Gives long readings.
     """
     logs = unneeded(connection, log)

@@ -1,4 +1,5 @@
-"""What is left of expired runs: a row each, so that a reference can say so; and when runs came here from elsewhere.
+"""The remains of expired runs: a row each, so that a reference can be explained; and the time when runs came here from
+elsewhere.
 
 Both tables are made when the first row comes. A reader that does not know them reads the store as it is.
 """
@@ -35,9 +36,9 @@ class Tombstone(NamedTuple):
     """A run that expired.
 
     Attributes:
-        run: Its id.
-        at_us: When it was removed.
-        why: What decided.
+        run: The id of the run.
+        at_us: The time of its removal.
+        why: The reason.
     """
 
     run: str

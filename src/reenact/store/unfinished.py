@@ -1,4 +1,4 @@
-"""What a run without an end adds up to: its process died, or it is still being recorded."""
+"""The totals of a run without an end: its process died, or it is still being recorded."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ def totalled(events: int, tools: int, models: int, readings: Sequence[Mapping[st
     """The totals of a run whose end was never written.
 
     Args:
-        events: How many it has.
-        tools: How many of them are calls of tools.
-        models: How many are calls of models in the process.
-        readings: Of its exchanges that were recognised as model calls, as they were noted.
+        events: The number of its events.
+        tools: The number of tool calls among them.
+        models: The number of calls of models in the process.
+        readings: The noted readings of exchanges that were recognised as model calls.
     """
     usages = [reading.get("usage") or {} for reading in readings]
     tokens_in, tokens_out = (sum(int(each.get(name) or 0) for each in usages) for name in ("tokens_in", "tokens_out"))

@@ -1,5 +1,5 @@
-"""What the runs of a SQLite store take in its file, and which model calls they made: read by the row, for many runs at
-once. No body is read, and no run is opened."""
+"""The bytes of runs in a SQLite store's file, and their model calls: read by the row, for many runs at once. No body is
+read, and no run is opened."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _SIZES = (
         "JOIN text t ON t.id = f.text GROUP BY t.owner",
     ),
 )
-"""What is a log's own, by table: without indexes and the room between rows."""
+"""The tables of a log's own data: without indexes and free room."""
 
 
 class RunPlace(NamedTuple):
-    """Where a run lies.
+    """The place of a run.
 
     Attributes:
-        number: Of its row.
+        number: The number of its row.
         log: Its log, or that of the run around it.
         lane: The lane there that is the run; empty for a log of its own.
     """
@@ -48,7 +48,7 @@ class RunPlace(NamedTuple):
 
 
 class NotedUsage(NamedTuple):
-    """What is known of one model call, or what a program said that its run cost.
+    """A known fact on one model call, or a program's note on the cost of its run.
 
     Attributes:
         log: The log; for what is said of a whole run, 0.
@@ -66,7 +66,7 @@ class NotedUsage(NamedTuple):
 
 
 class Usage:
-    """What the logs of a store hold.
+    """The contents of a store's logs.
 
     Args:
         reading: The store's reading connection.
@@ -91,7 +91,7 @@ class Usage:
         return found
 
     def noted(self) -> Iterator[NotedUsage]:
-        """What is noted of model calls and costs, in order of the logs.
+        """The notes on model calls and costs, in order of the logs.
 
         Raises:
             StoreError: A note is damaged.

@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS passage(log INTEGER, n INTEGER, base INTEGER NOT NULL
   PRIMARY KEY(log, n)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS passage_base ON passage(base);
 """
-"""What format 2 adds."""
+"""The tables that format 2 adds."""
 
 
 def share_rows(connection: sqlite3.Connection) -> None:
@@ -53,7 +53,7 @@ CREATE INDEX IF NOT EXISTS text_owner ON text(owner);
 CREATE TABLE IF NOT EXISTS frame(id INTEGER PRIMARY KEY, first INTEGER NOT NULL, size INTEGER NOT NULL,
   codec INTEGER NOT NULL, data BLOB NOT NULL, crc INTEGER NOT NULL);
 """
-"""What format 3 adds. The number of a text is never given again: readers know its frames by it."""
+"""The tables that format 3 adds. The number of a text is never reused: readers know its frames by it."""
 
 
 def splice_bodies(connection: sqlite3.Connection) -> None:
@@ -68,7 +68,7 @@ def fold_rows(connection: sqlite3.Connection) -> None:
 
 
 SHAPE_TABLE = "CREATE TABLE IF NOT EXISTS shape(id INTEGER PRIMARY KEY, names TEXT NOT NULL);"
-"""What format 5 adds."""
+"""The table that format 5 adds."""
 
 
 def pack_states(connection: sqlite3.Connection) -> None:
@@ -195,7 +195,7 @@ def read_format(connection: sqlite3.Connection) -> Format:
     """The two numbers of an open store.
 
     Raises:
-        StoreError: They are not there.
+        StoreError: The numbers are missing.
     """
     rows = dict(connection.execute("SELECT name, value FROM meta WHERE name IN ('written', 'oldest_reader')"))
     try:

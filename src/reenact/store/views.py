@@ -1,4 +1,4 @@
-"""What every store derives from its runs in the same way: events by reference, checkpoints, closing."""
+"""The views that every store derives from its runs in the same way: events by reference, checkpoints, closing."""
 
 from __future__ import annotations
 

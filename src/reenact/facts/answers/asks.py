@@ -1,4 +1,4 @@
-"""What a model is asked, read from any of the wire formats: the neutral side of the dialects."""
+"""The request to a model, read from any protocol: the neutral side of the dialects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What the agent says a tool gave back.
+    """The result of a tool, as the agent reports it.
 
     Attributes:
         name: Name of the tool, found by the id of the call; empty when no call has that id.
@@ -50,8 +50,8 @@ class Turn:
     """One message of the conversation. Ids are left out: they are new in each run.
 
     Attributes:
-        role: Who speaks.
-        text: The text; parts that are none stand as their type and digest.
+        role: The role of the speaker.
+        text: The text; other parts are given as type and digest.
         uses: Tool calls that the message holds.
         results: Tool results that the message holds.
     """
@@ -90,9 +90,9 @@ class Ask:
         max_tokens: Longest answer in tokens; None for no limit.
         schema: JSON schema that the text must follow; None for free text.
         stream: Whether the answer is streamed.
-        call: The how-manieth request to this path it is, from 1.
+        call: The number of the request among those to this path, from 1.
         day: The world's day.
-        counted: Whether its tokens count: no model gave an answer that only takes another's place.
+        counted: Whether its tokens count: an answer that replaces another one has none.
     """
 
     model: str
@@ -147,15 +147,15 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What a model answers.
+    """The answer of a model.
 
     Attributes:
         text: Its text; may be empty when there are tool calls.
         uses: Its tool calls.
         cut: Whether the text was cut off by the limit of tokens.
         counted: As of a request.
-        reasoning: What it disclosed of its reasoning, before the text: parts of the provider's own format, as they are,
-            for they may be signed.
+        reasoning: The disclosed part of its reasoning, before the text: in the provider's own format, unchanged,
+            because it may be signed.
     """
 
     text: str = ""
@@ -210,7 +210,7 @@ def number_of(body: Mapping[str, Json], name: str, otherwise: float) -> float:
     """A number of the request.
 
     Raises:
-        BadAsk: When it is something else.
+        BadAsk: The value is something else.
     """
     found = body.get(name)
     if found is None:
@@ -234,7 +234,7 @@ def model_of(body: Mapping[str, Json]) -> str:
     """The model of the request.
 
     Raises:
-        BadAsk: When it is missing.
+        BadAsk: The model is missing.
     """
     found = body.get("model")
     if not isinstance(found, str) or not found:

@@ -1,4 +1,4 @@
-"""What the wire formats have in common: how a dialect is described, and how ids and streams are made."""
+"""The common part of the protocols: the description of a dialect, and the making of ids and streams."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Recall = Callable[[str], tuple[Turn, ...] | None]
 
 @dataclass(frozen=True, slots=True)
 class InheritedParts:
-    """What an answer takes over from the one in whose place it stands. Whatever is empty is new.
+    """The parts that an answer takes over from the one that it replaces. Empty parts are new.
 
     Attributes:
         id: Id of the answer.
@@ -29,8 +29,8 @@ class InheritedParts:
         calls: Ids of its tool calls, by their place.
         items: Ids of the items that hold them, and under ``message`` that of the text, where a format has such.
         signatures: Signatures of its tool calls, by their place.
-        signature: That of its text.
-        reasoning: What it disclosed of its reasoning, in the format's own parts.
+        signature: The signature of its text.
+        reasoning: The disclosed part of its reasoning, in the format's own parts.
     """
 
     id: str = ""
@@ -43,12 +43,12 @@ class InheritedParts:
 
 
 class Stamp:
-    """What is new in each answer: its ids and its time; and what is not.
+    """The new parts of each answer (its ids and its time), and the kept ones.
 
     Args:
-        draw: Where the ids come from.
+        draw: The source of the ids.
         created_s: Time of the answer, in seconds since the epoch.
-        kept: What is taken over from another answer.
+        kept: The parts that are taken over from another answer.
     """
 
     __slots__ = ("_draw", "created_s", "kept")
@@ -123,7 +123,7 @@ class WireFormat:
     media: str = "text/event-stream; charset=utf-8"
 
     def said_by(self, path: str) -> dict[str, Json] | None:
-        """What a path adds to the request's body; None for a path of somebody else."""
+        """The fields that a path adds to the request's body; None for a path of another protocol."""
         if self.place is None:
             return {} if path == self.path else None
         found = self.place.fullmatch(path)

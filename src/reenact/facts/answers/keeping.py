@@ -1,7 +1,7 @@
-"""What a recorded answer of a model hands on to the one in its place: ids, the model's name, signed reasoning.
+"""The parts of a model's recorded answer for the one that replaces it: ids, the model's name, signed reasoning.
 
-A provider refuses a conversation whose signatures are gone, and a client one whose ids do not match: what is said can
-be changed, these cannot.
+A provider refuses a conversation whose signatures are gone, and a client one whose ids do not match: the text may be
+changed, these may not.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _DISCLOSED: Final = ("reasoning_content", "reasoning", "reasoning_details")
 
 
 def kept_of(reading: Reading, documents: Sequence[Mapping[str, Any]], *, streamed: bool) -> InheritedParts:
-    """What is kept of a recorded answer.
+    """The kept parts of a recorded answer.
 
     Args:
         reading: The answer, read.
-        documents: What it was read from: its one body, or the events of its stream.
-        streamed: Which of the two it is.
+        documents: Its one body, or the events of its stream.
+        streamed: Whether it is a stream.
     """
     calls = tuple(text(call.get("id")) for call in reading.tool_calls)
     found = _OF.get(reading.dialect, _nothing)(documents, streamed)

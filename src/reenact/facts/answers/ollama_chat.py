@@ -55,7 +55,7 @@ def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp)
 
 
 def _generated(top: Mapping[str, Json], answer: ModelAnswer, end: Mapping[str, Json]) -> Prepared:
-    """What ``generate`` answers."""
+    """The answer of ``generate``."""
     if answer.uses:
         raise BadAsk("a prompt that is completed is answered in words, without tool calls")
     lines: list[Json] = [{**top, "response": piece, "done": False} for piece in pieces(answer.text)]

@@ -14,7 +14,7 @@ def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp)
     """The answer in this dialect.
 
     Raises:
-        BadAsk: It has tool calls, which this format has no place for.
+        BadAsk: The answer has tool calls, for which this format has no place.
     """
     if answer.uses:
         raise BadAsk("a prompt that is completed is answered in words, without tool calls")

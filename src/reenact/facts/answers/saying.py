@@ -1,4 +1,4 @@
-"""What a model is made to say (``{"say": TEXT, "uses": [TOOL CALL…]}``), in the wire format of the request."""
+"""A given answer of a model (``{"say": TEXT, "uses": [TOOL CALL…]}``), in the protocol of the request."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ def is_said(value: Json) -> bool:
 
 
 def answer_of(value: Json) -> ModelAnswer:
-    """What a model is to say, as a person writes it.
+    """The answer of a model, as a person writes it.
 
     Args:
         value: ``say`` is the text, ``uses`` the tool calls: ``name``, and ``args`` (or ``arguments``) each.
 
     Raises:
-        NotSaid: It is of another shape.
+        NotSaid: The value has another shape.
     """
     if not is_said(value):
         raise NotSaid('a model says {"say": TEXT, "uses": [{"name": TOOL, "args": {…}}]}')
@@ -104,18 +104,18 @@ def _use(each: Json) -> ToolUse:
 def said(
     head: Mapping[str, Json], body: bytes, value: Json, kept: InheritedParts | None = None, *, cut: bool = False
 ) -> WireAnswer:
-    """The response to a model request that says it: streamed where the request wants that. It costs no tokens, for no
-    model was asked; one that is put in the place of none is by the model that was asked for.
+    """The response to a model request with a given answer: streamed if the request wants that. It costs no tokens,
+    because no model was asked; the name of the model is the requested one, unless it replaces another answer.
 
     Args:
         head: The request's head: ``method``, ``url``, ``headers``.
         body: Its body.
         value: See ``answer_of``.
-        kept: What is taken over from the answer in whose place it stands.
+        kept: The parts that are taken over from the answer that it replaces.
         cut: Whether a limit of tokens has cut it off.
 
     Raises:
-        NotSaid: It cannot be said so.
+        NotSaid: The protocol has no place for the answer.
     """
     answer = replace(answer_of(value), cut=cut, counted=False)
     plain = request_body(head, body)
@@ -167,7 +167,7 @@ def _dialect(name: str, path: str, request: Mapping[str, Any]) -> WireFormat:
 
 
 def _of_path(path: str, request: Mapping[str, Any]) -> dict[str, Json]:
-    """What the path says of the request: whether it is streamed, and of which model."""
+    """The facts in the path: whether the answer is streamed, and the model."""
     method = path.replace("%3A", ":").rpartition("/")[2].rpartition(":")[2]
     found: dict[str, Json] = {}
     if method in (*_BY_PATH, *_WHOLE_BY_PATH):
@@ -189,5 +189,5 @@ def _read(dialect: WireFormat, request: Mapping[str, Json]) -> Ask:
 
 
 def _data(frame: bytes) -> bytes:
-    """What a server-sent event carries."""
+    """The data of a server-sent event."""
     return next(line[6:] for line in frame.splitlines() if line.startswith(b"data: "))

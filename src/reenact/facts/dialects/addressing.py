@@ -28,11 +28,11 @@ def model_in(url: str) -> str:
 
 
 def readdressed(url: str, model: str) -> str:
-    """The address with another model in the place of the one that it names; as it is where it names none.
+    """The address with another model in place of the one that it names; unchanged without one.
 
     Args:
         url: Whole, or from its path on.
-        model: As a person writes it; it is quoted as the providers' own clients do.
+        model: The name as a person writes it; it is quoted as the providers' own clients do.
     """
     found = _found(url)
     if found is None:
@@ -44,7 +44,7 @@ def readdressed(url: str, model: str) -> str:
 
 
 def maker_of(model: str) -> str:
-    """Whose model an id of Bedrock is of, told apart as far as their protocols differ; empty where it does not say."""
+    """The maker of a model id of Bedrock, as far as the protocols differ; empty where it is not known."""
     found = _MAKER.search(model)
     return found[1] if found is not None else ""
 

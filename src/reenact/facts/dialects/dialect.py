@@ -1,4 +1,4 @@
-"""What a dialect is: one provider's protocol, read from parsed requests and responses."""
+"""A dialect: one provider's protocol, read from parsed requests and responses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reenact.facts.lazy_regex import lazy_regex
 
 @dataclass(slots=True)
 class RequestContent:
-    """What a request says."""
+    """The content of a request."""
 
     model: str = ""
     params: dict[str, Json] = field(default_factory=dict)
@@ -24,7 +24,7 @@ class RequestContent:
 
 @dataclass(slots=True)
 class ResponseContent:
-    """What a response says; ``ended`` is whether a stream came to its proper end."""
+    """The content of a response; ``ended`` is whether a stream came to its proper end."""
 
     model: str = ""
     text: str = ""
@@ -49,7 +49,7 @@ class Dialect(Protocol):
 
     @property
     def sort(self) -> str:
-        """What it asks a model for: ``embedding``, or empty for words."""
+        """The sort of the request: ``embedding``, or empty for words."""
         ...
 
     def speaks(self, path: str, body: bytes) -> bool:
@@ -106,11 +106,11 @@ def parameters(request: Mapping[str, Any], without: Collection[str], most: Seque
 
 
 def neutral(params: Mapping[str, Json], more: Mapping[str, tuple[str, ...]] | None = None) -> dict[str, Json]:
-    """Parameters as sent, and beside them those that a protocol spells in its own way under the common name.
+    """Parameters as sent, with those that a protocol spells in its own way also under the common name.
 
     Args:
-        params: As sent.
-        more: Spellings of one protocol alone: common name to what it says instead.
+        params: The parameters as sent.
+        more: Spellings of one protocol: the common name to its own.
     """
     out = dict(params)
     for name, spellings in (*_NEUTRAL.items(), *(more or {}).items()):
@@ -145,7 +145,7 @@ def shaped(body: bytes, known: frozenset[str], evidence: Collection[str] = ()) -
     Args:
         body: The request's body.
         known: Keys that the protocol knows.
-        evidence: Keys that nobody else would send; one of them admits keys that are not known yet.
+        evidence: Keys that only this protocol has; one of them admits keys that are not known yet.
     """
     try:
         request = json.loads(body)

@@ -35,8 +35,8 @@ class Embeddings:
 
     Attributes:
         name: Name of the dialect.
-        path: What its path looks like; a group is the model, where the path names it.
-        words: What the body must hold, each of them.
+        path: The pattern of its path; a group is the model, if the path names it.
+        words: The words that the body must hold, each of them.
         texts: The texts a request asks for.
         vector: The first vector of a response.
         counts: The tokens of a response.
@@ -53,7 +53,7 @@ class Embeddings:
 
     @property
     def sort(self) -> str:
-        """What it asks a model for."""
+        """The sort of the request."""
         return "embedding"
 
     def speaks(self, path: str, body: bytes) -> bool:

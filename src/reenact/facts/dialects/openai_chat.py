@@ -33,7 +33,7 @@ _ACTS = Searched(
     lazy_regex(rb"compound"),
     lazy_regex(rb':online"'),
 )
-"""What may say that a request does more than ask. Patterns that begin with a letter of their own are found faster."""
+"""Signs that a request does more than ask. Patterns that begin with a letter of their own are found faster."""
 _KEPT = ("store", "background", "conversation", "plugins", "mcp_servers", "deferred", "agent_id", "enable_search")
 _SEARCHES = ("web_search_options", "search_parameters", "search_settings", "compound_custom")
 _HOSTED = lazy_regex(r"(?:\A|/)compound(?:\Z|-)|:online\Z")
@@ -136,7 +136,7 @@ def _add(out: ResponseContent, calls: dict[int, dict[str, Json]], delta: Mapping
 
 
 def _words(said: Mapping[str, Any]) -> tuple[str, str]:
-    """What a message or delta says, and what it discloses of its reasoning; Mistral sends parts of both kinds."""
+    """The text of a message or delta, and its disclosed reasoning; Mistral sends parts of both kinds."""
     content = said.get("content")
     if not isinstance(content, list):
         thoughts = text(said.get("reasoning_content")) or text(said.get("reasoning"))

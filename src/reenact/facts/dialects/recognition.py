@@ -52,7 +52,7 @@ def recognise(head: Mapping[str, Json], body: bytes) -> str | None:
         head: Head of the call (``method``, ``url``, ``headers``).
         body: Its body.
 
-    Cost: under 1 µs for what is no model call, a few µs for what is one.
+    Cost: a few µs for a model call, under 1 µs for others.
     """
     try:
         found = _dialect(str(head.get("method", "")), str(head.get("url", "")), request_body(head, body))
@@ -63,7 +63,7 @@ def recognise(head: Mapping[str, Json], body: bytes) -> str | None:
 
 
 def sort_of(name: str) -> str:
-    """What a dialect asks a model for: ``embedding``, or empty for words."""
+    """The sort of a dialect's requests: ``embedding``, or empty for words."""
     return next((one.sort for one in DIALECTS if one.name == name), "")
 
 
@@ -161,7 +161,7 @@ def request_body(head: Mapping[str, Json], body: bytes) -> bytes:
 
 
 def _asked(dialect: Dialect, url: str, body: bytes) -> tuple[RequestContent, str, bool]:
-    """What the request says, the digest of its tools, and whether it could not be read."""
+    """The content of the request, the digest of its tools, and whether it could not be read."""
     try:
         request = json.loads(body)
         tools = request.get("tools") or request.get("functions") or mapping(request.get("toolConfig")).get("tools")
@@ -176,7 +176,7 @@ def _asked(dialect: Dialect, url: str, body: bytes) -> tuple[RequestContent, str
 
 
 def _answered(dialect: Dialect, head: Mapping[str, Json], data: bytes) -> tuple[ResponseContent, bool, bool]:
-    """What the response says, whether it was streamed, and whether it could not be read to its end."""
+    """The content of the response, whether it was streamed, and whether it could not be read to its end."""
     status = head.get("status") or 0
     kind = header(head, "content-type")
     streamed = kind.lower().startswith("text/event-stream")

@@ -57,18 +57,18 @@ def other_protocol(dialect: str, model: str, now: str = "") -> bool:
 def rewritten(
     dialect: str, url: str, body: bytes, *, prompt: str | None, model: str | None, params: Mapping[str, Json]
 ) -> tuple[str, bytes]:
-    """A model request with something changed: where it goes, and what it says.
+    """A changed model request: its address, and its body.
 
     Args:
         dialect: Name of its protocol (``recognise``).
-        url: Where the agent's client would send it; whole, or from its path on.
-        body: As it would send it.
+        url: The address of the agent's client; whole, or from its path on.
+        body: The body of the agent's client.
         prompt: New system prompt; None leaves it.
         model: New model; None leaves it.
         params: Parameters to set, by the protocol's own names.
 
     Raises:
-        NotRewritten: The protocol, or this request, has no place for it.
+        NotRewritten: The protocol, or this request, has no place for a change.
     """
     if dialect not in SPOKEN:
         raise NotRewritten(f"requests of {dialect or 'an unknown protocol'} cannot be rewritten")

@@ -16,7 +16,7 @@ _ONE_PROMPT: Final = "this request of {} completes one prompt, and has no place 
 
 
 class NoPlace(ValueError):
-    """A request of a protocol that has no place for what is to be changed; says so."""
+    """A request of a protocol that has no place for a change; the message says so."""
 
 
 def tuned(dialect: str, model: str, request: Mapping[str, Any], params: Mapping[str, Json]) -> dict[str, Json]:
@@ -24,8 +24,8 @@ def tuned(dialect: str, model: str, request: Mapping[str, Any], params: Mapping[
 
     Args:
         dialect: Name of its protocol.
-        model: That its address names; empty where it names none.
-        request: As the agent's client would send it.
+        model: The model in its address; empty without one.
+        request: The request of the agent's client.
         params: Name to value.
     """
     changes: dict[str, Json] = {}
@@ -78,7 +78,7 @@ def prompted(dialect: str, model: str, request: Mapping[str, Any], prompt: str) 
 
 
 def _prompted_in_invoke(model: str, request: Mapping[str, Any], prompt: str) -> dict[str, Json]:
-    """The same for what a maker's models are asked behind Bedrock's invoke."""
+    """The same for requests to a maker's models through Bedrock's invoke."""
     if _is_nova(model, request):
         return {"system": [{"text": prompt}]}
     if "messages" in request:

@@ -17,7 +17,7 @@ Feature = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What one healthy run did: calls with how they came out, and what followed what."""
+    """The course of one healthy run: calls with their results, and the order in which they followed."""
 
     features: frozenset[Feature]
 

@@ -1,7 +1,7 @@
 """Where a run went wrong: its steps ranked by how likely each decided the failure, with the reasons.
 
-The ranking is a hint. It weighs marks of rules, what came of a step, what healthy runs of the same agent never do, and
-how early a step acted: most failures are decided by one of the first steps that act.
+The ranking is a hint. It weighs marks of rules, the result of a step, acts that healthy runs of the same agent never
+do, and how early a step acted: most failures are decided by one of the first steps that act.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reenact.facts.suspicions.run_course import Act, Course, Sort, Suspicion
 _PLACE: Final = "model step"
 """How a reason begins that is only the place of a step."""
 _EARLY: Final = 0.6
-"""What the first step that acts is worth; the n-th has an n-th of it."""
+"""The weight of the first step that acts; the n-th has an n-th of it."""
 _WEIGHTS: Final[Mapping[str, float]] = {
     "failure": 0.5,
     "repeat": 0.3,
@@ -67,7 +67,7 @@ class Suspect:
 
     Attributes:
         event: Number of its event.
-        score: How strong the reasons are together; only the order of scores means something.
+        score: The strength of the reasons together; only the order of scores has a meaning.
         reasons: In words, the strongest first.
     """
 
@@ -116,7 +116,7 @@ Weighed = Iterator[tuple[int, float, str]]
 
 
 def _marked(found: Iterable[Suspicion], steps: Sequence[Act]) -> Weighed:
-    """What rules say. An ignored error is the doing of the answer that ignores it."""
+    """The marks of rules. An ignored error counts for the answer that ignores it."""
     for each in found:
         event = each.event
         if each.rule == "ignored-error":
@@ -131,7 +131,7 @@ def _places(steps: Sequence[Act]) -> Weighed:
 
 
 def _outcomes(steps: Sequence[Act]) -> Weighed:
-    """What came of a step at once: a failure, nothing, or no run of its code at all."""
+    """The immediate results of steps: a failure, nothing, or no run of its code at all."""
     for act, after in pairwise(steps):
         if not _decides(act):
             continue
@@ -145,7 +145,7 @@ def _outcomes(steps: Sequence[Act]) -> Weighed:
 
 
 def _words(steps: Sequence[Act]) -> Weighed:
-    """What a step says of itself: that it guesses, that it is stalled."""
+    """The words of a step: that it guesses, that it is stalled."""
     stalled = False
     for act in steps:
         text = act.said.text if act.said is not None else ""

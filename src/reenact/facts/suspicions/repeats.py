@@ -64,8 +64,8 @@ def loop(course: Course) -> Iterator[Suspicion]:
 
 
 def signature(act: Act) -> tuple[str, ...]:
-    """What makes two acts the same in a loop: for a model its decision, since the conversation grows meanwhile. A call
-    that was refused for the moment is like no other."""
+    """The signature by which two acts of a loop are the same: for a model its decision, because the conversation grows.
+    A call that was refused only for the moment is like no other."""
     unreached = act.error and act.kind in ("http", "model")
     if unreached or act.ending or act.status == _TOO_MANY or (act.status or 0) >= _BROKEN:
         return (act.kind, act.name, f"#{act.event}")  # what follows is a retry

@@ -58,11 +58,11 @@ RULES: tuple[Rule, ...] = (
 
 
 def suspicions(course: Course, rules: Iterable[Rule] = RULES) -> list[Suspicion]:
-    """What rules mark of a run, in order of events, and of rules where several mark one event.
+    """The marks of rules on a run, in order of events, and of rules where several mark one event.
 
     Args:
         course: The run.
-        rules: Which rules hold.
+        rules: The active rules.
     """
     found = [each for rule in rules for each in _distinct(rule.find(course))]
     return sorted(found, key=lambda each: each.event)

@@ -22,7 +22,7 @@ UNREAD: Final = _Unread()
 
 
 class Sort(StrEnum):
-    """What an act is."""
+    """The sort of an act."""
 
     MODEL = "model"
     """A model answered, or decided which tools to call."""
@@ -62,27 +62,27 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One event of a run, or one tool call that only a conversation tells.
+    """One event of a run, or one tool call that only a conversation shows.
 
     Attributes:
-        event: Number of the event that shows it; of a told call, of the model call that decided it.
-        sort: What it is.
+        event: The number of the event that shows it; for a call in a conversation, of the model call that decided it.
+        sort: Its sort.
         kind: Kind of the event.
-        name: What was called.
+        name: The name of the call.
         strand: Lane that issued it, without the call inside of which it happened.
-        key: What was asked, as an identity; empty where that is unknown.
-        came: What came back, as an identity; empty where that is unknown.
+        key: The request, as an identity; empty where it is unknown.
+        came: The answer, as an identity; empty where it is unknown.
         writes: Whether the call may change the world.
         quiet: Whether the agent did not decide it: ambient reads, telemetry, housekeeping of a session, statements.
         observed: Whether its body is the agent's own code (steps, input, output).
         args, result: Contents; ``UNREAD`` where they were not read, ``None`` where there are none.
-        error: The exception that the call raised, as text; empty for none.
-        ending: How its stream broke; empty where it ended well.
+        error: The exception of the call, as text; empty without one.
+        ending: The fault that ended its stream; empty where it ended well.
         answered: Whether anything came back.
         status: HTTP status; None where there is none.
         json: Whether the answer was declared to be JSON.
-        missing: How many bytes of the declared length did not arrive; 0 where all did, or none was declared.
-        at_us: When it was issued, microseconds since 1970; 0 where that is unknown.
+        missing: The number of bytes of the declared length that did not arrive; 0 where all did, or none was declared.
+        at_us: The time of issue, microseconds since 1970; 0 where it is unknown.
         said: The model call; None for other acts.
     """
 

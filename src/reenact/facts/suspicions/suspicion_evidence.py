@@ -30,10 +30,10 @@ _FACTORS: Final = (*range(2, 13), 0.5, 0.25, 0.1)
 
 
 class SuspicionEvidence:
-    """What has been said and returned so far; grows as a run goes on.
+    """The text and results so far; it grows as a run goes on.
 
     Attributes:
-        sources: How many results of tools it holds.
+        sources: The number of tool results in it.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class SuspicionEvidence:
         return _near(number, self._cents) or _near(number, self._derived())
 
     def _derived(self) -> Collection[int]:
-        """What follows from the numbers that were seen; some 30 ms where there are many."""
+        """The numbers that can be derived from those seen; some 30 ms where there are many."""
         if self._made is None:
             if not self._left or len(self._numbers) > _NUMEROUS:
                 return _ALL

@@ -1,11 +1,10 @@
 """The container of a bundle: a zip file of one exact shape, sealed by a digest over all of its bytes.
 
-Any unzip program reads it. This reader takes nothing else than what the writer makes, byte for byte: members in order
-of name, one behind the other without gaps, each compressed by *deflate* behind a header that agrees with the directory,
-no flags, no extra fields, the directory behind the last one, and as comment of the whole the two format numbers and a
-SHA-256 over every byte before the digest itself. So nothing can be altered, hidden between members, laid over another
-member or told twice, and nothing depends on what one zip library forgives and another one does not. Nothing is ever
-extracted to a path.
+Any unzip program reads it. This reader accepts only the writer's own form, byte for byte: members in order of name, one
+behind the other without gaps, each compressed by *deflate* behind a header that agrees with the directory, no flags, no
+extra fields, the directory behind the last one, and as comment of the whole the two format numbers and a SHA-256 over
+every byte before the digest itself. So nothing can be altered, hidden between members, laid over another member or
+given twice, and the result does not depend on the tolerance of a zip library. Nothing is ever extracted to a path.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _SEAL: Final = lazy_regex(rb"reenact-bundle written=([0-9]{1,6}) reader=([0-9]{1
 _TAIL: Final = 256
 _NAME: Final = lazy_regex(r"[a-z0-9][a-z0-9._-]{0,120}(/[a-z0-9][a-z0-9._-]{0,120}){0,3}")
 _PIECE: Final = 1 << 18
-"""Bytes that are read at a time. A file of no more is read at once, and what was checked is what is used."""
+"""Bytes that are read at a time. A smaller file is read at once, and exactly the checked bytes are used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +68,9 @@ class Archive:
     """An open container whose seal and shape have been checked.
 
     Args:
-        name: What to call the file in messages.
-        file: It, for reading.
-        members: What is in it, by name, in order.
+        name: The name of the file in messages.
+        file: The file, for reading.
+        members: Its members, by name, in order.
         seal: The digest over it, which has been checked.
         size: Bytes of it.
     """
@@ -84,10 +83,10 @@ class Archive:
         self._file = file
 
     def read(self, name: str) -> bytes:
-        """One member, unpacked; never more than the directory says.
+        """One member, unpacked; never more bytes than the directory gives.
 
         Raises:
-            StoreError: It is not what the directory says.
+            StoreError: The member does not agree with the directory.
         """
         member = self.members[name]
         self._file.seek(member.start)
@@ -123,7 +122,7 @@ def write_archive(file: IO[bytes], members: Iterable[tuple[str, bytes]]) -> None
         members: Names and contents, in any order.
 
     Raises:
-        StoreError: It would be larger than what may be read again.
+        StoreError: The file would be larger than a reader accepts.
     """
     comment = _COMMENT.format(WRITTEN, OLDEST_READER).encode()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, allowZip64=False, compresslevel=_LEVEL) as made:
@@ -158,7 +157,7 @@ def open_archive(path: Path) -> Iterator[Archive]:
     Raises:
         UsageError: There is no such file.
         FormatTooNew: A newer version of reenact wrote it.
-        StoreError: It is not as it was written.
+        StoreError: The file is not as it was written.
     """
     name = path.name
     try:
@@ -244,7 +243,7 @@ def _digest(file: IO[bytes], size: int) -> bytes:
 
 
 def _directory(name: str, file: IO[bytes], end: int) -> dict[str, Member]:
-    """What is in the container; each header is compared with the one that the writer makes."""
+    """The members of the container; each header is compared with the one that the writer makes."""
     file.seek(end)
     said = file.read(_END.size)
     _, _, _, _, count, length, start, comment = _END.unpack(said)

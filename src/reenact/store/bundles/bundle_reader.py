@@ -27,8 +27,8 @@ _EVIDENCE: Final = b'{"is":"note","event":null,"key":"kit.'
 _MOST_SHARED: Final = 16
 _LONGEST_SHARED: Final = 32 << 10
 _shared: Final[dict[bytes, Record]] = {}
-"""What runs say of the surroundings they were recorded in, by the very line: those of one project say the same, and it
-is the longest line of a small one."""
+"""Facts of runs on their surroundings, by their exact line: runs of one project share it, and it is the longest line of
+a small one."""
 _FAULTS: Final = (ValueError, KeyError, TypeError, AttributeError, OverflowError, IndexError)
 
 
@@ -40,12 +40,12 @@ def read_bundle(path: Path) -> Bundle:
         path: The file.
 
     Returns:
-        What it holds, in memory. About 2 ms for a run of 20 calls, and 10 ms a megabyte.
+        The content, in memory. About 2 ms for a run of 20 calls, and 10 ms a megabyte.
 
     Raises:
         UsageError: There is no such file.
         FormatTooNew: A newer version of reenact wrote it.
-        StoreError: It is not as it was written, or larger than a bundle may be.
+        StoreError: The file is not as it was written, or is larger than a bundle may be.
     """
     with open_archive(path) as archive:
         try:
@@ -58,7 +58,7 @@ class _Reading:
     """One reading of one file.
 
     Args:
-        archive: It, open.
+        archive: The open container.
     """
 
     def __init__(self, archive: Archive) -> None:
@@ -86,7 +86,7 @@ class _Reading:
         return Bundle(runs, golden, hashlib.sha256(text).hexdigest(), self._archive.seal, self._archive.size)
 
     def _listed(self, manifest: Any) -> tuple[list[dict[str, Json]], Mapping[str, Json] | None]:
-        """What the manifest says: the runs, and the golden's own member."""
+        """The content of the manifest: the runs, and the golden's own member."""
         if manifest["format"] != {"written": WRITTEN, "oldest_reader": OLDEST_READER}:
             raise ValueError("it names another format than the file's end")
         self._sums = {str(name): (said["sha256"], said["size"]) for name, said in manifest["members"].items()}
@@ -124,7 +124,7 @@ class _Reading:
         return found
 
     def _checked(self, name: str, data: bytes) -> bytes:
-        """A member's content, if it is what the manifest says."""
+        """A member's content, if it agrees with the manifest."""
         if self._sums.get(name) != (hashlib.sha256(data).hexdigest(), len(data)):
             raise self._refused(f"{name} is not what the manifest says")
         return data

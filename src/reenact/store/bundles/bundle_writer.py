@@ -32,16 +32,16 @@ def write_bundle(path: Path, runs: Sequence[PackedRun], golden: Mapping[str, Jso
     The same runs give the same bytes (with the same zlib; the digest is the same with any).
 
     Args:
-        path: Where; a file that is there is replaced, in one step.
-        runs: What it holds, the main run first. Credentials are the caller's to remove.
-        golden: What a golden says of itself.
+        path: The path; an existing file is replaced, in one step.
+        runs: Its runs, the main run first. The caller must have removed credentials.
+        golden: The facts of a golden.
 
     Returns:
         The digest of its content, see ``Bundle.digest``.
 
     Raises:
-        StoreError: It would be larger than a bundle may be, or cannot be kept.
-        UsageError: It cannot be written there.
+        StoreError: The bundle would be too large, or cannot be kept.
+        UsageError: The bundle cannot be written there.
     """
     members = members_of(runs, golden)
     draft = path.with_name(f".{path.name[:80]}.{ENTROPY.bytes(6).hex()}.reenact")

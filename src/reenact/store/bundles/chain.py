@@ -30,11 +30,11 @@ def chained(name: str, records: Iterable[dict[str, Json]]) -> Iterator[bytes]:
     """The lines of a member.
 
     Args:
-        name: Of the member.
-        records: What stands in each line.
+        name: The name of the member.
+        records: The content of each line.
 
     Raises:
-        ValueError, TypeError: Something in them is not JSON-able.
+        ValueError, TypeError: A record is not JSON-able.
     """
     link = _first(name)
     for record in records:
@@ -47,10 +47,10 @@ def chained(name: str, records: Iterable[dict[str, Json]]) -> Iterator[bytes]:
 
 
 def unchained(name: str, data: bytes) -> Iterator[tuple[int, Any]]:
-    """What stands in the lines of a member, with the number of each, from 1.
+    """The content of a member's lines, each with its number, from 1.
 
     Raises:
-        ValueError: A line is not as it was written. It says which.
+        ValueError: A line is not as it was written; the message gives its number.
         RecursionError: It is nested too deeply.
     """
     return ((number, value_of(number, text)) for number, text in texts(name, data))
@@ -79,11 +79,10 @@ def texts(name: str, data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def value_of(number: int, line: bytes) -> Any:
-    """What stands in a line of ``texts``: what ``json.loads`` gives of one in UTF-8 with nothing before and behind it,
-    as the writer leaves them.
+    """The content of a line of ``texts``: the value that ``json.loads`` gives, for UTF-8 without surrounding text.
 
     Raises:
-        ValueError: It is no JSON, or would be too large in memory. It says which line it is, by its ``number``.
+        ValueError: The line is no JSON, or would be too large in memory; the message gives its ``number``.
         RecursionError: It is nested too deeply.
     """
     if len(line) > _LONG and sum(map(line.count, (b",", b"[", b"{"))) > limits.PARTS:

@@ -1,4 +1,4 @@
-"""A bundle as a store: whatever reads runs reads one, and nothing can be written in it."""
+"""A bundle as a read-only store: every reader of runs can read it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How large a bundle, and each part of it, may be: what writes one keeps to it, and what reads one insists on it.
+"""The limits for a bundle and each of its parts: the writer keeps to them, and the reader enforces them.
 
-A bundle is opened by whoever was sent it, so reading one must stay cheap whatever stands in it: below five seconds and
-256 MiB of memory, for the worst that these limits let through.
+Bundles are sent to other people, so reading one must stay cheap for any content: below five seconds and 256 MiB of
+memory, for the worst case within these limits.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def record_of(data: Any, fetch: Fetch) -> Record:
     """The record of ``line_of``.
 
     Raises:
-        ValueError, KeyError, TypeError: It is none.
+        ValueError, KeyError, TypeError: The data is no record.
     """
     if type(data) is not dict:
         raise TypeError("a record is an object")
@@ -160,10 +160,10 @@ def _altered(value: Json) -> None:
 
 
 def _error(data: Json) -> Json:
-    """The data of an exception, looked at.
+    """The data of an exception, checked.
 
     Raises:
-        ValueError, KeyError, TypeError: It is none.
+        ValueError, KeyError, TypeError: The data is no exception.
     """
     waiting = [data]
     while waiting:

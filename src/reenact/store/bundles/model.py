@@ -1,4 +1,4 @@
-"""What a bundle holds, as values."""
+"""The content of a bundle, as values."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from reenact.facts.record import Record
 from reenact.facts.run import Run
 
 ROLES: Final = ("run", "recorded", "fixed", "overlay", "opinion", "needed", "inner")
-"""What a run is in a bundle. ``run``: the packed one. Of a golden: ``recorded`` the incident, ``fixed`` the fork that
-fixed it, ``overlay`` answers that were recorded later, ``opinion`` what a model that judges was asked and said.
-``needed``: another run replays with its help (the process that served a request). ``inner``: it was recorded inside
-another one, with a log of its own."""
+"""The role of a run in a bundle. ``run``: the packed one. Of a golden: ``recorded`` the incident, ``fixed`` the fork
+that fixed it, ``overlay`` answers that were recorded later, ``opinion`` the exchange with a judge. ``needed``: another
+run needs it for its replay (the process that served a request). ``inner``: it was recorded inside another one, with a
+log of its own."""
 
 BELONGING: Final = ("needed", "inner")
 """The roles of runs that are there for another one's sake: they come last."""
@@ -40,11 +40,11 @@ class PackedRun:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What a bundle holds.
+    """The content of a bundle.
 
     Attributes:
         runs: The runs, the main one first.
-        golden: What a golden says of itself; None where the bundle is none.
+        golden: The facts of a golden; None where the bundle is none.
         digest: SHA-256 over the manifest: the same for the same content, however it was compressed. Empty for one that
             was not read from a file.
         seal: The digest over the file; empty likewise.

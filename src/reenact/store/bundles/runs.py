@@ -42,7 +42,7 @@ def run_in(data: Any) -> Run:
     """The run of ``run_out``.
 
     Raises:
-        ValueError, KeyError, TypeError: It is none.
+        ValueError, KeyError, TypeError: The data is no run.
     """
     if type(data) is not dict or type(data.get("entry")) is not dict or type(data.get("totals", {})) is not dict:
         raise TypeError("a run is an object, and so are its entry and its totals")
