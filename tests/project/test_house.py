@@ -95,7 +95,7 @@ _SHARED = """
     deciding doctor environment errors exchange faults fields files flags golden google_gemini growing hashes
     here imported imports insides keys kit lines marks memory messages openai_chat openai_completions
     openai_responses opinions places plumbing readings record references removed repeats revision running saying
-    settings sharing spans spoken sqlite states steps surroundings tally threads timeline values verdict views
+    settings sharing spans spoken sqlite states steps surroundings tally timeline values verdict views
     wire
 """
 SHARED_NAMES = frozenset(_SHARED.split())

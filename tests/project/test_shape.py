@@ -18,7 +18,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "engine_size.py"
 
 MOST_LINES_OF_THE_ENGINE = 9_440
 """The goal is 4,880: three fifths of what it was when its rebuilding was begun."""
-MOST_LINES_AROUND_IT = 47_590
+MOST_LINES_AROUND_IT = 47_500
 """The goal is 29,250."""
 MOST_ANY = 22.8
 """The goal is 15."""
@@ -35,7 +35,6 @@ LONG_MODULES: frozenset[str] = frozenset(
         "seams/databases/sqlite.py",
         "seams/functions.py",
         "seams/gate.py",
-        "seams/http/httpx_clients.py",
         "seams/strands/signals.py",
         "store/inheriting.py",
         "store/sqlite.py",

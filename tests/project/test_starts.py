@@ -25,7 +25,7 @@ CLIENTS = (
     "reenact.seams.strands.loops",
     "reenact.seams.strands.pools",
     "reenact.seams.strands.trio_hooks",
-    "reenact.seams.websockets.coroutines",
+    "reenact.seams.websockets.websocket_clients",
 )
 """What is loaded with a library that the program imports."""
 UNUSED = {"asyncio", "concurrent.futures", "ssl", *CLIENTS}

@@ -7,15 +7,16 @@ in its two colours. A fault of a seam costs a recording, never the agent's call.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
-from reenact.abc.session import Crossing, Live, Rerun
+from reenact.abc.session import Crossing, Live, Rerun, Turn
 from reenact.errors import ReplayError
 from reenact.facts.call import Call, End, EndKind, Failure, Value
 from reenact.seams.async_backends import cancelled
+from reenact.seams.colours import OwnWork, Rejoining, Steps, Work, in_coroutine, in_thread
 from reenact.seams.lanes import Lane, listening
-from reenact.seams.suspension import Suspension
-from reenact.seams.turns import rejoin_cancelled
+from reenact.seams.turns import NOW
 
 T = TypeVar("T")
 
@@ -61,40 +62,7 @@ def cross(
         reveal: Turns a recorded outcome back into a value, or raises the recorded exception.
     """
     crossing = begin(lane, describe)
-    return perform() if crossing is None else crossed(lane, crossing, perform, seal, reveal)
-
-
-def crossed(
-    lane: Lane,
-    crossing: Crossing,
-    perform: Callable[[], T],
-    seal: Callable[[T | None, BaseException | None], Value | Failure],
-    reveal: Callable[[Value | Failure], T],
-) -> T:
-    """The second half of ``cross``, for a seam that must know its event before the call is performed."""
-    if crossing.mode == "frozen":
-        told = crossing.answer().wait()
-        if isinstance(told, (Value, Failure)):
-            return reveal(told)
-        crossing = told
-    if crossing.mode == "live":
-        crossing.ready().wait()
-    try:
-        with crossing.enter():
-            result = perform()
-    except GeneratorExit:
-        if crossing.mode == "live":
-            crossing.dropped(End(EndKind.CANCELLED))
-        raise
-    except BaseException as error:  # Ctrl-C and sys.exit inside a tool are how it ended, and end it so again
-        outcome = _sealed(lane, seal, None, error)
-        if outcome is not None:
-            crossing.settle(outcome).wait()
-        raise
-    outcome = _sealed(lane, seal, result, None)
-    if outcome is not None:
-        crossing.settle(outcome).wait()
-    return result
+    return perform() if crossing is None else in_thread(crossed(lane, crossing, perform, seal, reveal))
 
 
 async def across(
@@ -112,7 +80,7 @@ async def across(
     crossing = begin(lane, describe)
     if crossing is None:
         return await perform()
-    return await answered(lane, crossing, perform, seal, reveal, own=own)
+    return await in_coroutine(crossed(lane, crossing, perform, seal, reveal, cancelled, own=own))
 
 
 async def answered(
@@ -121,58 +89,63 @@ async def answered(
     perform: Callable[[], Awaitable[T]],
     seal: Callable[[T | None, BaseException | None], Value | Failure],
     reveal: Callable[[Value | Failure], T],
+) -> T:
+    """``crossed`` in a coroutine."""
+    return await in_coroutine(crossed(lane, crossing, perform, seal, reveal, cancelled))
+
+
+def crossed(
+    lane: Lane,
+    crossing: Crossing,
+    perform: Callable[[], Any],
+    seal: Callable[[T | None, BaseException | None], Value | Failure],
+    reveal: Callable[[Value | Failure], T],
+    cancels: Callable[[], tuple[type[BaseException], ...]] = tuple,
     *,
     own: bool = False,
-) -> T:
-    """``crossed`` for coroutines."""
+) -> Steps[T]:
+    """The second half of both, for a seam that must know its event before the call is performed.
+
+    ``cancels``: gives the exceptions that cancel the caller; none in a thread."""
     if crossing.mode == "frozen":
         try:
-            told = await crossing.answer()
+            told: Value | Failure | Live = yield crossing.answer()
         except BaseException as error:
-            if isinstance(error, (GeneratorExit, *cancelled())):
+            if isinstance(error, (GeneratorExit, *cancels())):
                 crossing.dropped()
             raise
         if isinstance(told, (Value, Failure)):
             return reveal(told)
         crossing = told
     if crossing.mode == "live":
-        await crossing.ready()
-    body: Suspension | None = None
+        yield crossing.ready()
+    work = OwnWork(perform, crossing.enter()) if own else Work(perform, crossing.enter())
     try:
-        with crossing.enter():
-            made = perform()
-            if own:
-                made = body = Suspension(made)
-            result: T = await made
-    except BaseException as error:
-        if isinstance(error, (GeneratorExit, *cancelled())):
-            if crossing.mode == "live":
-                crossing.dropped(End(EndKind.CANCELLED))
-                await rejoin_cancelled(error)
-            raise
-        await _handed(lane, crossing, seal, None, error, body)
+        result: T = yield work
+    except BaseException as error:  # Ctrl-C and sys.exit inside a tool are how it ended, and end it so again
+        if not isinstance(error, (GeneratorExit, *cancels())):
+            yield _handed(lane, crossing, partial(seal, None, error), work)
+        elif crossing.mode == "live":
+            crossing.dropped(End(EndKind.CANCELLED))
+            yield Rejoining(error)
         raise
-    await _handed(lane, crossing, seal, result, None, body)
+    yield _handed(lane, crossing, partial(seal, result, None), work)
     return result
 
 
-async def _handed(
-    lane: Lane,
-    crossing: Live | Rerun,
-    seal: Callable[[T | None, BaseException | None], Value | Failure],
-    result: T | None,
-    error: BaseException | None,
-    body: Suspension | None,
-) -> None:
-    """Note the result of a coroutine. A coroutine that has not waited for anything has let no other one run, and must
-    not do so now: its result is at hand."""
-    sealed = _sealed(lane, seal, result, error)
-    if sealed is None:
-        return
-    if crossing.mode == "live" and body is not None and not body.rested:
-        crossing.at_hand(sealed)
-    else:
-        await crossing.settle(sealed)
+def _handed(lane: Lane, crossing: Live | Rerun, sealed: Callable[[], Value | Failure], work: Work) -> Turn[None]:
+    """The turn in which a call hands over its result. A coroutine that has not waited for anything has let no other one
+    run, and must not do so now: its result is at hand."""
+    try:
+        outcome = sealed()
+    except Exception as fault:
+        if lane.session.fault(fault):
+            raise
+        return NOW
+    if crossing.mode == "live" and not work.rested:
+        crossing.at_hand(outcome)
+        return NOW
+    return crossing.settle(outcome)
 
 
 def telling(lane: Lane, reveal: Callable[[Value | Failure], T]) -> Callable[[Value | Failure], T]:
@@ -186,17 +159,3 @@ def telling(lane: Lane, reveal: Callable[[Value | Failure], T]) -> Callable[[Val
             raise
 
     return told
-
-
-def _sealed(
-    lane: Lane,
-    seal: Callable[[T | None, BaseException | None], Value | Failure],
-    result: T | None,
-    error: BaseException | None,
-) -> Value | Failure | None:
-    try:
-        return seal(result, error)
-    except Exception as fault:
-        if lane.session.fault(fault):
-            raise
-        return None

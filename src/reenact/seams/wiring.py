@@ -59,8 +59,7 @@ LATE: Final = (
     "reenact.seams.strands.trio_hooks",
     "reenact.seams.strands.uvloop_hooks",
     "reenact.seams.websockets.aiohttp_client",
-    "reenact.seams.websockets.coroutines",
-    "reenact.seams.websockets.threads",
+    "reenact.seams.websockets.websocket_clients",
 )
 """The seams that are loaded when the program imports a library; none of them imports one."""
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from reenact.facts.call import Failure, Value
 from reenact.seams import lanes
+from reenact.seams.colours import in_thread
 from reenact.seams.functions import Seam, SeamCall
 from reenact.seams.generators import ItemPlayer, ItemRecorder, played, played_async, taped, taped_async
 from reenact.seams.lanes import Lane, listening
@@ -71,7 +72,7 @@ def _plain(seam: Seam) -> Callable[..., Any]:
             if isinstance(told, (Value, Failure)):
                 return call.reveal(told)
             crossing = told  # a fork performs what its parent had begun and never ended
-        return crossed(lane, crossing, call.perform, call.seal, call.reveal)
+        return in_thread(crossed(lane, crossing, call.perform, call.seal, call.reveal))
 
     return called
 

@@ -15,6 +15,7 @@ from typing import Any
 from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call, Failure
 from reenact.seams import patching
+from reenact.seams.colours import in_coroutine
 from reenact.seams.http import exchange
 from reenact.seams.http.aiohttp_exchanges import FrozenExchange, LiveExchange, Occupant, Originals, PlayedTransport
 from reenact.seams.http.errors import Roles
@@ -64,7 +65,7 @@ def _connecting(module: Any, own: Originals, original: Any) -> Any:
             return await original(self, req, *args, **kwargs)
         roles = {"connection_key": req.connection_key, "request_info": req.request_info, "url": req.url}
         if crossing.mode == "frozen" and crossing.form == "open":
-            crossing = await exchange.unanswered(lane, crossing, roles)
+            crossing = await in_coroutine(exchange.unanswered(lane, crossing, roles))
         if crossing.mode == "frozen":
             return await _answer(module, own, self, req, lane, crossing, roles)
         url = str(req.url)

@@ -9,6 +9,7 @@ from reenact.abc.session import Frozen, Live
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Kind, Value
 from reenact.seams import switchboard
+from reenact.seams.colours import Steps
 from reenact.seams.http import errors
 from reenact.seams.lanes import Lane
 
@@ -128,7 +129,7 @@ def broken(lane: Lane, error: BaseException, roles: errors.Roles | None = None) 
     return End(EndKind.ERROR, fact)
 
 
-async def unanswered(lane: Lane, crossing: Frozen, roles: errors.Roles | None = None) -> Live:
+def unanswered(lane: Lane, crossing: Frozen, roles: errors.Roles | None = None) -> Steps[Live]:
     """Wait with a request that was cancelled before its answer began: a fork that does not cancel it may make it.
 
     Args:
@@ -137,13 +138,13 @@ async def unanswered(lane: Lane, crossing: Frozen, roles: errors.Roles | None = 
         roles: The objects that its exceptions refer to.
     """
     try:
-        told = await crossing.answer()
+        told = yield crossing.answer()
     except BaseException:  # cancelled, or the replay has stopped: nobody waits for it any more
         crossing.dropped()
         raise
     if isinstance(told, (Value, Failure)):
         raise revive(lane, told, roles)
-    return told
+    return told  # type: ignore[no-any-return]
 
 
 def revive(lane: Lane, outcome: Any, roles: errors.Roles | None = None) -> BaseException:

@@ -10,27 +10,28 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 from reenact.abc.session import Frozen, Live
-from reenact.facts.call import Call, EndKind, Json, Stream
+from reenact.facts.call import Call, End, EndKind, Json, Stream
 from reenact.seams import patching
 from reenact.seams.async_backends import cancelled
+from reenact.seams.colours import Rejoining, Steps, Work, in_coroutine, in_thread
 from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF
 from reenact.seams.http.outgoing import going_out
 from reenact.seams.lanes import Lane, inside, listening
 from reenact.seams.suspension import Suspension
-from reenact.seams.turns import closed, closed_again, rejoin_cancelled
+from reenact.seams.turns import closed, closed_again
 
 
 def patch(module: ModuleType) -> None:
     """Intercept the clients of one httpx-like module. Does nothing twice: ``httpx2.alias_httpx`` gives one module
     two names."""
-    family = Family(module)
-    for client, crossed in ((module.Client, _Crossed), (module.AsyncClient, _AsyncCrossed)):
-        patching.replace(client, "_transport_for_url", _choosing(family, crossed))
+    for client, crossed, prefix in ((module.Client, _Crossed, ""), (module.AsyncClient, _AsyncCrossed, "a")):
+        patching.replace(client, "_transport_for_url", _choosing(Family(module, prefix), crossed))
     for name in ("close", "__exit__"):
         patching.replace(module.HTTPTransport, name, _closing)
     for name in ("aclose", "__aexit__"):
@@ -83,19 +84,20 @@ def _choosing(family: Family, crossed: Callable[[Family, Lane, Any], Any]) -> Ca
 
 
 class Family:
-    """The classes of one httpx-like module that a response is made of."""
+    """The classes of one httpx-like module that a response is made of, and the names of its methods, in one colour."""
 
-    __slots__ = ("bytes_stream", "name", "played", "played_async", "recorded", "recorded_async", "response")
+    __slots__ = ("bytes_stream", "close", "handle", "name", "played", "raised", "read", "recorded", "response")
 
-    def __init__(self, module: ModuleType) -> None:
+    def __init__(self, module: ModuleType, prefix: str = "") -> None:
         self.name = module.__name__
         self.response: Any = module.Response
         self.bytes_stream: Any = module.ByteStream
-        sync, unsync = module.SyncByteStream, module.AsyncByteStream
-        self.recorded: Any = type("RecordedStream", (_Recorded, sync), {})
-        self.recorded_async: Any = type("RecordedAsyncStream", (_RecordedAsync, unsync), {})
-        self.played: Any = type("PlayedStream", (_Played, sync), {})
-        self.played_async: Any = type("PlayedAsyncStream", (_PlayedAsync, unsync), {})
+        self.close, self.read = f"{prefix}close", f"{prefix}read"
+        self.handle = "handle_async_request" if prefix else "handle_request"
+        self.raised: tuple[type[BaseException], ...] = (Exception,) if prefix else exchange.RAISED
+        base = module.AsyncByteStream if prefix else module.SyncByteStream
+        self.recorded: Any = type("RecordedStream", (_RecordedAsync if prefix else _Recorded, base), {})
+        self.played: Any = type("PlayedStream", (_PlayedAsync if prefix else _Played, base), {})
 
     def describe(self, request: Any, body: bytes) -> Call:
         """The request as a call."""
@@ -139,7 +141,7 @@ def body_at_hand(family: Family, response: Any) -> tuple[str, bytes] | None:
 
 
 class _Crossing:
-    """A transport whose exchanges are answered by a session: what both colours share."""
+    """A transport whose exchanges are answered by a session, in either colour."""
 
     __slots__ = ("family", "inner", "lane")
 
@@ -148,8 +150,70 @@ class _Crossing:
         self.lane = lane
         self.inner = inner
 
-    def _begin(self, request: Any, body: bytes) -> Live | Frozen | None:
-        return exchange.begin(self.lane, lambda: self.family.describe(request, body))
+    def _exchange(self, request: Any, body: bytes) -> Steps[Any]:
+        stream = request.stream
+        if not isinstance(stream, self.family.bytes_stream):
+            request.stream = self.family.bytes_stream(body)
+        try:
+            crossing = exchange.begin(self.lane, lambda: self.family.describe(request, body))
+            if crossing is None:
+                return (yield Work(partial(getattr(self.inner, self.family.handle), request)))
+            if crossing.mode == "frozen" and crossing.form == "open":
+                crossing = yield from exchange.unanswered(self.lane, crossing)
+            if crossing.mode == "live":
+                with self._outgoing(crossing, request, body):
+                    return (yield from self._perform(crossing, request))
+        finally:
+            request.stream = stream  # a consumed generator stays consumed, for redirects that would send it again
+        return (yield from self._answer(crossing))
+
+    def _perform(self, crossing: Live, request: Any) -> Steps[Any]:
+        yield crossing.ready()
+        try:
+            response = yield Work(partial(getattr(self.inner, self.family.handle), request), crossing.enter())
+        except self.family.raised as error:
+            outcome = exchange.failure(self.lane, error, {"request": request})
+            if outcome is not None:
+                yield crossing.settle(outcome)
+            raise
+        except BaseException as error:
+            crossing.dropped(CANCELLED)
+            yield Rejoining(error)
+            raise
+        noted = self._noted(response)
+        if noted is None:
+            crossing.dropped(CANCELLED)
+            return response
+        head, body = noted
+        source = response.stream
+        if body is None:
+            response.stream = self.family.recorded(self.lane, crossing, source)
+        try:
+            yield crossing.head(head)
+            if body is not None:
+                if body:
+                    yield crossing.segment(body)
+                yield crossing.end(EOF)
+        except BaseException:
+            crossing.dropped(CANCELLED)
+            # Below: a coroutine that was cancelled while it waited for a turn has taken another already.
+            yield Work(getattr(source, self.family.close), crossing.enter())
+            raise
+        return response
+
+    def _answer(self, crossing: Frozen) -> Steps[Any]:
+        try:
+            if crossing.form != "stream":
+                raise exchange.revive(self.lane, (yield crossing.outcome()))
+            stream = yield crossing.head()
+        except BaseException:
+            crossing.dropped()
+            raise
+        response = self.family.answered(stream, self.family.played(self.lane, crossing))
+        if "read" in stream.head:
+            with as_read(response, stream.head["read"]):
+                yield Work(getattr(response, self.family.read))
+        return response
 
     @contextmanager
     def _outgoing(self, crossing: Live, request: Any, body: bytes) -> Iterator[None]:
@@ -200,66 +264,7 @@ class _Crossed(_Crossing):
     __slots__ = ()
 
     def handle_request(self, request: Any) -> Any:
-        stream = request.stream
-        body = b"".join(stream)
-        if not isinstance(stream, self.family.bytes_stream):
-            request.stream = self.family.bytes_stream(body)
-        try:
-            crossing = self._begin(request, body)
-            if crossing is None:
-                return self.inner.handle_request(request)
-            if crossing.mode == "live":
-                with self._outgoing(crossing, request, body):
-                    return self._perform(crossing, request)
-        finally:
-            request.stream = stream  # a consumed generator stays consumed, for redirects that would send it again
-        return self._answer(crossing)
-
-    def _perform(self, crossing: Live, request: Any) -> Any:
-        crossing.ready().wait()
-        try:
-            with crossing.enter():
-                response = self.inner.handle_request(request)
-        except exchange.RAISED as error:
-            outcome = exchange.failure(self.lane, error, {"request": request})
-            if outcome is not None:
-                crossing.settle(outcome).wait()
-            raise
-        except BaseException:
-            crossing.dropped(CANCELLED)
-            raise
-        noted = self._noted(response)
-        if noted is None:
-            crossing.dropped(CANCELLED)
-            return response
-        head, body = noted
-        if body is None:
-            response.stream = self.family.recorded(self.lane, crossing, response.stream)
-        try:
-            crossing.head(head).wait()
-            if body is not None:
-                if body:
-                    crossing.segment(body).wait()
-                crossing.end(EOF).wait()
-        except BaseException:
-            crossing.dropped(CANCELLED)
-            response.close()
-            raise
-        return response
-
-    def _answer(self, crossing: Frozen) -> Any:
-        try:
-            if crossing.form != "stream":
-                raise exchange.revive(self.lane, crossing.outcome().wait())
-            stream = crossing.head().wait()
-        except BaseException:
-            crossing.dropped()
-            raise
-        response = self.family.answered(stream, self.family.played(self.lane, crossing))
-        if "read" in stream.head:
-            with as_read(response, stream.head["read"]):
-                response.read()
-        return response
+        return in_thread(self._exchange(request, b"".join(request.stream)))
 
 
 class _AsyncCrossed(_Crossing):
@@ -269,72 +274,9 @@ class _AsyncCrossed(_Crossing):
 
     async def handle_async_request(self, request: Any) -> Any:
         stream = request.stream
-        if isinstance(stream, self.family.bytes_stream):
-            body = b"".join(stream)
-        else:
-            body = b"".join([part async for part in stream])
-            request.stream = self.family.bytes_stream(body)
-        try:
-            crossing = self._begin(request, body)
-            if crossing is None:
-                return await self.inner.handle_async_request(request)
-            if crossing.mode == "frozen" and crossing.form == "open":
-                crossing = await exchange.unanswered(self.lane, crossing)
-            if crossing.mode == "live":
-                with self._outgoing(crossing, request, body):
-                    return await self._perform(crossing, request)
-        finally:
-            request.stream = stream
-        return await self._answer(crossing)
-
-    async def _perform(self, crossing: Live, request: Any) -> Any:
-        await crossing.ready()
-        try:
-            with crossing.enter():
-                response = await self.inner.handle_async_request(request)
-        except Exception as error:
-            outcome = exchange.failure(self.lane, error, {"request": request})
-            if outcome is not None:
-                await crossing.settle(outcome)
-            raise
-        except BaseException as error:
-            crossing.dropped(CANCELLED)
-            await rejoin_cancelled(error)
-            raise
-        noted = self._noted(response)
-        if noted is None:
-            crossing.dropped(CANCELLED)
-            return response
-        head, body = noted
-        source = response.stream
-        if body is None:
-            response.stream = self.family.recorded_async(self.lane, crossing, source)
-        try:
-            await crossing.head(head)
-            if body is not None:
-                if body:
-                    await crossing.segment(body)
-                await crossing.end(EOF)
-        except BaseException:
-            crossing.dropped(CANCELLED)
-            with crossing.enter():
-                await source.aclose()  # below: who was cancelled waiting for a turn has taken another already
-            raise
-        return response
-
-    async def _answer(self, crossing: Frozen) -> Any:
-        try:
-            if crossing.form != "stream":
-                raise exchange.revive(self.lane, await crossing.outcome())
-            stream = await crossing.head()
-        except BaseException:
-            crossing.dropped()
-            raise
-        response = self.family.answered(stream, self.family.played_async(self.lane, crossing))
-        if "read" in stream.head:
-            with as_read(response, stream.head["read"]):
-                await response.aread()
-        return response
+        at_hand = isinstance(stream, self.family.bytes_stream)
+        body = b"".join(stream) if at_hand else b"".join([part async for part in stream])
+        return await in_coroutine(self._exchange(request, body))
 
 
 @contextmanager
@@ -352,33 +294,47 @@ def as_read(response: Any, read: str) -> Iterator[None]:
 class _Recorded:
     """The body of a live response: each part is noted, then handed on."""
 
+    raised: tuple[type[BaseException], ...] = exchange.RAISED
+
     def __init__(self, lane: Lane, crossing: Live, inner: Any) -> None:
         self._lane = lane
         self._crossing = crossing
         self._inner = inner
 
-    def __iter__(self) -> Iterator[bytes]:
-        crossing, enter = self._crossing, self._crossing.enter
-        source = iter(self._inner)
+    def _part(self, source: Any, following: Callable[[], Any]) -> Steps[bytes | None]:
+        """The next part in its turn; None at the end."""
+        crossing = self._crossing
         try:
-            while True:
-                try:
-                    with enter():
-                        part = next(source)
-                except StopIteration:
-                    break
-                except exchange.RAISED as error:
-                    crossing.end(exchange.broken(self._lane, error)).wait()
-                    raise
-                if part:
-                    crossing.segment(part).wait()
+            part: bytes = yield Work(following, crossing.enter())
+        except (StopIteration, StopAsyncIteration):
+            yield crossing.end(EOF)
+            return None
+        except cancelled() as error:
+            crossing.dropped(CANCELLED)
+            yield Work(partial(self._leave, source))
+            yield Rejoining(error)
+            raise
+        except self.raised as error:
+            yield crossing.end(exchange.broken(self._lane, error))
+            raise
+        if part:
+            yield crossing.segment(part)
+        return part
+
+    def _leave(self, source: Any) -> Any:
+        """A source in a thread is left by ``close`` alone."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        source = iter(self._inner)
+        following = partial(next, source)
+        try:
+            while (part := in_thread(self._part(source, following))) is not None:
                 yield part
-            crossing.end(EOF).wait()
         except GeneratorExit:
-            crossing.dropped(CLOSED)
+            self._crossing.dropped(CLOSED)
             raise
         except BaseException:
-            crossing.dropped(CANCELLED)
+            self._crossing.dropped(CANCELLED)
             raise
 
     def close(self) -> None:
@@ -396,50 +352,28 @@ async def _closing_of(what: Any) -> None:
         await aclose()
 
 
-class _RecordedAsync:
+class _RecordedAsync(_Recorded):
     """``_Recorded`` for coroutines."""
 
-    def __init__(self, lane: Lane, crossing: Live, inner: Any) -> None:
-        self._lane = lane
-        self._crossing = crossing
-        self._inner = inner
+    raised = (Exception,)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        crossing, enter = self._crossing, self._crossing.enter
         source = self._inner.__aiter__()
         try:
-            while True:
-                try:
-                    with enter():
-                        part = await source.__anext__()
-                except StopAsyncIteration:
-                    break
-                except cancelled() as error:
-                    crossing.dropped(CANCELLED)
-                    await self._leave(source)
-                    await rejoin_cancelled(error)
-                    raise
-                except Exception as error:
-                    await crossing.end(exchange.broken(self._lane, error))
-                    raise
-                if part:
-                    await crossing.segment(part)
+            while (part := await in_coroutine(self._part(source, source.__anext__))) is not None:
                 yield part
-            await crossing.end(EOF)
         except GeneratorExit:
-            crossing.dropped(CLOSED)
+            self._crossing.dropped(CLOSED)
             await self._close(source)
             raise
         except BaseException:
-            crossing.dropped(CANCELLED)
+            self._crossing.dropped(CANCELLED)
             raise
         await self._leave(source)
 
     async def _leave(self, source: Any) -> None:
-        aclose = getattr(source, "aclose", None)
-        if aclose is not None:
-            with self._crossing.enter():
-                await aclose()
+        with self._crossing.enter():
+            await _closing_of(source)
 
     async def aclose(self) -> None:
         self._crossing.dropped(CLOSED)
@@ -455,9 +389,6 @@ class _RecordedAsync:
             raise
         await closed(closing)
 
-    def __del__(self) -> None:
-        self._crossing.dropped(CLOSED)
-
 
 class _Played:
     """The body of a recorded response: the same parts, then the same end."""
@@ -466,16 +397,16 @@ class _Played:
         self._lane = lane
         self._crossing = crossing
 
+    def _given(self, part: bytes | End) -> bytes | None:
+        if isinstance(part, bytes):
+            return part
+        if part.kind is EndKind.EOF:
+            return None
+        raise exchange.revive(self._lane, part)
+
     def __iter__(self) -> Iterator[bytes]:
-        crossing = self._crossing
-        while True:
-            part = crossing.part().wait()
-            if isinstance(part, bytes):
-                yield part
-            elif part.kind is EndKind.EOF:
-                return
-            else:
-                raise exchange.revive(self._lane, part)
+        while (part := self._given(self._crossing.part().wait())) is not None:
+            yield part
 
     def close(self) -> None:
         self._crossing.dropped()
@@ -484,31 +415,17 @@ class _Played:
         self._crossing.dropped()
 
 
-class _PlayedAsync:
+class _PlayedAsync(_Played):
     """``_Played`` for coroutines."""
 
-    def __init__(self, lane: Lane, crossing: Frozen) -> None:
-        self._lane = lane
-        self._crossing = crossing
-
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        crossing = self._crossing
-        while True:
-            part = await crossing.part()
-            if isinstance(part, bytes):
-                try:
-                    yield part
-                except GeneratorExit:
-                    await closed_again()
-                    raise
-            elif part.kind is EndKind.EOF:
-                return
-            else:
-                raise exchange.revive(self._lane, part)
+        while (part := self._given(await self._crossing.part())) is not None:
+            try:
+                yield part
+            except GeneratorExit:
+                await closed_again()
+                raise
 
     async def aclose(self) -> None:
         self._crossing.dropped()
         await closed_again()
-
-    def __del__(self) -> None:
-        self._crossing.dropped()

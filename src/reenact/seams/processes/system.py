@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from reenact.facts.call import Call, Effect, Json
 from reenact.seams import descriptors, lanes
+from reenact.seams.colours import in_thread
 from reenact.seams.lanes import listening
 from reenact.seams.machine import meant
 from reenact.seams.patching import replace
@@ -82,7 +83,7 @@ def _spawning(original: Callable[..., int]) -> Callable[..., int]:
         crossing = begin(lane, lambda: call)
         if crossing is None or crossing.mode == "rerun":
             return original(path, argv, env, **options)
-        pid = crossed(lane, crossing, lambda: original(path, argv, env, **options), sealed, revealed)
+        pid = in_thread(crossed(lane, crossing, lambda: original(path, argv, env, **options), sealed, revealed))
         track(pid, _Spawned(call.name, crossing.event))
         return int(pid)
 

@@ -14,16 +14,14 @@ from reenact.seams.patching import when_imported
 
 if TYPE_CHECKING:
     from reenact.seams.websockets.aiohttp_client import patch as patch_aiohttp
-    from reenact.seams.websockets.coroutines import patch as patch_coroutines
-    from reenact.seams.websockets.threads import patch as patch_threads
+    from reenact.seams.websockets.websocket_clients import patch as patch_clients
 else:
     patch_aiohttp = late("reenact.seams.websockets.aiohttp_client", "patch")
-    patch_coroutines = late("reenact.seams.websockets.coroutines", "patch")
-    patch_threads = late("reenact.seams.websockets.threads", "patch")
+    patch_clients = late("reenact.seams.websockets.websocket_clients", "patch")
 
 
 def install() -> None:
     """Hook each client as soon as the program imports it; imports none. Idempotent."""
-    when_imported("websockets.asyncio.client", patch_coroutines)
-    when_imported("websockets.sync.client", patch_threads)
+    when_imported("websockets.asyncio.client", patch_clients)
+    when_imported("websockets.sync.client", patch_clients)
     when_imported("aiohttp.client", patch_aiohttp)
