@@ -79,5 +79,5 @@ def step(command: list[str], env: dict[str, str], folder: str | Path = ROOT, *, 
     if ran.returncode not in ends:
         said = (ran.stderr.strip() or ran.stdout.strip() or "no word").splitlines()
         last = next((line for line in reversed(said) if not line.startswith("  next:")), said[-1])
-        raise Absent(f"{command[3]} ended with {ran.returncode}: {last[:120]}")
+        raise Absent(f"{' '.join(command[1:4])} ended with {ran.returncode}: {last[:120]}")
     return ran.stderr

@@ -6,7 +6,10 @@ import gc
 import json
 import random
 import sys
+from pathlib import Path
 from statistics import median
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import httpx
 
