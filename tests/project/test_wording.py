@@ -69,9 +69,7 @@ SUBJECTS = re.compile(r"\b(nobody|somebody|whoever)\b")
 """Persons that are none: a message names the program, the client, the answer."""
 EXCEPT_SUBJECTS = {
     "docs/how-to/check-the-kit.md",  # of people: "Nobody told the tool whose orders to look for"
-    "docs/how-to/debug-inside-a-tool.md",
     "docs/how-to/replay-a-run.md",  # the system's user `nobody`
-    "docs/how-to/solve-an-incident.md",
     "docs/how-to/test-with-goldens.md",  # an example: "no order of somebody else"
     "src/reenact/interfaces/cli/commands/flag.py",  # an example: "somebody else's order"
     "src/reenact/testing/goldens/adding.py",
