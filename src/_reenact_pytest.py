@@ -16,13 +16,13 @@ import pytest
 
 if TYPE_CHECKING:
     from reenact.testing.goldens.marked_test import Opener, Trial
-    from reenact.testing.goldens.playing import Playing
+    from reenact.testing.goldens.playing import SessionGoldens
     from reenact.testing.goldens.replayed import Replayed
 
 _MODES = ("frozen", "missing", "rerecord", "review")
 _NAME = "_reenact_golden"
 _FOLDER = os.path.join("tests", "goldens")
-_PLAYING: pytest.StashKey[Playing] = pytest.StashKey()
+_PLAYING: pytest.StashKey[SessionGoldens] = pytest.StashKey()
 _TRIAL: pytest.StashKey[Trial] = pytest.StashKey()
 _OPENER: pytest.StashKey[Opener] = pytest.StashKey()
 _MARK = """\
@@ -105,13 +105,13 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     return f"reenact: mode={mode}, network={network}, {count} golden{'' if count == 1 else 's'}" if count else None
 
 
-def _playing(config: pytest.Config) -> Playing:
+def _playing(config: pytest.Config) -> SessionGoldens:
     """The goldens of this session. From here on a little of the package is loaded, and the rest with the first test."""
     found = config.stash.get(_PLAYING, None)
     if found is None:
-        from reenact.testing.goldens.playing import Playing
+        from reenact.testing.goldens.playing import SessionGoldens
 
-        found = config.stash[_PLAYING] = Playing()
+        found = config.stash[_PLAYING] = SessionGoldens()
     return found
 
 
@@ -170,7 +170,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """A marked test has a golden of its own, each time that it is run."""
     marker = item.get_closest_marker("reenact")
     if marker is not None:
-        from reenact.testing.goldens.deciding import Reasons
+        from reenact.testing.goldens.acceptance import Reasons
         from reenact.testing.goldens.marked_test import Opener, Trial
 
         config = item.config

@@ -17,8 +17,8 @@ from reenact.facts.call import Call, Effect, Kind, Value
 from reenact.facts.ids import make_run_id
 from reenact.facts.record import CallIssued, CallSettled, LaneOpened, Record, RunClosed, RunOpened
 from reenact.facts.run import Entry, Run, Status, Totals
-from reenact.store.sqlite import SqliteStore
 from reenact.store.sqlite_log import write_whole
+from reenact.store.sqlite_store import SqliteStore
 
 _START_US = 1_760_000_000_000_000
 _EVERY_US = 1_000_000

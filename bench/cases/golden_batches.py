@@ -16,9 +16,9 @@ from statistics import median
 from bench.driver import AGENTS, step
 from reenact.store import open_store
 from reenact.testing.expectations.expectation import expect
-from reenact.testing.goldens.batch import How, run_goldens
-from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.golden_batch import How, run_goldens
 from reenact.testing.goldens.golden_dir import GoldenDir, open_golden_dir
+from reenact.testing.goldens.golden_trace import Golden
 from reenact.timetravel.bundling.packing import pack
 
 AGENT = "golden_agent.py"

@@ -15,12 +15,12 @@ from statistics import median
 from reenact.facts.call import End, EndKind, Kind
 from reenact.facts.features import Features
 from reenact.facts.ids import make_run_id
-from reenact.facts.noticing import Noticing
-from reenact.facts.record import HeadArrived, Noted, Record, SegmentArrived, StreamEnded
+from reenact.facts.noticing import FeatureCollector
+from reenact.facts.record import EvidenceNoted, HeadArrived, Record, SegmentArrived, StreamEnded
 from reenact.facts.run import Run, Status
 from reenact.store.feature_rows import FEATURE, put
 from reenact.store.runrows import insert_run
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from reenact.triage.seen import seen
 from tests.store.records import closing, failed, issued, opening, settled
 
@@ -55,7 +55,7 @@ def _conversation(calls: int) -> Iterator[Record]:
         yield HeadArrived(number, 1, {"status": 200, "headers": [["Content-Type", "application/json"]]})
         yield SegmentArrived(number, 2, b'{"choices": [{"message": {"content": "On its way."}}]}')
         yield StreamEnded(number, 3, End(EndKind.EOF))
-        yield Noted(number, "reading", {"model_asked": "gpt-5", "model_answered": "gpt-5-0601"})
+        yield EvidenceNoted(number, "reading", {"model_asked": "gpt-5", "model_answered": "gpt-5-0601"})
         yield issued(number + 1, name=f"tool_{number % 7}")
         yield settled(number + 1, b'{"id":"A1","items":[{"sku":"x","n":1}],"total":2.5}')
 
@@ -70,7 +70,7 @@ def close_features(size: int) -> Mapping[str, float]:
             records = [*opening(run), *_conversation(size)]
             log.write([*records, end := closing(run)])
             log.close()
-            noticing = Noticing()
+            noticing = FeatureCollector()
             before = time.thread_time_ns()
             for record in records:
                 noticing.take(record)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import reenact
-from reenact.facts.suspicions import Act, Course, Said, Sort
+from reenact.facts.suspicions import Act, Course, ModelTurn, Sort
 from reenact.store.courses import course_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,4 +112,4 @@ def _step(at: int, message: dict[str, Any]) -> Act | None:
         return None
     if "terminal" in speaker.lower():
         return Act(at, Sort.TOOL, "tool", speaker, result=text)
-    return Act(at, Sort.MODEL, "model", speaker, said=Said(text=text))
+    return Act(at, Sort.MODEL, "model", speaker, said=ModelTurn(text=text))

@@ -24,7 +24,7 @@ from reenact.abc.store import Store
 from reenact.facts.ids import make_run_id
 from reenact.facts.record import Record, RunClosed, RunOpened
 from reenact.facts.run import Run
-from reenact.store.records import records_of
+from reenact.store.run_records import records_of
 
 FIRST = datetime(2026, 11, 2, tzinfo=UTC)
 DAYS, REQUESTS = 21, 300

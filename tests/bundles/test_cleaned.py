@@ -18,8 +18,8 @@ from reenact.facts.record import (
     AmbientRead,
     CallIssued,
     CheckpointTaken,
-    Noted,
-    Printed,
+    EvidenceNoted,
+    OutputPrinted,
     Record,
     RunClosed,
     SegmentArrived,
@@ -27,8 +27,8 @@ from reenact.facts.record import (
 from reenact.facts.run import Run
 from reenact.privacy.personal import personal
 from reenact.store.bundles import read_bundle
-from reenact.store.memory import MemoryStore
-from reenact.store.records import records_of
+from reenact.store.memory_store import MemoryStore
+from reenact.store.run_records import records_of
 from reenact.timetravel.bundling.cleaning import clean, known_here
 from reenact.timetravel.bundling.packing import pack, require_no_secret
 from tests.store.records import closing, issued, new_run, opening, settled, streamed
@@ -48,12 +48,12 @@ def everywhere(run: Run) -> list[Record]:
         settled(0, b'{"a":"' + secret + b'"}'),
         issued(1, b"{}", kind=Kind.HTTP, name="POST x", head={"method": "POST", "url": f"http://x/?key={SECRET}"}),
         *streamed(1, [b"data: " + secret[:9], secret[9:] + b"\n\n", b"data: end\n\n"]),
-        Noted(0, "k", {"deep": [SECRET]}),
-        Noted(None, "kit.process", {"texts": {"a.py": f"x = '{SECRET}'"}}),
+        EvidenceNoted(0, "k", {"deep": [SECRET]}),
+        EvidenceNoted(None, "kit.process", {"texts": {"a.py": f"x = '{SECRET}'"}}),
         CheckpointTaken(0, "in", {"state": b'{"a":"' + secret + b'"}'}),
         AmbientRead(0, 0, "env/OTHER", len(read).to_bytes(4, "big") + read),
-        Printed(1, 0, b"the key is " + secret[:4]),
-        Printed(1, 0, secret[4:] + b"\n"),
+        OutputPrinted(1, 0, b"the key is " + secret[:4]),
+        OutputPrinted(1, 0, secret[4:] + b"\n"),
         closing(run, tags={"t": SECRET}, error=f"failed with {SECRET}", environment={"argv": [SECRET]}),
     ]
 
@@ -102,8 +102,8 @@ def test_a_credential_that_comes_back_out_of_the_gate_is_not_handed_on(monkeypat
         rules = ()
 
         def clean(self, record: Any) -> tuple[Any, ...]:
-            if isinstance(record, Printed):
-                return (Printed(record.stream, record.at_us, record.data + b"!", Fidelity.REDACTED),)
+            if isinstance(record, OutputPrinted):
+                return (OutputPrinted(record.stream, record.at_us, record.data + b"!", Fidelity.REDACTED),)
             return (record,)
 
         def flush(self) -> tuple[Any, ...]:
@@ -112,7 +112,7 @@ def test_a_credential_that_comes_back_out_of_the_gate_is_not_handed_on(monkeypat
     monkeypatch.setattr("reenact.timetravel.bundling.cleaning.make_redactor", lambda run, **_: Broken())
     run = new_run()
     with pytest.raises(RedactionLeak, match="its output"):
-        clean(run, [*opening(run), Printed(1, 0, b"x"), closing(run)], KNOWN)
+        clean(run, [*opening(run), OutputPrinted(1, 0, b"x"), closing(run)], KNOWN)
 
 
 @settings(max_examples=12)
@@ -156,7 +156,7 @@ def test_what_looks_like_personal_data_is_found_and_nothing_else(text: str, expe
 def test_versions_of_packages_are_no_addresses() -> None:
     packages = [["opencv-python", "4.10.0.84"], ["apsw", "3.54.1.0"]]
     run = new_run()
-    noted = Noted(None, "kit.process", {"packages": packages, "texts": {"a.py": "HOST = '93.184.216.34'"}})
+    noted = EvidenceNoted(None, "kit.process", {"packages": packages, "texts": {"a.py": "HOST = '93.184.216.34'"}})
     cleaned = clean(run, (*opening(run), noted, closing(run)), KNOWN)
     assert cleaned.personal == {"IP address": {"the run's evidence": 1}}
 

@@ -17,19 +17,19 @@ from reenact.facts.record import (
     AmbientRead,
     CallIssued,
     CheckpointTaken,
+    EvidenceNoted,
     GapNoted,
     LaneOpened,
-    Noted,
-    Printed,
+    OutputPrinted,
     Record,
     RunClosed,
     RunOpened,
 )
 from reenact.facts.run import Entry, Run, Status, Totals
 from reenact.store.bundles import BundleStore, PackedRun, bundle_store, read_bundle, write_bundle
-from reenact.store.memory import MemoryStore
-from reenact.store.records import as_begun, records_of
-from reenact.store.sqlite import SqliteStore
+from reenact.store.memory_store import MemoryStore
+from reenact.store.run_records import as_begun, records_of
+from reenact.store.sqlite_store import SqliteStore
 from tests.store.records import closing, failed, issued, new_run, opening, settled, streamed, turns
 from tests.store.test_machine import Writer, batch_of, everything
 
@@ -72,15 +72,15 @@ def full(run: Run) -> list[Record]:
         *streamed(2, [b"data: a\n\n", b"\xff\xfe", b"", b"z" * 40_000]),
         issued(3, "größe 日本".encode(), lane=1),
         *streamed(3, [b"part"], end=False),
-        Noted(1, "k", {"deep": [1, {"x": None}]}),
-        Noted(None, "kit.process", {"sources": {"a.py": "12"}}),
+        EvidenceNoted(1, "k", {"deep": [1, {"x": None}]}),
+        EvidenceNoted(None, "kit.process", {"sources": {"a.py": "12"}}),
         CheckpointTaken(0, "in", {"state": b'{"a":1}', "empty": b""}),
         CheckpointTaken(1, "out", {}),
         AmbientRead(0, 0, "wall", b"\x00\x00\x00\x04abcd"),
         AmbientRead(0, 0, "wall", b"\x00\x00\x00\x04efgh"),
         AmbientRead(1, 2, "env/HOME", b"\x00\x00\x00\x02xy"),
         turns(0, 200), turns(300, 5, "root/unknown#1"),
-        Printed(1, 5, b"hello\n"), Printed(2, 6, b"\xff oops"), Printed(1, 7, b"there\n" * 30_000),
+        OutputPrinted(1, 5, b"hello\n"), OutputPrinted(2, 6, b"\xff oops"), OutputPrinted(1, 7, b"there\n" * 30_000),
         GapNoted("escaped", "a.py:4", 2),
         RunClosed(replace(child, status=Status.OK, ended_us=child.started_us + 9), {"extra": [1]}),
     ]  # fmt: skip
@@ -147,7 +147,7 @@ def test_a_run_with_all_the_sources_it_may_keep_fits(tmp_path: Path) -> None:
     texts = {f"{n}.py": '"\n\\' * 65_000 for n in range(10)}  # 2 MiB in which every letter is escaped
     store = MemoryStore()
     log = store.begin(run)
-    log.write([*opening(run), Noted(None, "kit.process", {"texts": texts}), closing(run)])
+    log.write([*opening(run), EvidenceNoted(None, "kit.process", {"texts": texts}), closing(run)])
     log.close()
     write_bundle(tmp_path / "x.reenact", [packed(store, run)])
     with bundle_store(tmp_path / "x.reenact") as opened:

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from reenact.errors import ReenactError
-from reenact.facts.record import Printed
+from reenact.facts.record import OutputPrinted
 from reenact.store.bundles import PackedRun, bundle_store
 from reenact.store.bundles.archive import write_archive
 from reenact.store.bundles.limits import INLINE
 from reenact.store.bundles.text import text_of
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from reenact.timetravel.bundling.unpacking import unpack
 from tests.bundles import hostile
 from tests.bundles.forging import (
@@ -224,7 +224,7 @@ def _sort(key: Any) -> Any:
 
 def test_a_value_of_another_sort_anywhere_is_refused_or_does_no_harm(tmp_path: Path, sweep: bool) -> None:
     run = new_run()
-    records = [each for each in full(run) if not (isinstance(each, Printed) and len(each.data) > INLINE)]
+    records = [each for each in full(run) if not (isinstance(each, OutputPrinted) and len(each.data) > INLINE)]
     members = honest(PackedRun("run", run, (*records, closing(run))))
     found = lines(members)
     path = tmp_path / "x.reenact"

@@ -8,16 +8,16 @@ import pytest
 
 from reenact.facts.call import Call, Effect, Fidelity, Kind, Value
 from reenact.facts.order import Delivery, Interruption, Tag
-from reenact.facts.record import CallIssued, CallSettled, Delivered, Record
+from reenact.facts.record import CallIssued, CallSettled, Record, TurnsDelivered
 from reenact.store.bundles import limits
-from reenact.store.bundles.lines import line_of, record_of
+from reenact.store.bundles.record_lines import line_of, record_of
 
 CALL = Call(
     Kind.TOOL, "look", Effect.READ, "tool/1", {"tool": "look"}, b"{}", "text/plain", "c", "o", "a.py:1", observed=True
 )
 ISSUED = CallIssued(3, 1, 2, 0, -5, CALL, Fidelity.REDACTED, "cleaned")
 SETTLED = CallSettled(3, 7, Value(b"\xff1", "text/plain", b"[]", {"checked": True}), 4, Fidelity.SEALED, "n")
-SIGNAL = Delivered((Delivery(4, Tag("i", "root", 15, Interruption(9, 1, 0).packed()), 873861, True),))
+SIGNAL = TurnsDelivered((Delivery(4, Tag("i", "root", 15, Interruption(9, 1, 0).packed()), 873861, True),))
 """Where a signal came: three numbers in one, which is more than any other count."""
 LEAST = (CallIssued(0, 0, 0, None, 0, Call(Kind.HTTP, "", Effect.NONE, "")), CallSettled(0, 0, Value(b"")))
 COUNTS = ("event", "lane", "position", "parent", "delivery")

@@ -11,10 +11,10 @@ import pytest
 
 from reenact.errors import RedactionLeak
 from reenact.facts.call import Fidelity, Kind
-from reenact.facts.record import Noted, Printed
-from reenact.facts.removed import REMOVED, Listed, entry, listed
+from reenact.facts.record import EvidenceNoted, OutputPrinted
+from reenact.facts.removed_digests import REMOVED, RemovedDigests, entry, listed
 from reenact.store.bundles import read_bundle
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 from reenact.timetravel.bundling.leftovers import leftover
 from reenact.timetravel.bundling.packing import pack, require_no_secret
 from tests.bundles.test_cleaned import kept
@@ -22,7 +22,7 @@ from tests.store.records import closing, issued, new_run, opening, settled, stre
 
 TOKEN = "Zq3vT9xKb7LmW2nRc4Yd8sPf"
 KEY = b"k" * 16
-LIST = Listed(KEY, [entry(KEY, "b", TOKEN.encode())])
+LIST = RemovedDigests(KEY, [entry(KEY, "b", TOKEN.encode())])
 
 
 def packed(store: MemoryStore, run: str, folder: Path) -> tuple[str, set[str]]:
@@ -36,7 +36,7 @@ def test_what_stood_earlier_than_it_was_known_is_removed(tmp_path: Path) -> None
     head = [["authorization", f"Bearer {TOKEN}"], ["x", "y"]]
     records = [
         *opening(run),
-        Printed(1, 0, f"trying {TOKEN}\n".encode()),
+        OutputPrinted(1, 0, f"trying {TOKEN}\n".encode()),
         issued(0, json.dumps({"q": f"is {TOKEN} good"}).encode()),
         settled(0, base64.b64encode(f"it is {TOKEN}, yes".encode())),
         issued(1, b"", kind=Kind.HTTP, name="GET x", head={"method": "GET", "url": "http://x/", "headers": head}),
@@ -56,8 +56,8 @@ def test_what_another_process_has_removed_is_found_by_its_digest(tmp_path: Path)
     ends = closing(run, capture={REMOVED: LIST.to_json()})
     records = [
         *opening(run),
-        Printed(1, 0, b"~rxbaaaaaaaaaaa~ and ", Fidelity.REDACTED, "credentials"),
-        Printed(1, 0, f"trying {TOKEN}\n".encode()),
+        OutputPrinted(1, 0, b"~rxbaaaaaaaaaaa~ and ", Fidelity.REDACTED, "credentials"),
+        OutputPrinted(1, 0, f"trying {TOKEN}\n".encode()),
         issued(0, json.dumps({"q": f"is {TOKEN} good"}).encode()),
         ends,
     ]
@@ -74,8 +74,8 @@ def test_a_run_that_was_cut_short_tells_its_list_bit_by_bit(tmp_path: Path) -> N
     run = new_run()
     records = [
         *opening(run),
-        Printed(1, 0, f"{TOKEN}\n".encode()),
-        Noted(None, f"{REMOVED}#1", LIST.to_json()),
+        OutputPrinted(1, 0, f"{TOKEN}\n".encode()),
+        EvidenceNoted(None, f"{REMOVED}#1", LIST.to_json()),
         closing(run),
     ]
     told, places = packed(kept(records, run), run.id, tmp_path)
@@ -120,7 +120,7 @@ def test_a_value_is_found_in_finished_bytes(text: str) -> None:
     found = leftover({"runs/0000-run.jsonl": b'{"is":"lane"}\n' + line}, LIST.spans)
     assert found is not None
     assert (found.place, found.event) == ("the state of event 3", 3)
-    assert leftover({"runs/0000-run.jsonl": line.replace(b"Zq3v", b"Zq4v")}, Listed(KEY, []).spans) is None
+    assert leftover({"runs/0000-run.jsonl": line.replace(b"Zq3v", b"Zq4v")}, RemovedDigests(KEY, []).spans) is None
     named = b'{"is":"answer","event":7,"body":{"blob":"beef"}}'
     blob = {"runs/0000-run.jsonl": named, "blobs/beef": gzip.compress(text.encode())}
     inside = leftover(blob, LIST.spans)

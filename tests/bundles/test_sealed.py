@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reenact.errors import FormatTooNew, ReenactError, StoreError, UsageError
-from reenact.facts.record import CallIssued, Noted
+from reenact.facts.record import CallIssued, EvidenceNoted
 from reenact.facts.run import Status
 from reenact.store.bundles import read_bundle, write_bundle
 from reenact.store.bundles.archive import _PIECE
@@ -185,7 +185,7 @@ def test_an_end_that_says_other_than_the_beginning_is_looked_at_by_itself(
 
 
 def test_what_two_runs_say_of_their_surroundings_is_read_once_and_checked_in_each(tmp_path: Path) -> None:
-    said = Noted(None, "kit.process", {"packages": [["httpx", "0.28.1"]]})
+    said = EvidenceNoted(None, "kit.process", {"packages": [["httpx", "0.28.1"]]})
     first, second = (written(tmp_path / f"{name}.reenact", small(new_run(), said)) for name in "ab")
     (told,), (again,) = ([r for r in read_bundle(each).main.records if r == said] for each in (first, second))
     assert told is again
@@ -194,7 +194,7 @@ def test_what_two_runs_say_of_their_surroundings_is_read_once_and_checked_in_eac
     (place,) = (at for at, each in enumerate(records) if each.get("key") == "kit.process")
     records[place]["value"]["packages"][0][1] = "0.28.2"
     other = contained(tmp_path / "c.reenact", relined(members, records))
-    (changed,) = (each for each in read_bundle(other).main.records if isinstance(each, Noted))
+    (changed,) = (each for each in read_bundle(other).main.records if isinstance(each, EvidenceNoted))
     assert changed.value == {"packages": [["httpx", "0.28.2"]]}
     data = members[LINES].replace(b"0.28.1", b"0.28.3")
     refusal(tmp_path / "d.reenact", contained(tmp_path / "e.reenact", summed({**members, LINES: data})).read_bytes())

@@ -16,10 +16,10 @@ import pytest
 
 import reenact
 from reenact.errors import StoreError, UsageError
-from reenact.facts.record import Printed
+from reenact.facts.record import OutputPrinted
 from reenact.store import open_store
 from reenact.store.bundles import PackedRun, bundle_store, write_bundle
-from reenact.store.records import records_of
+from reenact.store.run_records import records_of
 from tests.bundles.conftest import SECRET, Place
 from tests.bundles.forging import small, written
 from tests.store.records import issued, settled
@@ -143,7 +143,7 @@ def test_another_run_of_the_same_id_is_not_overwritten(clone: Place) -> None:
         run = store.run("@")
         packed = clone.folder / "other.reenact"
         inner = [store.open(each) for each in store.runs(parent=run.id)]
-        records = [each for each in records_of(store.open(run), inner) if not isinstance(each, Printed)]
+        records = [each for each in records_of(store.open(run), inner) if not isinstance(each, OutputPrinted)]
     write_bundle(packed, [PackedRun("run", run, tuple(records))])
     done = clone.reenact("unpack", "other.reenact")
     assert done.returncode == StoreError.exit_code

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from reenact.facts.record import Noted
+from reenact.facts.record import EvidenceNoted
 from reenact.facts.run import Entry
 from reenact.replaying import filtering
 from reenact.replaying.isolation import Isolation
@@ -100,7 +100,7 @@ def forged(path: Path, texts: Mapping[str, str], *argv: str, cwd: str = "/elsewh
     entry = Entry("command", argv or ("python", "agent.py"), cwd=cwd, project="/elsewhere/proj")
     run = new_run(entry=entry, environment=note.pop("environment", {}))
     said = {"digest": "0" * 32, "packages": [], "sources": dict.fromkeys(texts, "0" * 32), "texts": dict(texts), **note}
-    write_bundle(path, [small(run, Noted(None, "kit.process", said))])
+    write_bundle(path, [small(run, EvidenceNoted(None, "kit.process", said))])
     return path
 
 
@@ -244,7 +244,7 @@ def test_so_is_a_working_directory_that_does(other: Place) -> None:
     note = {"root": "/elsewhere/proj/deep"}
     entry = Entry("command", ("python", "agent.py"), cwd="/elsewhere", project="/elsewhere/proj")
     said = {"digest": "0", "sources": {}, "texts": {"agent.py": "print('ran')"}}
-    more = (Noted(None, "kit.process", said), Noted(None, "kit.revision", note))
+    more = (EvidenceNoted(None, "kit.process", said), EvidenceNoted(None, "kit.revision", note))
     write_bundle(other.folder / "y.reenact", [small(new_run(entry=entry), *more)])
     done = other.reenact("replay", "y.reenact", "--sources")
     assert (done.returncode, "does not lie below" in done.stderr, done.stdout) == (3, True, ""), done.stderr

@@ -24,7 +24,7 @@ from reenact.replaying.starting import environment_of
 from reenact.seams import trust
 from reenact.store import open_store
 from reenact.store.bundles import PackedRun, write_bundle
-from reenact.store.records import records_of
+from reenact.store.run_records import records_of
 from tests.bundles.conftest import Place
 from tests.store.records import issued, new_run
 

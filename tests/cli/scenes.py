@@ -12,10 +12,10 @@ from reenact.facts.record import (
     CallIssued,
     CallSettled,
     CheckpointTaken,
+    EvidenceNoted,
     HeadArrived,
     LaneOpened,
-    Noted,
-    Printed,
+    OutputPrinted,
     Record,
     RunClosed,
     SegmentArrived,
@@ -79,7 +79,7 @@ class Scene:
             self._put(SegmentArrived(number, number * 1000 + 200, part))
         self._put(StreamEnded(number, number * 1000 + 400, End(EndKind.EOF)))
         if reading is not None:
-            self._put(Noted(number, "reading", reading))
+            self._put(EvidenceNoted(number, "reading", reading))
         return number
 
     def step(self, name: str, before: Any, after: Any) -> int:
@@ -89,10 +89,10 @@ class Scene:
         return self.settle(number, None)
 
     def note(self, key: str, value: Any) -> None:
-        self._put(Noted(None, key, value))
+        self._put(EvidenceNoted(None, key, value))
 
     def print(self, text: str) -> None:
-        self._put(Printed(1, 0, text.encode()))
+        self._put(OutputPrinted(1, 0, text.encode()))
 
     def close(self, status: Status, **fields: Any) -> Run:
         totals = Totals(events=self._next, **fields.pop("totals", {}))

@@ -19,11 +19,11 @@ from reenact.facts.record import (
     CallIssued,
     CallSettled,
     CheckpointTaken,
+    EvidenceNoted,
     GapNoted,
     HeadArrived,
     LaneOpened,
-    Noted,
-    Printed,
+    OutputPrinted,
     Record,
     RunClosed,
     RunOpened,
@@ -31,7 +31,7 @@ from reenact.facts.record import (
     StreamEnded,
 )
 from reenact.facts.run import TRIES, Run
-from reenact.store.references import find_event
+from reenact.store.reference_lookup import find_event
 
 FAILED = ("failed", "timeout", "interrupted")
 
@@ -45,7 +45,7 @@ class ShelfLog:
         self.paths: dict[int, str] = {}
         self.slots: dict[tuple[int, str], Mapping[str, bytes]] = {}
         self.noted: dict[int | None, dict[str, Any]] = {}
-        self.out: list[Printed] = []
+        self.out: list[OutputPrinted] = []
         self.missing: list[tuple[str, str, int]] = []
         self._run: Run | None = None
 
@@ -88,13 +88,13 @@ class ShelfLog:
                 self._change(number, outcome=grown, answer=self._keep(body))
             case StreamEnded(event=number, end=End() as end, at_us=at_us):
                 self._change(number, outcome=replace(self.kept[number].outcome, end=end), ended_us=at_us)
-            case Noted(event=where, key=key, value=value):
+            case EvidenceNoted(event=where, key=key, value=value):
                 self.noted.setdefault(where, {})[key] = value
                 if where is not None:
                     self._change(where, attributes=dict(self.kept[where].attributes) | {key: value})
             case CheckpointTaken(event=number, phase=phase, slots=slots):
                 self.slots[number, phase] = slots
-            case Printed():
+            case OutputPrinted():
                 self.out.append(record)
             case GapNoted(what=what, place=place, count=count):
                 self.missing.append((what, place, count))

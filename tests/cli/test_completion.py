@@ -183,7 +183,15 @@ def test_nothing_of_the_commands_is_loaded(project: Path) -> None:
     )  # fmt: skip
     told, modules = done.stdout.splitlines()
     assert "@failed" in told
-    heavy = {"click", "asyncio", "json", "inspect", "reenact.store.sqlite", "reenact.facts.run", "reenact.abc.settings"}
+    heavy = {
+        "click",
+        "asyncio",
+        "json",
+        "inspect",
+        "reenact.store.sqlite_store",
+        "reenact.facts.run",
+        "reenact.abc.project_settings",
+    }
     assert not heavy & set(modules.split())
 
 

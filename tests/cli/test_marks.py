@@ -18,7 +18,7 @@ from reenact.facts.marks import Mark
 from reenact.facts.record import LaneOpened, RunClosed, RunOpened
 from reenact.facts.run import Run, Status, Totals
 from reenact.interfaces.cli import run_opening
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from tests.store.records import new_run
 
 HOUR_US = 3_600_000_000
@@ -176,7 +176,7 @@ def test_without_marks_all_is_one_stretch(kept: SqliteStore, reenact: Cli) -> No
 
 
 def test_twenty_marks_at_once_are_all_kept(kept: SqliteStore) -> None:
-    words = ["import sys", "from pathlib import Path", "from reenact.store.sqlite import SqliteStore"]
+    words = ["import sys", "from pathlib import Path", "from reenact.store.sqlite_store import SqliteStore"]
     words += ["from reenact.facts.marks import Mark", "n = int(sys.argv[2])"]
     words += ["SqliteStore(Path(sys.argv[1])).mark(Mark(f'01k90000{n:02d}aaaaaaaa', f'v{n}', n))"]
     started = [subprocess.Popen([sys.executable, "-c", "\n".join(words), str(kept.path), str(n)]) for n in range(20)]

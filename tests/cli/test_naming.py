@@ -14,7 +14,7 @@ from reenact.facts.ids import made_us, make_run_id, tail
 from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.shell import folded, folded_error
 from reenact.store import open_store
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
 from tests.cli import scenes
 

@@ -19,7 +19,7 @@ from reenact.facts.ids import tail
 from reenact.facts.run import Status
 from reenact.interfaces.cli import run_opening
 from reenact.store import open_store
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from tests.cli import scenes
 from tests.store.records import closing, new_run
 from tests.store.records import opening as opening_records

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.abc.settings import load_settings
+from reenact.abc.project_settings import load_settings
 from reenact.errors import UsageError
 from reenact.facts.policy import Policy
 from reenact.facts.settings import SETTINGS, Layer, environment_layer, policy_of, resolve, strangers

@@ -15,9 +15,9 @@ from reenact.facts.call import Call, Effect, End, EndKind, Kind, Value
 from reenact.facts.record import (
     CallIssued,
     CallSettled,
+    EvidenceNoted,
     HeadArrived,
     LaneOpened,
-    Noted,
     Record,
     RunClosed,
     RunOpened,
@@ -26,8 +26,8 @@ from reenact.facts.record import (
 from reenact.facts.run import Run, Status, Totals
 from reenact.interfaces.cli import run_opening
 from reenact.interfaces.cli.charts import days_between, encodes, sparkline
-from reenact.store.memory import MemoryStore
-from reenact.store.sqlite import SqliteStore
+from reenact.store.memory_store import MemoryStore
+from reenact.store.sqlite_store import SqliteStore
 from reenact.timetravel.cost import prices
 from reenact.timetravel.spending import Account, account_of
 from tests.cli.conftest import Answer
@@ -48,7 +48,7 @@ def asks(event: int, reading: Any, lane: int = 0, kind: Kind = Kind.HTTP, parent
     if kind is Kind.MODEL:
         return [issued, CallSettled(event, event * 10 + 5, Value(b"1"))]
     ends = [HeadArrived(event, 1, {"status": 200}), StreamEnded(event, 2, End(EndKind.EOF))]
-    return [issued, *ends, *([Noted(event, "reading", reading)] if reading else [])]
+    return [issued, *ends, *([EvidenceNoted(event, "reading", reading)] if reading else [])]
 
 
 def kept(store: Store, *records: Record, models: int, run: Run | None = None, **fields: Any) -> Run:
@@ -115,7 +115,7 @@ def test_a_fork_costs_what_it_asked_anew(store: Store) -> None:
 def test_what_has_no_price_is_counted_and_named(store: Store) -> None:
     kept(store, *asks(0, MINI), *asks(1, None, kind=Kind.MODEL), models=2, agent="a")
     kept(store, *asks(0, None, kind=Kind.MODEL), *asks(1, MINI, parent=0), models=2, agent="b")
-    kept(store, *asks(0, OWN), Noted(None, "cost", 0.5), models=1, agent="c")
+    kept(store, *asks(0, OWN), EvidenceNoted(None, "cost", 0.5), models=1, agent="c")
     found = {key[0]: of for key, of in counted(store).by(["agent"]).items()}
     assert dict(found["a"].unpriced) == {"model 1": 1} and found["a"].cost == Decimal("0.00021")
     assert found["b"].whole and found["b"].cost == Decimal("0.00021")
@@ -132,7 +132,9 @@ def test_answers_that_nobody_has_read_are_not_taken_for_nothing(tmp_path: Path) 
 def test_bytes_are_those_of_the_runs_own_log(tmp_path: Path) -> None:
     with SqliteStore(tmp_path / "kept" / "store.db", own_directory=True) as store:
         small = kept(store, *asks(0, MINI), models=1)
-        large = kept(store, *asks(0, {**MINI, "text": "x"}), Noted(None, "long", "0123456789abcdef" * 2000), models=1)
+        large = kept(
+            store, *asks(0, {**MINI, "text": "x"}), EvidenceNoted(None, "long", "0123456789abcdef" * 2000), models=1
+        )
         sums = counted(store).sums
         assert 0 < sums[small.id].size < sums[large.id].size
 

@@ -13,8 +13,8 @@ from reenact.facts.call import Kind
 from reenact.facts.event import strand_of
 from reenact.facts.run import Status
 from reenact.timetravel import preview
-from reenact.timetravel.references import Reference, parse_reference
-from reenact.timetravel.steps import steps_of
+from reenact.timetravel.reference_syntax import Reference, parse_reference
+from reenact.timetravel.step_view import steps_of
 from reenact.timetravel.story import names_of, tell
 from reenact.timetravel.vocabulary import _EVENT_VALUES, _RUN_VALUES, EVENT_WORDS, STORED_WORDS, EventScope
 from tests.cli import scenes

@@ -9,7 +9,7 @@ import pytest
 
 import reenact
 from reenact.abc.store import Recording
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 
 
 @reenact.tool(effect="read")

@@ -13,11 +13,11 @@ import pytest
 import reenact
 from reenact.abc.store import Recording
 from reenact.errors import StoreError, UnreplayableRun, UsageError
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 from reenact.testing import ProviderProcess, weak
 from reenact.testing.expectations.courts import Opinion, Question
 from reenact.testing.expectations.expectation import expect
-from reenact.testing.expectations.opinions import TAG, KeptOpinions
+from reenact.testing.expectations.kept_opinions import TAG, KeptOpinions
 
 GRADERS = """
 import os

@@ -13,7 +13,7 @@ from reenact.abc.store import Recording
 from reenact.errors import UsageError
 from reenact.testing import expecting
 from reenact.testing.expectations.expectation import Expectation, expect
-from reenact.testing.expectations.spelling import spelled
+from reenact.testing.expectations.expression_text import spelled
 from tests.expectations.conftest import recorded, search_docs
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import reenact
 from reenact.abc.store import Recording
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 from reenact.testing import ScriptedProvider
 from reenact.testing.expectations.expectation import expect
 from reenact.testing.expectations.naming import unnamed

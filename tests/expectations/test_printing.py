@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reenact
 from reenact.abc.store import Recording
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 from reenact.testing.expectations.expectation import expect
 from reenact.testing.expectations.printing import beside
 from reenact.testing.expectations.strength import weak

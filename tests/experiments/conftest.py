@@ -12,7 +12,7 @@ import pytest
 import reenact
 from reenact.facts.answers.asks import ToolUse
 from reenact.testing import ScriptedProvider, expect
-from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.provider.script import Rule, Script, When
 from reenact.timetravel.bundling.packing import pack
 from tests.kit.recorded import Desk

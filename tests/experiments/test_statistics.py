@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from reenact.errors import UsageError
 from reenact.testing.experiments.cell import CellResult, Status
+from reenact.testing.experiments.cell_tally import CellTally
 from reenact.testing.experiments.result_table import total_lines
 from reenact.testing.experiments.statistics import Z95, TrialShare, difference, wilson
-from reenact.testing.experiments.tally import CellTally
 from reenact.testing.experiments.threshold import ThresholdScope, explained, threshold
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reenact.facts.run import Run
 from reenact.interfaces.cli.commands.fork import change_of, command, results_of
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 from reenact.timetravel.forking import plan_of
 from reenact.timetravel.forks.again import again
 from reenact.timetravel.forks.plan import Plan

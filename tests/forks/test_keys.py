@@ -17,7 +17,7 @@ import pytest
 import reenact
 from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.run import Run
-from reenact.timetravel.forks.keys import Keys, Names
+from reenact.timetravel.forks.api_keys import Keys, Names
 from tests.forks.conftest import Forks
 
 KEY = "sk-today-8f2b6c1e9d7a4053b1"

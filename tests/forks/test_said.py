@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reenact.facts.answers.saying import said
+from reenact.facts.answers.say_answers import said
 from reenact.facts.call import Json
 from reenact.facts.dialects.recognition import read
 from reenact.testing import ScriptedProvider

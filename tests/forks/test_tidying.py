@@ -15,7 +15,7 @@ from reenact.facts.run import Run, Status
 from reenact.interfaces.cli import tidying
 from reenact.interfaces.cli.shell import Shell
 from reenact.interfaces.cli.tidying import tidy
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from tests.forks.conftest import Forks
 from tests.store.records import closing, issued, opening, settled
 

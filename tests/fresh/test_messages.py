@@ -58,7 +58,7 @@ FULL_AT_THE_END = """
 import sys
 from reenact.errors import StoreError
 from reenact.interfaces.cli.main import main
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 
 def conclude(self, run):
     raise StoreError("store.db cannot be written: disk I/O error")

@@ -12,8 +12,8 @@ from typing import Any
 
 from reenact.store import open_store
 from reenact.testing.expectations.expectation import expect
-from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.golden_dir import GoldenDir
+from reenact.testing.goldens.golden_trace import Golden
 from reenact.timetravel.bundling.packing import pack
 
 from .project import Project

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from reenact.replaying.starting import Starter
-from reenact.testing.goldens.batch import several
+from reenact.testing.goldens.golden_batch import several
 
 
 def test_an_interrupt_waits_for_what_is_under_way_and_starts_nothing_more() -> None:

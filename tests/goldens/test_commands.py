@@ -17,15 +17,15 @@ import pytest
 
 from reenact import open_store
 from reenact.facts.typed import typed
-from reenact.testing.expectations.verdict import Verdict
+from reenact.testing.expectations.expectation_verdict import Verdict
 from reenact.testing.goldens.drifting import drift_of
-from reenact.testing.goldens.golden import Golden, Scripted
 from reenact.testing.goldens.golden_dir import open_golden_dir
+from reenact.testing.goldens.golden_execution import concluded
 from reenact.testing.goldens.golden_launch import ProcessResult
+from reenact.testing.goldens.golden_trace import Golden, ScriptedAnswer
 from reenact.testing.goldens.golden_writer import with_golden
 from reenact.testing.goldens.modes import record_missing
 from reenact.testing.goldens.opened import open_golden
-from reenact.testing.goldens.running import concluded
 from reenact.timetravel.forks.fork_report import ForkReport
 
 from .project import AGENT, ASKS_ON, FIX, Project
@@ -113,7 +113,9 @@ def test_code_that_asks_more_than_was_recorded_later_has_drifted_from_the_incide
     before = path.read_bytes()
     try:
         assert record_missing(golden_dir, "refunds").kept == 1
-        with_golden(path, replace(open_golden(path).golden, answers=(Scripted("search", {"docs": [], "count": 0}),)))
+        with_golden(
+            path, replace(open_golden(path).golden, answers=(ScriptedAnswer("search", {"docs": [], "count": 0}),))
+        )
         incident.mend(f'{ASKS_ON}; search("fees")')
         found = drift_of(golden_dir, "refunds")
         assert found.standing == "drifted"

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Kind, Outcome, Stream, Value
 from reenact.facts.event import Event
-from reenact.testing.goldens.deciding import accepted, concluded, decided, left_open
-from reenact.testing.goldens.differing import Category, Differing, has_failed
-from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.acceptance import accepted, concluded, decided, left_open
+from reenact.testing.goldens.differing import Category, GoldenDifference, has_failed
+from reenact.testing.goldens.golden_trace import Golden
 
 DIGESTS = st.sampled_from(["a" * 32, "b" * 32])
 
 
 @st.composite
-def differences(draw: st.DrawFn) -> list[Differing]:
+def differences(draw: st.DrawFn) -> list[GoldenDifference]:
     """Differences of one golden, in its order: events of the golden, calls that it has not, many of them alike."""
     made = []
     for number in range(draw(st.integers(1, 7))):
@@ -27,12 +27,14 @@ def differences(draw: st.DrawFn) -> list[Differing]:
         today = None if category is Category.TRIM else number + draw(st.integers(0, 1)) * 10
         old = "" if event is None else draw(DIGESTS)
         new = "" if today is None else draw(DIGESTS)
-        made.append(Differing(category, event, today, "tool search", "", None, None, old, new))
+        made.append(GoldenDifference(category, event, today, "tool search", "", None, None, old, new))
     return made
 
 
 @given(differences(), st.data())
-def test_in_whichever_order_and_parts_the_same_golden_comes_of_it(found: list[Differing], data: st.DataObject) -> None:
+def test_in_whichever_order_and_parts_the_same_golden_comes_of_it(
+    found: list[GoldenDifference], data: st.DataObject
+) -> None:
     reasons = {each.place: f"because of {each.place}" for each in found}
     golden = decided(Golden("g"), found, reasons, "now", "rev")
     at_once = concluded(golden, "now", "rev", "old", "new")
@@ -47,7 +49,9 @@ def test_in_whichever_order_and_parts_the_same_golden_comes_of_it(found: list[Di
 
 
 @given(differences(), st.data())
-def test_a_difference_that_has_become_another_one_is_open_again(found: list[Differing], data: st.DataObject) -> None:
+def test_a_difference_that_has_become_another_one_is_open_again(
+    found: list[GoldenDifference], data: st.DataObject
+) -> None:
     golden = decided(Golden("g"), found, {each.place: "meant" for each in found}, "now", "rev")
     at = data.draw(st.integers(0, len(found) - 1))
     other = replace(found[at], new="c" * 32, today=found[at].today or 99)
@@ -57,7 +61,7 @@ def test_a_difference_that_has_become_another_one_is_open_again(found: list[Diff
 
 
 @given(differences())
-def test_a_new_call_is_known_again_where_others_have_moved_it(found: list[Differing]) -> None:
+def test_a_new_call_is_known_again_where_others_have_moved_it(found: list[GoldenDifference]) -> None:
     golden = decided(Golden("g"), found, {each.place: "meant" for each in found}, "now", "rev")
     moved = [each if each.event is not None else replace(each, today=(each.today or 0) + 100) for each in found]
     assert left_open(golden, moved) == ()

@@ -13,15 +13,15 @@ from xml.etree import ElementTree
 import pytest
 
 from reenact.facts.reading import Reading
-from reenact.facts.record import Noted, Record, RunClosed, RunOpened
+from reenact.facts.record import EvidenceNoted, Record, RunClosed, RunOpened
 from reenact.facts.run import Run
 from reenact.recording.run_evidence import PROCESS
 from reenact.store.bundles import read_bundle, write_bundle
 from reenact.testing import ProviderProcess
 from reenact.testing.goldens.causes import Cause, requests, runs_on
 from reenact.testing.goldens.drifting import Drift, drift_of, drifts, in_order
-from reenact.testing.goldens.golden import Scripted
 from reenact.testing.goldens.golden_dir import open_golden_dir
+from reenact.testing.goldens.golden_trace import ScriptedAnswer
 from reenact.triage.scene import Scene
 
 from .reviewed import Reviewed
@@ -63,7 +63,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Reviewed:
         made.environment |= {"SHOP_URL": world.url, "OPENAI_API_KEY": "sk-of-the-shop-1234567890"}
         made.run("record", "--", "python", "agent.py")
     del made.environment["OPENAI_API_KEY"]
-    sorry = Scripted("model", {"say": "Sorry, we are closed."})
+    sorry = ScriptedAnswer("model", {"say": "Sorry, we are closed."})
     made.keep("same")
     made.keep("stale", "'Sorry' in answer")
     made.keep("scripted", "'Sorry' in answer", answers=(sorry,))
@@ -216,7 +216,7 @@ def _elsewhere(record: Record) -> Record:
     """A record as another environment would have written it."""
     if isinstance(record, (RunOpened, RunClosed)):
         return replace(record, run=replace(record.run, environment={**record.run.environment, "python": "3.9.1"}))
-    if isinstance(record, Noted) and record.key == PROCESS:
+    if isinstance(record, EvidenceNoted) and record.key == PROCESS:
         packages = [[name, "0.0.1" if name == "click" else version] for name, version in record.value["packages"]]
         return replace(record, value={**record.value, "packages": [*packages, ["left-pad", "1.0"]]})
     return record

@@ -13,7 +13,7 @@ import pytest
 from reenact.facts.answers.asks import Ask
 from reenact.store.bundles import read_bundle
 from reenact.testing import ScriptedProvider, expect
-from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.goldens.golden_writer import with_golden
 from reenact.testing.provider.script import Rule, Script, When
 from tests.goldens.project import Project

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from reenact.facts.run import Run
-from reenact.testing.goldens.golden import Golden
-from reenact.testing.goldens.outcome import Outcome
-from reenact.testing.goldens.refusing import not_re_enacted
+from reenact.testing.goldens.golden_outcome import Outcome
+from reenact.testing.goldens.golden_refusals import not_re_enacted
+from reenact.testing.goldens.golden_trace import Golden
 
 from .project import Project
 

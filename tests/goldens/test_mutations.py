@@ -23,10 +23,10 @@ from reenact.store import open_store
 from reenact.store.bundles import PackedRun, read_bundle, write_bundle
 from reenact.testing import ProviderProcess
 from reenact.testing.expectations.expectation import expect
-from reenact.testing.goldens.golden import Golden
-from reenact.testing.goldens.golden_launch import Asked, launch
+from reenact.testing.goldens.golden_execution import QUIET, WARM_SEED, outcome_of, run_golden
+from reenact.testing.goldens.golden_launch import GoldenRequest, launch
+from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.goldens.opened import open_golden
-from reenact.testing.goldens.running import QUIET, WARM_SEED, outcome_of, run_golden
 
 from .altering import Alteration, alterations, leaves, other, plain
 from .yard import Yard
@@ -169,7 +169,7 @@ class Suite:
         golden_dir = self._yard.golden_dir
         self._write("altered", packed, self.expectations)
         opened = open_golden(golden_dir.path("altered"))
-        asked = Asked(str(opened.path), opened.recorded, opened.golden, hash_seed=WARM_SEED)
+        asked = GoldenRequest(str(opened.path), opened.recorded, opened.golden, hash_seed=WARM_SEED)
         into = f"sqlite:///{self._yard.folder / 'today.db'}"
         told = launch(asked, QUIET, into=into, project=str(golden_dir.root), start_it=self._fork_server)
         with open_store(into) as store:

@@ -11,9 +11,9 @@ import pytest
 import reenact
 from reenact.errors import StoreError
 from reenact.facts.run import Status
-from reenact.store.bundles.lines import line_of
-from reenact.store.memory import MemoryStore
-from reenact.store.records import records_of
+from reenact.store.bundles.record_lines import line_of
+from reenact.store.memory_store import MemoryStore
+from reenact.store.run_records import records_of
 from reenact.testing.goldens.result_file import ResultFile, read_result, recording_of
 
 

@@ -21,15 +21,15 @@ from reenact.errors import GoldenMismatch, StoreError, UsageError
 from reenact.store.bundles import read_bundle, write_bundle
 from reenact.store.bundles.text import text_of
 from reenact.testing.goldens import reviewing
-from reenact.testing.goldens.deciding import Reasons, concluded, decided
+from reenact.testing.goldens.acceptance import Reasons, concluded, decided
 from reenact.testing.goldens.differing import Category
 from reenact.testing.goldens.drifting import drift_of
-from reenact.testing.goldens.golden import Golden, Scripted
 from reenact.testing.goldens.golden_dir import open_golden_dir
+from reenact.testing.goldens.golden_trace import Golden, ScriptedAnswer
 from reenact.testing.goldens.golden_writer import with_golden
 from reenact.testing.goldens.modes import record_missing
 from reenact.testing.goldens.opened import open_golden
-from reenact.testing.goldens.reviewing import Looked, accept, look, revision_of, settle
+from reenact.testing.goldens.reviewing import ReviewResult, accept, look, revision_of, settle
 
 from .project import AGENT, ASKS_ON, FIX
 from .reviewed import EXPECTED, Reviewed
@@ -51,14 +51,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Reviewed:
 
 
 @pytest.fixture(scope="module")
-def seen(project: Reviewed) -> Looked:
+def seen(project: Reviewed) -> ReviewResult:
     """What a review of ``refunds`` finds when the agent is mended."""
     project.mend(FIX)
     return look(project.golden_dir, "refunds")
 
 
 @pytest.fixture(autouse=True)
-def _as_it_was(project: Reviewed, seen: Looked, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _as_it_was(project: Reviewed, seen: ReviewResult, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(project.folder)
     before = {path: path.read_bytes() for path in project.golden_dir.folder.iterdir()}
     project.mend(FIX)
@@ -105,7 +105,7 @@ def test_differences_are_shown_accepted_one_by_one_and_then_todays_run_answers(p
     assert settle(project.golden_dir, again, Reasons()).line == "refunds  nothing to review"
 
 
-def test_what_looks_like_personal_data_in_the_accepted_run_is_told(project: Reviewed, seen: Looked) -> None:
+def test_what_looks_like_personal_data_in_the_accepted_run_is_told(project: Reviewed, seen: ReviewResult) -> None:
     assert seen.findings is not None and seen.findings.personal == ()
     project.mend(FIX.replace("I have no documents.", "I have no documents. Ask ada@shop.io"))
     findings = look(project.golden_dir, "refunds").findings
@@ -114,7 +114,9 @@ def test_what_looks_like_personal_data_in_the_accepted_run_is_told(project: Revi
     assert sort == "e-mail address" and "its output" in places
 
 
-def test_what_was_accepted_is_asked_again_where_it_comes_to_something_else(project: Reviewed, seen: Looked) -> None:
+def test_what_was_accepted_is_asked_again_where_it_comes_to_something_else(
+    project: Reviewed, seen: ReviewResult
+) -> None:
     accept(project.golden_dir, seen, {"9": "it stops", "end": "it says so"})
     project.mend(FIX.replace("I have no documents.", "There are no documents."))
     found = look(project.golden_dir, "refunds")
@@ -132,7 +134,7 @@ def test_a_run_on_which_an_expectation_fails_is_refused_and_nothing_is_written(p
     assert project.golden_dir.path("refunds").read_bytes() == before
 
 
-def test_expectations_that_hold_on_the_incident_by_now_are_refused(project: Reviewed, seen: Looked) -> None:
+def test_expectations_that_hold_on_the_incident_by_now_are_refused(project: Reviewed, seen: ReviewResult) -> None:
     project.keep("weak", "calls(search) <= 5", run=seen.opened.recorded.id)
     found = look(project.golden_dir, "weak")
     with pytest.raises(GoldenMismatch, match="it holds on the bad run"):
@@ -199,9 +201,9 @@ def test_a_call_that_nobody_answers_is_stale_until_it_is_recorded(project: Revie
     assert "--mode review" in recorded.outcome.message
 
 
-def test_other_arguments_are_an_update_old_beside_new(project: Reviewed, seen: Looked) -> None:
+def test_other_arguments_are_an_update_old_beside_new(project: Reviewed, seen: ReviewResult) -> None:
     incident = seen.opened.recorded.id
-    project.keep("scripted", *EXPECTED, run=incident, answers=(Scripted("search", {"docs": [], "count": 0}),))
+    project.keep("scripted", *EXPECTED, run=incident, answers=(ScriptedAnswer("search", {"docs": [], "count": 0}),))
     project.write(
         AGENT.replace('search(step["search"])\n        # FIX', f'search("refunds", user="u_1")\n        {FIX}')
     )
@@ -214,7 +216,7 @@ def test_other_arguments_are_an_update_old_beside_new(project: Reviewed, seen: L
 def test_a_call_that_had_failed_and_does_not_any_more_is_a_fix(project: Reviewed) -> None:
     project.write(AGENT.replace('return {"docs": [], "count": 0}', 'raise OSError("the index is gone")'))
     project.record()
-    project.keep("gone", "status == 'ok'", answers=(Scripted("search", {"docs": [], "count": 0}),))
+    project.keep("gone", "status == 'ok'", answers=(ScriptedAnswer("search", {"docs": [], "count": 0}),))
     project.write(
         AGENT.replace('search(step["search"])\n        # FIX', f'search("refunds", user="u_1")\n        {FIX}')
     )
@@ -231,7 +233,7 @@ def test_in_a_clone_of_the_project_its_own_paths_are_no_difference(project: Revi
     assert (found.outcome.status, found.outcome.boundaries, found.differences) == ("failed", 10, ())
 
 
-def test_what_cannot_be_meant_is_refused(project: Reviewed, seen: Looked) -> None:
+def test_what_cannot_be_meant_is_refused(project: Reviewed, seen: ReviewResult) -> None:
     with pytest.raises(UsageError, match="nothing differs at 0 in golden refunds") as raised:
         settle(project.golden_dir, seen, Reasons({"0": "x"}))
     assert raised.value.cause == "the differences are at 2, 3, 4, 5, 6, 7, 8, 9, end"
@@ -248,14 +250,14 @@ def test_what_cannot_be_meant_is_refused(project: Reviewed, seen: Looked) -> Non
     assert "--rev does not go with --mode review" in refused.stderr
 
 
-def test_a_reason_may_name_its_golden(seen: Looked) -> None:
+def test_a_reason_may_name_its_golden(seen: ReviewResult) -> None:
     reasons = Reasons.parse(["refunds:7=it stops", "same:2=x=y", "3=z"], None, "--accept")
     assert reasons.unnamed == ("3",)
     assert reasons.of("refunds", seen.differences, ["3", "7", "8"]) == {"7": "it stops", "3": "z"}
     assert Reasons(reasons.by_place, "rest").of("same", seen.differences, ["2", "8"]) == {"2": "x=y", "8": "rest"}
 
 
-def test_the_history_is_shown_and_an_altered_one_is_refused(project: Reviewed, seen: Looked) -> None:
+def test_the_history_is_shown_and_an_altered_one_is_refused(project: Reviewed, seen: ReviewResult) -> None:
     path = project.golden_dir.path("refunds")
     reasons = {each.place: f"because of {each.place}" for each in seen.differences}
     golden = decided(seen.opened.golden, seen.differences, reasons, "2026-11-21T09:00:00Z", "0123456789abcdef+changes")
@@ -283,7 +285,7 @@ def test_the_history_is_shown_and_an_altered_one_is_refused(project: Reviewed, s
         open_golden(path)
 
 
-def test_a_golden_of_the_format_before_is_read_and_gets_its_chain(project: Reviewed, seen: Looked) -> None:
+def test_a_golden_of_the_format_before_is_read_and_gets_its_chain(project: Reviewed, seen: ReviewResult) -> None:
     path = project.golden_dir.path("refunds")
     told = project.said("refunds")
     assert told["golden"] == 3
@@ -299,7 +301,7 @@ def test_a_golden_of_the_format_before_is_read_and_gets_its_chain(project: Revie
     assert {**entry, "chain": first["chain"]} == first and len(first["chain"]) == 32
 
 
-def test_a_golden_that_somebody_else_has_written_meanwhile_is_left_alone(project: Reviewed, seen: Looked) -> None:
+def test_a_golden_that_somebody_else_has_written_meanwhile_is_left_alone(project: Reviewed, seen: ReviewResult) -> None:
     path = project.golden_dir.path("refunds")
     with_golden(path, replace(seen.opened.golden, about="edited"))
     before = path.read_bytes()
@@ -311,7 +313,7 @@ def test_a_golden_that_somebody_else_has_written_meanwhile_is_left_alone(project
 @given(st.data())
 @settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_in_whichever_order_and_parts_the_same_bundle_comes_of_it(
-    project: Reviewed, seen: Looked, data: st.DataObject
+    project: Reviewed, seen: ReviewResult, data: st.DataObject
 ) -> None:
     """Whether today's code passes on the new bundle is not asked here: that is the same for every order."""
     reasons = {each.place: f"because of {each.place}" for each in seen.differences}
@@ -327,7 +329,7 @@ def test_in_whichever_order_and_parts_the_same_bundle_comes_of_it(
     assert [each["reason"] for each in in_parts[0]["history"]] == [*reasons.values(), "9 accepted"]
 
 
-def _come_of(project: Reviewed, seen: Looked, rounds: list[dict[str, str]]) -> tuple[Any, list[Any]]:
+def _come_of(project: Reviewed, seen: ReviewResult, rounds: list[dict[str, str]]) -> tuple[Any, list[Any]]:
     """What a golden is after some reviews, each of which goes on where the last one ended; without its times."""
     path = project.golden_dir.path("refunds")
     before = path.read_bytes()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.goldens.opened import open_golden
 from tests.goldens.project import FIX, Kept, recorded
 

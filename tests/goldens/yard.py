@@ -16,8 +16,8 @@ import pytest
 from reenact.store import open_store
 from reenact.store.bundles import read_bundle, write_bundle
 from reenact.testing.expectations.expectation import expect as parse
-from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.golden_dir import GoldenDir, open_golden_dir
+from reenact.testing.goldens.golden_trace import Golden
 from reenact.timetravel.bundling.packing import pack
 
 

@@ -21,7 +21,7 @@ from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.commands.triage import all_seen
 from reenact.interop import prometheus
 from reenact.interop.prometheus import Page
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from tests.store.records import closing, issued, new_run, opening
 
 from .conftest import Tried

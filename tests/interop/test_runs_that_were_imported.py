@@ -13,11 +13,11 @@ import reenact
 from reenact.abc.store import Store
 from reenact.errors import ForkError, UnreplayableRun
 from reenact.facts.call import Effect
-from reenact.facts.kit import Standing
+from reenact.facts.kit import ItemState
 from reenact.interop.file_formats import write
 from reenact.timetravel.forks.fork_launch import require_ended
 from reenact.triage.budget import budget_of
-from reenact.triage.kit import kit_of
+from reenact.triage.kit_of_run import kit_of
 from tests.interop.conftest import Bring, Tried
 
 KEY = "sk-" + "a1B2c3D4e5F6g7H8" * 3
@@ -75,7 +75,7 @@ def test_it_says_what_it_lacks_and_is_no_place_to_branch_at(bring: Bring, store:
     (run,) = bring("vcr", CASSETTE)
     items = {item.name: item for item in kit_of(store, run).items}
     assert items["input"].about == "imported (vcr 1): the file knows no program, and not what it was given"
-    assert items["order"].standing is items["timestamps"].standing is Standing.MISSING
+    assert items["order"].standing is items["timestamps"].standing is ItemState.MISSING
     assert "does not know what overlapped" in repr(budget_of(store, run))
     with pytest.raises(ForkError, match="was imported, and can neither be forked nor resumed yet"):
         require_ended(run)

@@ -18,7 +18,7 @@ from reenact.facts.call import Failure
 from reenact.facts.event import Event
 from reenact.facts.features import Case, fingerprint
 from reenact.facts.ids import made_us, tail
-from reenact.facts.kit import Hold, Standing, Verdict
+from reenact.facts.kit import Hold, ItemState, Verdict
 from reenact.facts.policy import Policy
 from reenact.facts.run import Status
 from reenact.facts.trace_runs import Grade, graded
@@ -30,11 +30,11 @@ from reenact.interop.readers import ReaderOptions
 from reenact.recording.recording_opening import Who
 from reenact.timetravel.forks.fork_launch import require_ended
 from reenact.timetravel.gist import answer_of, question_of
-from reenact.timetravel.readings import decision_of, reading_of
+from reenact.timetravel.model_readings import decision_of, reading_of
 from reenact.triage.budget import budget_of
 from reenact.triage.cold import reasons
 from reenact.triage.featuring import features_of
-from reenact.triage.kit import kit_of
+from reenact.triage.kit_of_run import kit_of
 from reenact.triage.seen import seen
 from tests.interop.conftest import Bring, Tried
 from tests.interop.spans import START, TRACE, chat, lines, span, text, tool
@@ -84,11 +84,11 @@ def test_the_kit_says_of_each_item_whether_it_is_exact_semantic_or_absent(bring:
     (run,) = bring("otlp", text(agent(), chat(2, 1), tool(3, 1, says=says), tool(4, 1)))
     kit = kit_of(store, run)
     said = {item.name: (item.fidelity, item.standing) for item in kit.items}
-    assert said["model"] == said["tokens"] == said["timestamps"] == ("exact", Standing.CAPTURED)
-    assert said["history"] == said["system_prompt"] == said["model_calls"] == ("semantic", Standing.CAPTURED)
-    assert said["entry"] == ("absent", Standing.MISSING)
-    assert said["tool_calls"] == ("absent", Standing.PARTIAL)
-    assert said["user"] == ("exact", Standing.CAPTURED)
+    assert said["model"] == said["tokens"] == said["timestamps"] == ("exact", ItemState.CAPTURED)
+    assert said["history"] == said["system_prompt"] == said["model_calls"] == ("semantic", ItemState.CAPTURED)
+    assert said["entry"] == ("absent", ItemState.MISSING)
+    assert said["tool_calls"] == ("absent", ItemState.PARTIAL)
+    assert said["user"] == ("exact", ItemState.CAPTURED)
     assert {item.fidelity for item in kit.items} == {"exact", "semantic", "absent"}
     assert kit.verdict is Verdict.EVENTS, "a trace has no program"
 
@@ -142,7 +142,7 @@ def test_content_of_some_calls_alone_is_partial(bring: Bring, store: Store) -> N
     (run,) = bring("otlp", text(agent(), chat(2, 1), chat(3, 1, says=bare)))
     history = kit_of(store, run).item("history")
     assert history is not None
-    assert (history.standing, history.fidelity, history.events) == (Standing.PARTIAL, "absent", (2,))
+    assert (history.standing, history.fidelity, history.events) == (ItemState.PARTIAL, "absent", (2,))
 
 
 def test_a_walk_over_the_events_of_a_trace_is_never_exact(bring: Bring, store: Store) -> None:

@@ -12,9 +12,9 @@ import pytest
 from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.expressions import compile_expression
 from reenact.store import open_store
-from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.golden_of_import import require_own
+from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.goldens.golden_writer import with_golden
-from reenact.testing.goldens.imports import require_own
 from reenact.testing.goldens.opened import open_golden
 from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
 from tests.interop.conftest import Tried

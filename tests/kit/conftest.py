@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 from tests.kit.recorded import Desk
 
 

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from reenact.facts.call import End, EndKind, Kind, Value
-from reenact.facts.record import CallSettled, GapNoted, HeadArrived, Noted, SegmentArrived, StreamEnded
+from reenact.facts.record import CallSettled, EvidenceNoted, GapNoted, HeadArrived, SegmentArrived, StreamEnded
 from reenact.facts.run import Entry
 from tests.cli.scenes import Scene
 
@@ -38,7 +38,7 @@ class Story(Scene):
 
     def note_on(self, event: int, key: str, value: Any) -> None:
         """Evidence on one event."""
-        self._put(Noted(event, key, value))
+        self._put(EvidenceNoted(event, key, value))
 
     def gap(self, what: str, place: str) -> None:
         """Something that escaped."""

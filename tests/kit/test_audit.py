@@ -8,17 +8,17 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.facts.kit import Bucket, Item, Kit, Standing, Stops
+from reenact.facts.kit import Bucket, Item, ItemState, Kit, Stops
 from reenact.facts.run import Run
-from reenact.triage.audit import Audited, audit, audited
+from reenact.triage.audit import AuditedRun, audit, audited
 from tests.fresh.desk import Desk
 
 
 def missing(name: str, stops: Stops = Stops.CODE, *, capture: tuple[str, ...] = ("a line",)) -> Item:
-    return Item(Bucket.INPUT, name, Standing.MISSING, f"no {name}", capture=capture, stops=stops)
+    return Item(Bucket.INPUT, name, ItemState.MISSING, f"no {name}", capture=capture, stops=stops)
 
 
-def run(number: int, *names: str, code: str = "", agent: str = "shop") -> Audited:
+def run(number: int, *names: str, code: str = "", agent: str = "shop") -> AuditedRun:
     kit = Kit(f"r{number}", tuple(missing(name) for name in names))
     found = audited(Run(f"r{number}", agent=agent, version=code), kit)
     assert found.needed == set(names)
@@ -35,7 +35,7 @@ def test_what_gains_most_comes_first_and_what_it_makes_possible_behind_it() -> N
 
 
 def test_what_stops_nothing_is_told_apart() -> None:
-    item = Item(Bucket.ENVIRONMENT, "commit", Standing.PARTIAL, "half of it")
+    item = Item(Bucket.ENVIRONMENT, "commit", ItemState.PARTIAL, "half of it")
     (one,) = (audited(Run("r1"), Kit("r1", (item,))),)
     found = audit([one, run(2, "input")])
     assert one.replays and [each.name for each in found.others] == ["commit"]

@@ -10,16 +10,16 @@ import sys
 
 import pytest
 
-from reenact.facts.kit import Bucket, Item, Kit, Standing, Stops
+from reenact.facts.kit import Bucket, Item, ItemState, Kit, Stops
 from reenact.facts.run import Run
 from reenact.interfaces.cli.cold_case_lines import tell_alike
 from reenact.interfaces.cli.reasons import with_fixes
 from reenact.store.back_ends import open_store
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from reenact.triage.cold import Reason, reasons
 from reenact.triage.coldcases import ColdCase
 from reenact.triage.featuring import features_of
-from reenact.triage.kit import kit_of
+from reenact.triage.kit_of_run import kit_of
 from tests.interop.spans import chat, text, tool
 from tests.interop.test_traces import agent
 from tests.kit.recorded import Desk
@@ -35,10 +35,10 @@ def brought(desk: Desk, name: str, *spans: object) -> str:
 
 def test_only_what_stops_the_walk_over_the_events_is_a_reason() -> None:
     items = (
-        Item(Bucket.INPUT, "history", Standing.MISSING, "no messages", capture=("keep them",), stops=Stops.EVENTS),
-        Item(Bucket.INPUT, "entry", Standing.MISSING, "no program", stops=Stops.CODE),
-        Item(Bucket.INPUT, "user", Standing.MISSING, "nobody says it"),
-        Item(Bucket.EFFECTS, "payloads", Standing.CAPTURED, "all there", stops=Stops.EVENTS),
+        Item(Bucket.INPUT, "history", ItemState.MISSING, "no messages", capture=("keep them",), stops=Stops.EVENTS),
+        Item(Bucket.INPUT, "entry", ItemState.MISSING, "no program", stops=Stops.CODE),
+        Item(Bucket.INPUT, "user", ItemState.MISSING, "nobody says it"),
+        Item(Bucket.EFFECTS, "payloads", ItemState.CAPTURED, "all there", stops=Stops.EVENTS),
     )
     (why,) = reasons(Kit("r", items))
     assert (why.item, why.about, why.capture) == ("history", "no messages", ("keep them",))

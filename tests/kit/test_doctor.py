@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from reenact.facts.clients import CLIENTS, client_of, too_old, way_in
-from reenact.triage.doctor import DoctorFinding, FindingState, Premises, examine
-from reenact.triage.imports import imports_of
+from reenact.triage.doctor_findings import DoctorFinding, FindingState, Premises, examine
+from reenact.triage.source_imports import imports_of
 from tests.kit.recorded import Desk
 
 CAPTURED = """

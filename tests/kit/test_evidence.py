@@ -15,13 +15,13 @@ import pytest
 
 import reenact
 from reenact.facts.conventions import conventional, is_traceparent
-from reenact.facts.kit import Standing
+from reenact.facts.kit import ItemState
 from reenact.recording import run_evidence
 from reenact.recording.kit import traceparent
 from reenact.recording.packages import packages
 from reenact.recording.revision import read_commit
 from reenact.recording.source_files import LARGEST, loaded_sources
-from reenact.triage.kit import kit_of
+from reenact.triage.kit_of_run import kit_of
 from tests.kit.recorded import Desk
 
 SECRET = "sk-proj-Ki7tKi7tKi7tKi7tKi7tKi7tKi7tKi7tKi7t"
@@ -161,12 +161,12 @@ def test_runs_of_one_process_share_what_is_the_same_and_start_no_process(reposit
             kit = kit_of(store, run)
             for name in ("commit", "sources", "packages"):
                 item = kit.item(name)
-                assert item is not None and item.standing is Standing.CAPTURED, (run.agent, name)
+                assert item is not None and item.standing is ItemState.CAPTURED, (run.agent, name)
         store.delete(runs["run0"])
         orphan = kit_of(store, runs["run3"]).item("sources")
-        assert orphan is not None and orphan.standing is Standing.PARTIAL and runs["run0"].id in orphan.about
+        assert orphan is not None and orphan.standing is ItemState.PARTIAL and runs["run0"].id in orphan.about
         failed = kit_of(store, runs["run2"]).item("sources")
-        assert failed is not None and failed.standing is Standing.CAPTURED
+        assert failed is not None and failed.standing is ItemState.CAPTURED
 
 
 def test_a_fault_in_it_costs_the_evidence_and_never_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +180,7 @@ def test_a_fault_in_it_costs_the_evidence_and_never_the_run(monkeypatch: pytest.
         kept = store.run(run.id)
         assert kept.status == "ok" and "the disk is odd" in str(kept.degraded)
         item = kit_of(store, kept).item("packages")
-        assert item is not None and item.standing is Standing.MISSING
+        assert item is not None and item.standing is ItemState.MISSING
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nothing kills so suddenly here")

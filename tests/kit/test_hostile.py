@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from reenact.facts.call import Kind, Value
 from reenact.facts.kit import Verdict, allowance_data, item_data, kit_data
-from reenact.facts.record import CallSettled, Noted
+from reenact.facts.record import CallSettled, EvidenceNoted
 from reenact.facts.run import Entry, Status
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 from reenact.triage.budget import allow
-from reenact.triage.kit import judge
+from reenact.triage.kit_of_run import judge
 from reenact.triage.scene import PROCESS, REVISION, scene_of
 from tests.kit.stories import Story
 
@@ -49,7 +49,7 @@ def test_nothing_in_a_store_keeps_a_kit_from_being_judged(
 ) -> None:
     with MemoryStore() as store:
         scene = Story(store, 1, entry=Entry("command"), environment=environment, capture=capture, user="u")
-        scene._put(Noted(None, REVISION, revision), Noted(None, PROCESS, process))
+        scene._put(EvidenceNoted(None, REVISION, revision), EvidenceNoted(None, PROCESS, process))
         for kind, head, answer, notes in calls:
             number = scene.issue(kind, "call", b'{"a": 1}', head=head)
             for name, value in ({"reading": reading} | notes).items():

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from reenact.facts.call import Effect, ErrorFact, Failure, Kind, Value
-from reenact.facts.kit import Bucket, Item, Kit, Standing, Stops, Verdict, verdict
+from reenact.facts.kit import Bucket, Item, ItemState, Kit, Stops, Verdict, verdict
 from reenact.facts.record import CallSettled
 from reenact.facts.run import Entry, Run, Status
-from reenact.triage.kit import kit_of
+from reenact.triage.kit_of_run import kit_of
 from tests.cli.scenes import Scene
 from tests.kit.stories import story, user
 
@@ -35,24 +35,24 @@ TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 @pytest.mark.parametrize(
     ("stops", "standing", "expected"),
     [
-        (Stops.NOTHING, Standing.MISSING, Verdict.CODE),
-        (Stops.CODE, Standing.MISSING, Verdict.EVENTS),
-        (Stops.CODE, Standing.PARTIAL, Verdict.EVENTS),
-        (Stops.CODE, Standing.PINNED, Verdict.CODE),
-        (Stops.EVENTS, Standing.MISSING, Verdict.COLD),
-        (Stops.EVENTS, Standing.CAPTURED, Verdict.CODE),
+        (Stops.NOTHING, ItemState.MISSING, Verdict.CODE),
+        (Stops.CODE, ItemState.MISSING, Verdict.EVENTS),
+        (Stops.CODE, ItemState.PARTIAL, Verdict.EVENTS),
+        (Stops.CODE, ItemState.PINNED, Verdict.CODE),
+        (Stops.EVENTS, ItemState.MISSING, Verdict.COLD),
+        (Stops.EVENTS, ItemState.CAPTURED, Verdict.CODE),
     ],
 )
-def test_the_verdict_follows_from_what_is_not_there(stops: Stops, standing: Standing, expected: Verdict) -> None:
-    good = Item(Bucket.INPUT, "good", Standing.CAPTURED, "")
+def test_the_verdict_follows_from_what_is_not_there(stops: Stops, standing: ItemState, expected: Verdict) -> None:
+    good = Item(Bucket.INPUT, "good", ItemState.CAPTURED, "")
     assert verdict([good, Item(Bucket.INPUT, "one", standing, "", stops=stops)]) is expected
 
 
 def test_what_nobody_offers_does_not_count() -> None:
     items = (
-        Item(Bucket.INPUT, "here", Standing.CAPTURED, ""),
-        Item(Bucket.INPUT, "gone", Standing.MISSING, ""),
-        Item(Bucket.INPUT, "never", Standing.MISSING, "", expected=False),
+        Item(Bucket.INPUT, "here", ItemState.CAPTURED, ""),
+        Item(Bucket.INPUT, "gone", ItemState.MISSING, ""),
+        Item(Bucket.INPUT, "never", ItemState.MISSING, "", expected=False),
     )
     kit = Kit("r", items)
     assert kit.score == (1, 2) and [each.name for each in kit.lacking] == ["gone"]
@@ -63,10 +63,10 @@ def test_what_nobody_offers_does_not_count() -> None:
 
 def test_a_block_cannot_be_called_again_and_a_command_can(store: Any) -> None:
     block = kit(store, story(store, entry=Entry("block")))
-    assert item(block, "input").standing is Standing.PARTIAL and block.verdict is Verdict.EVENTS
+    assert item(block, "input").standing is ItemState.PARTIAL and block.verdict is Verdict.EVENTS
     assert "--cmd" in item(block, "input").capture[0]
     command = kit(store, story(store))
-    assert item(command, "input").standing is Standing.CAPTURED and command.verdict is Verdict.CODE
+    assert item(command, "input").standing is ItemState.CAPTURED and command.verdict is Verdict.CODE
 
 
 @pytest.mark.parametrize(("opaque", "expected"), [([], Verdict.CODE), (["agent.Client"], Verdict.EVENTS)])
@@ -81,14 +81,14 @@ def test_arguments_that_cannot_be_stored_stop_the_code(store: Any, opaque: list[
 def test_a_history_that_lies_elsewhere_or_begins_in_the_middle_is_partial(store: Any) -> None:
     whole = story(store)
     whole.model({"role": "system", "content": "be kind"}, user())
-    assert item(kit(store, whole), "history").standing is Standing.CAPTURED
+    assert item(kit(store, whole), "history").standing is ItemState.CAPTURED
     cut = story(store)
     number = cut.model({"role": "assistant", "content": "as I said"}, user())
     found = item(kit(store, cut), "history")
-    assert found.standing is Standing.PARTIAL and found.events == (number,) and "truncated" in found.about
+    assert found.standing is ItemState.PARTIAL and found.events == (number,) and "truncated" in found.about
     kept = story(store)
     kept.model(user(), previous_response_id="resp_1")
-    assert item(kit(store, kept), "history").standing is Standing.PARTIAL
+    assert item(kit(store, kept), "history").standing is ItemState.PARTIAL
 
 
 def test_every_system_prompt_is_there_in_full(store: Any) -> None:
@@ -115,27 +115,27 @@ def called(store: Any, arguments: dict[str, Any], **fields: Any) -> Kit:
 )
 def test_a_user_counts_as_carried_wherever_it_stands(store: Any, arguments: dict[str, Any]) -> None:
     found = called(store, {**arguments, "tenant_id": "t"}, user="u_1", tenant="t")
-    assert item(found, "user_id").standing is Standing.CAPTURED
-    assert item(found, "tenant_id").standing is Standing.CAPTURED
+    assert item(found, "user_id").standing is ItemState.CAPTURED
+    assert item(found, "tenant_id").standing is ItemState.CAPTURED
 
 
 @pytest.mark.parametrize(
     ("arguments", "standing", "words"),
     [
-        ({"q": "orders of u_1"}, Standing.MISSING, "not in lookup at #0; the run's user is u_1"),
-        ({"user_id": "u_2"}, Standing.PARTIAL, "carries 'u_2'; the run's user is u_1"),
-        ({"user_id": None}, Standing.MISSING, "not in lookup"),
-        ({"user_id": ""}, Standing.MISSING, "not in lookup"),
+        ({"q": "orders of u_1"}, ItemState.MISSING, "not in lookup at #0; the run's user is u_1"),
+        ({"user_id": "u_2"}, ItemState.PARTIAL, "carries 'u_2'; the run's user is u_1"),
+        ({"user_id": None}, ItemState.MISSING, "not in lookup"),
+        ({"user_id": ""}, ItemState.MISSING, "not in lookup"),
     ],
 )
 def test_a_tool_that_is_not_told_whose_data_it_may_touch_is_a_gap(
-    store: Any, arguments: dict[str, Any], standing: Standing, words: str
+    store: Any, arguments: dict[str, Any], standing: ItemState, words: str
 ) -> None:
     kit = called(store, arguments, user="u_1")
     found = item(kit, "user_id")
     assert found.standing is standing and words in found.about and found.capture
     assert kit.item("tenant_id") is None, "a project without tenants lacks none"
-    assert item(called(store, arguments, tenant="t_1"), "tenant_id").standing is Standing.MISSING
+    assert item(called(store, arguments, tenant="t_1"), "tenant_id").standing is ItemState.MISSING
 
 
 def test_a_run_for_nobody_asks_its_tools_for_nothing(store: Any) -> None:
@@ -145,27 +145,27 @@ def test_a_run_for_nobody_asks_its_tools_for_nothing(store: Any) -> None:
 
 def test_a_tool_that_is_told_a_user_shows_that_the_run_names_none(store: Any) -> None:
     found = item(called(store, {"user_id": "u_1"}), "user")
-    assert found.expected and found.standing is Standing.MISSING and found.events == (0,)
+    assert found.expected and found.standing is ItemState.MISSING and found.events == (0,)
 
 
 def test_the_policy_decides_what_is_required(store: Any) -> None:
     only = called(store, {"q": "x"}, user="u_1", capture={"require": ["user_id"]})
-    assert item(only, "user_id").standing is Standing.MISSING and only.item("tenant_id") is None
+    assert item(only, "user_id").standing is ItemState.MISSING and only.item("tenant_id") is None
     session = called(store, {"q": "x"}, capture={"require": ["session_id", "ticket"]})
-    assert item(session, "session_id").standing is Standing.MISSING and item(session, "session").expected
-    assert item(session, "ticket").standing is Standing.MISSING
+    assert item(session, "session_id").standing is ItemState.MISSING and item(session, "session").expected
+    assert item(session, "ticket").standing is ItemState.MISSING
     filled = called(store, {"q": "x"}, capture={"require": ["ticket"]}, tags={"ticket": "88"})
-    assert item(filled, "ticket").standing is Standing.CAPTURED
+    assert item(filled, "ticket").standing is ItemState.CAPTURED
 
 
 def test_a_note_inside_the_tool_fills_what_cannot_be_seen(store: Any) -> None:
     scene = story(store, user="u_1", capture={"require": ["user_id"]})
     number = scene.tool("lookup", {}, q="x")
     scene.note_on(number, "user_id", "u_1")
-    assert item(kit(store, scene), "user_id").standing is Standing.CAPTURED
+    assert item(kit(store, scene), "user_id").standing is ItemState.CAPTURED
     other = story(store, user="u_1", capture={"require": ["user_id"]})
     other.note_on(other.tool("lookup", {}, q="x"), "user_id", "u_9")
-    assert item(kit(store, other), "user_id").standing is Standing.PARTIAL
+    assert item(kit(store, other), "user_id").standing is ItemState.PARTIAL
 
 
 def test_what_a_tool_asks_below_itself_is_no_tool_call_of_its_own(store: Any) -> None:
@@ -173,13 +173,13 @@ def test_what_a_tool_asks_below_itself_is_no_tool_call_of_its_own(store: Any) ->
     outer = scene.issue(Kind.TOOL, "lookup", b'{"user_id": "u_1"}')
     scene.http(b'{"q": 1}', b"{}", parent=outer)
     scene.settle(outer, {})
-    assert item(kit(store, scene), "user_id").standing is Standing.CAPTURED
+    assert item(kit(store, scene), "user_id").standing is ItemState.CAPTURED
 
 
 def test_an_argument_that_could_not_be_stored_may_hold_it(store: Any) -> None:
     scene = story(store, user="u_1", capture={"require": ["user_id"]})
     scene.settle(scene.issue(Kind.TOOL, "lookup", b"{}", head={"opaque": {"context": ["agent.Context"]}}), {})
-    assert item(kit(store, scene), "user_id").standing is Standing.PARTIAL
+    assert item(kit(store, scene), "user_id").standing is ItemState.PARTIAL
 
 
 # --- environment -----------------------------------------------------------------------------------------------------
@@ -188,22 +188,22 @@ def test_an_argument_that_could_not_be_stored_may_hold_it(store: Any) -> None:
 def test_the_environment_says_by_convention_what_git_cannot(store: Any) -> None:
     facts = {"conventional": {"commit": {"value": "c0ffee", "variable": "GITHUB_SHA"}}}
     found = item(kit(store, story(store, environment=facts)), "commit")
-    assert found.standing is Standing.PINNED and "GITHUB_SHA" in found.about
+    assert found.standing is ItemState.PINNED and "GITHUB_SHA" in found.about
     tagged = item(kit(store, story(store, tags={"commit": "c0ffee"})), "commit")
-    assert tagged.standing is Standing.PINNED and "tag" in tagged.about
-    assert item(kit(store, story(store)), "commit").standing is Standing.MISSING
+    assert tagged.standing is ItemState.PINNED and "tag" in tagged.about
+    assert item(kit(store, story(store)), "commit").standing is ItemState.MISSING
 
 
 def test_a_secret_hash_seed_is_a_gap(store: Any) -> None:
     found = item(kit(store, story(store, entry=Entry("command", ("python",)))), "hash_seed")
-    assert found.standing is Standing.MISSING and found.capture[0].startswith("reenact record --")
+    assert found.standing is ItemState.MISSING and found.capture[0].startswith("reenact record --")
 
 
 def test_the_trace_is_the_one_handed_in(store: Any) -> None:
     assert item(kit(store, story(store, environment={"traceparent": TRACE})), "traceparent").value == TRACE
     scene = story(store)
     scene.note("traceparent", TRACE)
-    assert item(kit(store, scene), "traceparent").standing is Standing.CAPTURED
+    assert item(kit(store, scene), "traceparent").standing is ItemState.CAPTURED
     assert not item(kit(store, story(store, environment={"traceparent": "junk"})), "traceparent").expected
 
 
@@ -243,12 +243,12 @@ CHUNK = {"id": "c1", "score": 0.9, "content": "about refunds"}
 @pytest.mark.parametrize(
     ("chunks", "standing"),
     [
-        ((CHUNK,), Standing.CAPTURED),
-        ((CHUNK, {"id": "c2", "content": "x"}), Standing.PARTIAL),
-        ((), Standing.PARTIAL),
+        ((CHUNK,), ItemState.CAPTURED),
+        ((CHUNK, {"id": "c2", "content": "x"}), ItemState.PARTIAL),
+        ((), ItemState.PARTIAL),
     ],
 )
-def test_chunks_need_ids_scores_and_contents(store: Any, chunks: tuple[Any, ...], standing: Standing) -> None:
+def test_chunks_need_ids_scores_and_contents(store: Any, chunks: tuple[Any, ...], standing: ItemState) -> None:
     scene = story(store)
     scene.retrieve(*chunks)
     assert item(kit(store, scene), "chunks").standing is standing
@@ -257,10 +257,10 @@ def test_chunks_need_ids_scores_and_contents(store: Any, chunks: tuple[Any, ...]
 def test_an_embedding_model_is_declared_noted_or_seen_on_the_wire(store: Any) -> None:
     silent = story(store)
     silent.retrieve(CHUNK)
-    assert item(kit(store, silent), "embedding_model").standing is Standing.MISSING
+    assert item(kit(store, silent), "embedding_model").standing is ItemState.MISSING
     declared = story(store)
     declared.retrieve(CHUNK, model="letters-1")
-    assert item(kit(store, declared), "embedding_model").standing is Standing.PARTIAL
+    assert item(kit(store, declared), "embedding_model").standing is ItemState.PARTIAL
     noted = story(store)
     noted.note_on(noted.retrieve(CHUNK, model="letters-1"), "embedding_dimensions", 26)
     assert item(kit(store, noted), "embedding_model").value == {"letters-1": 26}
@@ -269,7 +269,7 @@ def test_an_embedding_model_is_declared_noted_or_seen_on_the_wire(store: Any) ->
     answer = {"data": [{"embedding": [0.5] * 8}]}
     seen.post("https://api.openai.com/v1/embeddings", {"model": "text-embedding-3-small"}, answer)
     found = item(kit(store, seen), "embedding_model")
-    assert found.standing is Standing.CAPTURED and found.value == {"text-embedding-3-small": 8}
+    assert found.standing is ItemState.CAPTURED and found.value == {"text-embedding-3-small": 8}
 
 
 # --- side effects ----------------------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ def test_a_call_without_an_answer_is_partial(store: Any) -> None:
     scene = story(store)
     scene.issue(Kind.TOOL, "never", b"{}")
     found = kit(store, scene, Status.FAILED)
-    assert item(found, "tool_calls").standing is Standing.PARTIAL and found.verdict is Verdict.CODE
+    assert item(found, "tool_calls").standing is ItemState.PARTIAL and found.verdict is Verdict.CODE
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_a_gap_is_an_item_and_contact_with_the_world_stops_the_code(store: Any, 
     scene = story(store)
     scene.gap(what, "agent.py:3")
     found = kit(store, scene)
-    assert item(found, f"gap: {what} at agent.py:3").standing is Standing.MISSING
+    assert item(found, f"gap: {what} at agent.py:3").standing is ItemState.MISSING
     assert item(found, f"gap: {what} at agent.py:3").capture and found.verdict is expected
 
 
@@ -347,22 +347,22 @@ def test_calls_that_were_answered_by_an_exception_are_said_to_be(store: Any) -> 
 @pytest.mark.parametrize(
     ("fields", "standing"),
     [
-        ({}, Standing.CAPTURED),
-        ({"totals": {"unproven": 2, "deliveries": 9}}, Standing.PARTIAL),
-        ({"capture": {"order": "arrival"}}, Standing.PARTIAL),
-        ({"capture": {"order": "off"}}, Standing.MISSING),
+        ({}, ItemState.CAPTURED),
+        ({"totals": {"unproven": 2, "deliveries": 9}}, ItemState.PARTIAL),
+        ({"capture": {"order": "arrival"}}, ItemState.PARTIAL),
+        ({"capture": {"order": "off"}}, ItemState.MISSING),
     ],
 )
-def test_the_order_is_there_where_it_is_proven(store: Any, fields: dict[str, Any], standing: Standing) -> None:
+def test_the_order_is_there_where_it_is_proven(store: Any, fields: dict[str, Any], standing: ItemState) -> None:
     assert item(kit(store, story(store), **fields), "order").standing is standing
 
 
 def test_a_recorder_that_failed_says_so(store: Any) -> None:
     found = item(kit(store, story(store), degraded=("OSError: disk full",)), "recording")
-    assert found.standing is Standing.PARTIAL and "disk full" in found.about
+    assert found.standing is ItemState.PARTIAL and "disk full" in found.about
 
 
 def test_a_failure_is_an_answer(store: Any) -> None:
     scene = story(store)
     scene.fail("send", "OSError", "no")
-    assert item(kit(store, scene, Status.FAILED), "tool_calls").standing is Standing.CAPTURED
+    assert item(kit(store, scene, Status.FAILED), "tool_calls").standing is ItemState.CAPTURED

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from xml.sax.saxutils import escape, quoteattr
 
-from reenact.facts.record import CallIssued, Printed, Record, SegmentArrived
+from reenact.facts.record import CallIssued, OutputPrinted, Record, SegmentArrived
 from tests.privacy.canaries import arrived, issued
 
 Written = Callable[[str, str], bytes]
@@ -68,7 +68,7 @@ class Place:
             return [issued(url=data.decode())]
         if self.over == "printed":
             half = len(data) // 2
-            return [Printed(1, 0, data[:half]), Printed(1, 1, data[half:])]
+            return [OutputPrinted(1, 0, data[:half]), OutputPrinted(1, 1, data[half:])]
         pieces = data.split(CUT) if self.over == "events" else [data]
         return [arrived(head), *(SegmentArrived(0, n, piece) for n, piece in enumerate(pieces))]
 
@@ -77,7 +77,7 @@ def body(records: Iterable[Record]) -> bytes:
     """What was kept of the bytes that matter."""
     out = b""
     for record in records:
-        if isinstance(record, (SegmentArrived, Printed)):
+        if isinstance(record, (SegmentArrived, OutputPrinted)):
             out += record.data
         elif isinstance(record, CallIssued):
             call = record.call

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import reenact
-from reenact.store.records import records_of
+from reenact.store.run_records import records_of
 from tests.privacy.canaries import seen
 
 _ALPHABET = string.ascii_letters + string.digits

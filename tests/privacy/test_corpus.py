@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 import pytest
 
-from reenact.facts.record import Printed, Record, SegmentArrived
+from reenact.facts.record import OutputPrinted, Record, SegmentArrived
 from tests.privacy.canaries import arrived, issued
 from tests.privacy.corpus import cases, look_alikes
 from tests.privacy.corpus_places import body, in_segments, segments
@@ -48,7 +48,7 @@ WAYS: dict[str, Callable[[bytes], list[Record]]] = {
     "as it is": lambda data: [issued(data)],
     "in a message": lambda data: [issued(json.dumps({"messages": [{"content": data.decode()}]}).encode())],
     "in a response": lambda data: [arrived(), SegmentArrived(0, 0, data)],
-    "printed": lambda data: [Printed(1, 0, data + b"\n")],
+    "printed": lambda data: [OutputPrinted(1, 0, data + b"\n")],
 }
 
 
@@ -122,12 +122,12 @@ def test_a_text_that_begins_as_an_image_does_is_looked_through(begins: bytes) ->
     secret = b"sk-proj-aB3dE6gH9jK2mN5pQ8sT1vW4"
     text = begins + b" of today\nOPENAI_API_KEY=" + secret
     for data in (text, base64.b64encode(text)):
-        kept = cleaned([Printed(1, 0, data)])
-        found = b"".join(each.data for each in kept if isinstance(each, Printed))
+        kept = cleaned([OutputPrinted(1, 0, data)])
+        found = b"".join(each.data for each in kept if isinstance(each, OutputPrinted))
         assert secret[8:] not in found and secret[8:] not in base64.b64decode(found + b"==", validate=False)
 
 
 def test_a_line_below_an_encoded_text_stays_as_it_is() -> None:
     encoded = base64.b64encode(b"of today: OPENAI_API_KEY=sk-proj-aB3dE6gH9jK2mN5pQ8sT1vW4")
-    kept = cleaned([Printed(1, 0, encoded + b"\nFinished in 3 s")])
-    assert b"".join(each.data for each in kept if isinstance(each, Printed)).endswith(b"\nFinished in 3 s")
+    kept = cleaned([OutputPrinted(1, 0, encoded + b"\nFinished in 3 s")])
+    assert b"".join(each.data for each in kept if isinstance(each, OutputPrinted)).endswith(b"\nFinished in 3 s")

@@ -23,23 +23,23 @@ from reenact.facts.record import (
     CallIssued,
     CallSettled,
     CheckpointTaken,
-    Delivered,
+    EvidenceNoted,
     GapNoted,
     HeadArrived,
     LaneOpened,
-    Noted,
-    Printed,
+    OutputPrinted,
     Record,
     RunClosed,
     RunOpened,
     SegmentArrived,
     StreamEnded,
+    TurnsDelivered,
 )
 from reenact.facts.run import Entry, Run
-from reenact.facts.spans import Exhausted
+from reenact.facts.text_spans import SearchExhausted
 from reenact.privacy import CredentialRedactor
 from reenact.privacy.erasing import Eraser
-from reenact.privacy.fields import FIELDS, WITHHELD, Way, cleaned
+from reenact.privacy.record_cleaning import FIELDS, WITHHELD, Way, cleaned
 from reenact.seams import lanes
 from tests.privacy.canaries import seen
 
@@ -158,10 +158,10 @@ def records_with(text: str) -> list[Record]:
         StreamEnded(2, 1, End(EndKind.ERROR, error)),
         SegmentArrived(3, 1, data),
         StreamEnded(4, 1, End(EndKind.ERROR, error)),
-        Noted(0, text, {"a": text}),
+        EvidenceNoted(0, text, {"a": text}),
         AmbientRead(0, 0, f"env/{text}", b""),
-        Delivered((Delivery(0, Tag("t", f"root/{text}#1", 0, 0), 0, True),)),
-        Printed(1, 0, data),
+        TurnsDelivered((Delivery(0, Tag("t", f"root/{text}#1", 0, 0), 0, True),)),
+        OutputPrinted(1, 0, data),
         CheckpointTaken(0, "in", {text: body, "b": body}),
         GapNoted(text, text),
         RunClosed(run_with(text), {"a": text, text: 1}),
@@ -193,7 +193,7 @@ def test_nothing_of_a_secret_is_left_in_any_field(at: int) -> None:
 
 
 @pytest.mark.parametrize("at", range(len(records_with(""))), ids=lambda at: type(records_with("")[at]).__name__)
-@pytest.mark.parametrize("fault", [Exhausted(), MemoryError(), RecursionError(), ValueError(SECRET)])
+@pytest.mark.parametrize("fault", [SearchExhausted(), MemoryError(), RecursionError(), ValueError(SECRET)])
 def test_what_cannot_be_cleaned_is_withheld_whole(at: int, fault: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any, **__: Any) -> Any:
         raise fault
@@ -217,7 +217,7 @@ def test_two_lanes_that_cannot_be_cleaned_stay_two(monkeypatch: pytest.MonkeyPat
 
 def test_what_a_live_call_cannot_be_cleaned_of_is_withheld_as_in_the_recording(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any, **__: Any) -> Any:
-        raise Exhausted
+        raise SearchExhausted
 
     recorder, replayer = CredentialRedactor(b"a secret of the run"), CredentialRedactor(b"another")
     issued = issued_with(SECRET)

@@ -14,7 +14,7 @@ import pytest
 
 import reenact
 from reenact.facts.run import Run
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 
 SECRETS = {
     "argv": "sk-proj-Ar9vAr9vAr9vAr9vAr9vAr9vAr9vAr9vAr9v",

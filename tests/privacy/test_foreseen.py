@@ -12,8 +12,8 @@ import pytest
 from reenact.facts import spotting
 from reenact.facts.call import Call, Effect, Kind, Value
 from reenact.facts.known import KnownCredentials
-from reenact.facts.record import CallIssued, CallSettled, Noted, Record
-from reenact.privacy import foreseeing, make_redactor, memory
+from reenact.facts.record import CallIssued, CallSettled, EvidenceNoted, Record
+from reenact.privacy import foreseeing, make_redactor, text_memory
 from tests.privacy.canaries import FIELDS, LONG, LOOK_ALIKES, SHAPES
 from tests.privacy.corpus import cases
 
@@ -25,7 +25,7 @@ TABLE = f"user,password\nann,{LONG[:20]}\nbob,{LONG[4:24]}\n"
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is remembered of other tests."""
     monkeypatch.setattr(foreseeing, "_KNOWN", {})
-    monkeypatch.setattr(memory, "_HARMLESS", set())
+    monkeypatch.setattr(text_memory, "_HARMLESS", set())
 
 
 def event(number: int, asked: Any, came: Any, note: Any) -> Iterator[Record]:
@@ -35,7 +35,7 @@ def event(number: int, asked: Any, came: Any, note: Any) -> Iterator[Record]:
     call = Call(Kind.MODEL, "gpt-4o-mini", Effect.READ, "traced/1", {}, body, "application/json")
     yield CallIssued(number, 0, number, None, 0, call)
     yield CallSettled(number, 0, Value(answer))
-    yield Noted(number, "span", note)
+    yield EvidenceNoted(number, "span", note)
 
 
 def attributes(values: dict[str, Any]) -> dict[str, Any]:

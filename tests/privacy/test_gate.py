@@ -22,9 +22,9 @@ from reenact.facts.known import KnownCredentials
 from reenact.facts.record import (
     CallSettled,
     CheckpointTaken,
+    EvidenceNoted,
     HeadArrived,
-    Noted,
-    Printed,
+    OutputPrinted,
     Record,
     RunClosed,
     RunOpened,
@@ -34,7 +34,7 @@ from reenact.facts.record import (
 from reenact.facts.run import Entry, Run
 from reenact.facts.spotting import spot
 from reenact.privacy import CredentialRedactor, make_redactor
-from reenact.privacy.memory import Spotter
+from reenact.privacy.text_memory import Spotter
 from tests.privacy.canaries import FIELDS, HEADERS, LOOK_ALIKES, SHAPES, A, arrived, issued, nested
 
 EOF = End(EndKind.EOF)
@@ -77,7 +77,7 @@ def test_a_credential_is_known_by_its_shape_in_every_place(name: str, form: str)
         "path": [
             issued(url="https://h.example/hook/" + secret) if " " not in secret and "/" not in secret else issued()
         ],
-        "printed": [Printed(1, 0, f"key is {secret}\n".encode())],
+        "printed": [OutputPrinted(1, 0, f"key is {secret}\n".encode())],
         "value": [CallSettled(0, 1, Value(json.dumps({"result": [secret]}).encode()))],
         "error": [
             CallSettled(0, 1, Failure(ErrorFact("E", f"bad {secret}", cause=ErrorFact("F", secret, notes=(secret,)))))
@@ -107,9 +107,9 @@ def test_a_credential_is_known_by_the_name_of_its_field(name: str, form: str) ->
         "query": [issued(url=f"https://h.example/?a=1&{name}={value}")],
         "pairs": [issued(json.dumps({"env": [{"name": name, "value": value}]}).encode())],
         "list": [issued(json.dumps({name + ("" if name.endswith("s") else "s"): [value, value]}).encode())],
-        "printed": [Printed(1, 0, f"{{'{name}': '{value}'}}\n{name}={value}\n".encode())],
+        "printed": [OutputPrinted(1, 0, f"{{'{name}': '{value}'}}\n{name}={value}\n".encode())],
         "slot": [CheckpointTaken(0, "in", {name: json.dumps(value).encode()})],
-        "note": [Noted(None, name, value)],
+        "note": [EvidenceNoted(None, name, value)],
     }
     if form == "list" and name.lower().endswith("token"):
         pytest.skip("lists of tokens count as tokens of a text")
@@ -299,9 +299,9 @@ def test_media_that_are_no_text_pass() -> None:
 
 def test_what_the_agent_prints_is_joined_across_writes() -> None:
     text = f"the key is {SHAPES['openai']} and\nAPI_KEY={A}\n".encode()
-    whole = b"".join(one.data for one in cleaned(Printed(1, 0, text)))  # type: ignore[union-attr]
+    whole = b"".join(one.data for one in cleaned(OutputPrinted(1, 0, text)))  # type: ignore[union-attr]
     for cut in range(1, len(text)):
-        found = cleaned(Printed(1, 0, text[:cut]), Printed(2, 0, b"err\n"), Printed(1, 0, text[cut:]))
+        found = cleaned(OutputPrinted(1, 0, text[:cut]), OutputPrinted(2, 0, b"err\n"), OutputPrinted(1, 0, text[cut:]))
         assert not leaks(found)
         assert b"".join(one.data for one in found if one.stream == 1) == whole  # type: ignore[union-attr]
 
@@ -370,7 +370,7 @@ def test_matching_is_not_disturbed(shape: str, field: str) -> None:
 
 
 def test_what_cannot_be_cleaned_is_withheld_and_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    import reenact.privacy.memory as memory
+    import reenact.privacy.text_memory as memory
 
     def broken(*_: Any) -> Any:
         raise RuntimeError("broken")
@@ -382,7 +382,13 @@ def test_what_cannot_be_cleaned_is_withheld_and_never_raises(monkeypatch: pytest
     assert not leaks(record)
     run = Run("r", environment={"OPENAI_API_KEY": A, "x": A})
     value = CallSettled(1, 1, Value(SSE))
-    for other in (value, Noted(None, "k", A), CheckpointTaken(0, "in", {"a": SSE}), RunOpened(run), RunClosed(run)):
+    for other in (
+        value,
+        EvidenceNoted(None, "k", A),
+        CheckpointTaken(0, "in", {"a": SSE}),
+        RunOpened(run),
+        RunClosed(run),
+    ):
         assert not leaks(redactor.clean(other))
 
 

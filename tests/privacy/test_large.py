@@ -12,7 +12,7 @@ import pytest
 from reenact.facts import spotting, views
 from reenact.facts.keys import canonical
 from reenact.facts.record import CallIssued, SegmentArrived
-from reenact.facts.spans import Budget
+from reenact.facts.text_spans import Budget
 from reenact.privacy import CredentialRedactor
 from tests.privacy.canaries import LONG, A, arrived, issued
 from tests.privacy.corpus_places import body, in_segments, segments

@@ -9,9 +9,9 @@ import random
 
 import pytest
 
-from reenact.facts.record import Printed, Record, SegmentArrived
-from reenact.facts.spans import Exhausted
+from reenact.facts.record import OutputPrinted, Record, SegmentArrived
 from reenact.facts.spotting import spot
+from reenact.facts.text_spans import SearchExhausted
 from tests.privacy.canaries import arrived
 from tests.privacy.corpus_places import body
 from tests.privacy.measuring import cleaned
@@ -122,9 +122,9 @@ def test_a_credential_that_is_cut_over_lines_of_json_is_found_whatever_the_media
 
 def test_a_compressed_answer_behind_its_head_is_read() -> None:
     packed = gzip.compress(json.dumps({"api_key": KEY}).encode(), mtime=0)
-    once = body(cleaned([Printed(1, 0, b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + packed)]))
+    once = body(cleaned([OutputPrinted(1, 0, b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + packed)]))
     assert KEY not in gzip.decompress(once.partition(b"\r\n\r\n")[2]).decode()
-    assert body(cleaned([Printed(1, 0, once)])) == once
+    assert body(cleaned([OutputPrinted(1, 0, once)])) == once
 
 
 def dump(data: bytes) -> bytes:
@@ -139,22 +139,22 @@ def dump(data: bytes) -> bytes:
 
 def test_a_dump_of_a_file_is_read_and_made_again() -> None:
     data = f"name=me\nAPI_KEY=sk-ant-{KEY}{HEX}\nHOME=/srv\n".encode()
-    assert body(cleaned([Printed(1, 0, dump(b"nothing in it, " * 9))])) == dump(b"nothing in it, " * 9)
-    once = body(cleaned([Printed(1, 0, b"$ hexdump -C .env\n" + dump(data) + b"$ \n")]))
+    assert body(cleaned([OutputPrinted(1, 0, dump(b"nothing in it, " * 9))])) == dump(b"nothing in it, " * 9)
+    once = body(cleaned([OutputPrinted(1, 0, b"$ hexdump -C .env\n" + dump(data) + b"$ \n")]))
     plain = bytes.fromhex("".join(line[10:58].replace(" ", "") for line in once.decode().splitlines()[1:-1]))
     assert plain[:16] == data[:16] and plain[-10:] == data[-10:] and len(plain) == len(data)
     assert b"~rx" in plain and KEY.encode() not in plain and once == b"$ hexdump -C .env\n" + dump(plain) + b"$ \n"
-    assert body(cleaned([Printed(1, 0, once)])) == once
+    assert body(cleaned([OutputPrinted(1, 0, once)])) == once
 
 
 def test_a_wide_table_of_passwords_is_looked_through_within_the_budget() -> None:
     table = (",".join(["pw"] * 150) + "\n" + (",".join(["a1b2c3d4"] * 150) + "\n") * 300).encode()
-    with pytest.raises(Exhausted):
+    with pytest.raises(SearchExhausted):
         spot(table)
 
 
 def printed(text: str) -> list[Record]:
-    return [Printed(1, 0, text.encode())]
+    return [OutputPrinted(1, 0, text.encode())]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -162,7 +162,7 @@ def test_a_credential_is_found_where_other_programs_put_it(place: str) -> None:
     text, secret = PLACES[place]
     once = body(cleaned(printed(text)))
     assert secret.encode() not in once, once
-    assert body(cleaned([Printed(1, 0, once)])) == once
+    assert body(cleaned([OutputPrinted(1, 0, once)])) == once
 
 
 @pytest.mark.parametrize("text", HARMLESS)
@@ -174,7 +174,7 @@ def test_what_only_looks_like_such_a_place_stays(text: str) -> None:
 def test_a_key_behind_a_weak_name_is_cleaned_once(prefix: str) -> None:
     text = f"SERVICE_TOKEN={prefix}{'KfthcMCRHeGJAtNImdKYrKTCYkTsMfbkrW' if prefix == 'hf_' else KEY}\n"
     once = body(cleaned(printed(text)))
-    assert text.encode() != once == body(cleaned([Printed(1, 0, once)]))
+    assert text.encode() != once == body(cleaned([OutputPrinted(1, 0, once)]))
 
 
 def test_bytes_that_are_no_text_hold_no_credentials() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reenact.facts import needles, spotting, views
 from reenact.facts.needles import Needles
-from reenact.facts.spans import Budget, CredentialSpan
+from reenact.facts.text_spans import Budget, CredentialSpan
 from tests.privacy.corpus import cases
 
 WORDS = spotting._NEEDLES.words

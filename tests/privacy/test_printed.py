@@ -16,7 +16,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reenact.facts.record import Printed
+from reenact.facts.record import OutputPrinted
 from reenact.privacy import make_redactor
 from reenact.replaying.results import Output, outputs_differ
 
@@ -65,10 +65,10 @@ def printed(draw: st.DrawFn) -> tuple[list[tuple[int, bytes]], list[bytes]]:
     return prints, [each.encode() for each in values]
 
 
-def recorded(prints: list[tuple[int, bytes]]) -> list[Printed]:
+def recorded(prints: list[tuple[int, bytes]]) -> list[OutputPrinted]:
     redactor = make_redactor(secret=SECRET)
-    made = [each for stream, data in prints for each in redactor.clean(Printed(stream, 0, data))]
-    return [each for each in (*made, *redactor.flush()) if isinstance(each, Printed)]
+    made = [each for stream, data in prints for each in redactor.clean(OutputPrinted(stream, 0, data))]
+    return [each for each in (*made, *redactor.flush()) if isinstance(each, OutputPrinted)]
 
 
 @settings(max_examples=300, deadline=None)

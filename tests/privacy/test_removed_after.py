@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 import reenact
-from reenact.facts.removed import REMOVED, listed
+from reenact.facts.removed_digests import REMOVED, listed
 from reenact.facts.run import Run
 from reenact.store.bundles import read_bundle
-from reenact.store.records import records_of
+from reenact.store.run_records import records_of
 
 COOKIE = "Zq3vT9xKb7LmW2nRc4Yd8sPf"
 LOGIN = "hT5rW8eQ2yU9iO3pA6sD1fG4"

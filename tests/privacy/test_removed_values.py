@@ -16,11 +16,20 @@ from reenact.facts.credentials import STANDIN
 from reenact.facts.guessing import LISTED_BITS, SOUGHT_BITS, bits, is_sought, may_be_listed
 from reenact.facts.keys import Rules
 from reenact.facts.known import KnownCredentials
-from reenact.facts.record import CallIssued, CallSettled, HeadArrived, Noted, Printed, Record, RunClosed, SegmentArrived
-from reenact.facts.removed import NOTHING, REMOVED, Listed, entry, listed, noted
+from reenact.facts.record import (
+    CallIssued,
+    CallSettled,
+    EvidenceNoted,
+    HeadArrived,
+    OutputPrinted,
+    Record,
+    RunClosed,
+    SegmentArrived,
+)
+from reenact.facts.removed_digests import NOTHING, REMOVED, RemovedDigests, entry, listed, noted
 from reenact.facts.run import Run
 from reenact.privacy import make_redactor
-from reenact.privacy.removed import MOST, Removed
+from reenact.privacy.removed_values import MOST, RemovedValues
 
 TOKEN = "Zq3vT9xKb7LmW2nRc4Yd8sPf"
 SHORT = "k3J9x0QpZ"
@@ -73,7 +82,7 @@ def test_short_values_are_looked_for_and_never_listed() -> None:
 )
 @pytest.mark.parametrize("value", [TOKEN, str(uuid.UUID(int=7**45)), f"sess.{TOKEN}", f"{TOKEN[:21]}/+=="])
 def test_a_listed_value_is_found_as_a_whole_token(around: str, value: str) -> None:
-    list_ = Listed(KEY, [entry(KEY, "c", value.encode())])
+    list_ = RemovedDigests(KEY, [entry(KEY, "c", value.encode())])
     text = around.format(value).encode()
     (span,) = list_.spans(text)
     assert text[span.start : span.end] == value.encode()
@@ -83,12 +92,12 @@ def test_a_listed_value_is_found_as_a_whole_token(around: str, value: str) -> No
 
 def test_a_listed_value_that_is_percent_encoded_is_found() -> None:
     value = f"{TOKEN}/x=="
-    list_ = Listed(KEY, [entry(KEY, "c", value.encode())])
+    list_ = RemovedDigests(KEY, [entry(KEY, "c", value.encode())])
     assert list_.erased(f"a {TOKEN}%2Fx%3D%3D b".encode()) == b"a ~rxc~ b"
 
 
 def test_a_value_glued_to_letters_is_found_in_the_process_alone() -> None:
-    removed = Removed(kept=True)
+    removed = RemovedValues(kept=True)
     removed.add(TOKEN.encode(), "c")
     removed.add(SHORT.encode(), "c")
     text = f"x{TOKEN}x x{SHORT}x {SHORT}".encode()
@@ -98,13 +107,13 @@ def test_a_value_glued_to_letters_is_found_in_the_process_alone() -> None:
 
 
 def test_nothing_is_listed_but_digests_under_a_key_of_the_run() -> None:
-    first, second = Removed(kept=True), Removed(kept=True)
+    first, second = RemovedValues(kept=True), RemovedValues(kept=True)
     for removed in (first, second):
         removed.add(TOKEN.encode(), "c")
     assert first.listed.entries[0].startswith("c24.")
     assert first.listed.entries != second.listed.entries
     assert TOKEN not in repr(first.listed.to_json())
-    assert not Removed().listed
+    assert not RemovedValues().listed
 
 
 @pytest.mark.parametrize(
@@ -112,11 +121,11 @@ def test_nothing_is_listed_but_digests_under_a_key_of_the_run() -> None:
 )
 def test_a_list_that_is_none_is_no_list(found: object) -> None:
     assert listed(found) is NOTHING
-    assert not Listed(KEY, ["c24", "?24.0000000000000000", "c24.xx", "é"])
+    assert not RemovedDigests(KEY, ["c24", "?24.0000000000000000", "c24.xx", "é"])
 
 
 def test_of_very_many_values_the_first_are_still_found_as_tokens() -> None:
-    removed = Removed()
+    removed = RemovedValues()
     values = [secrets.token_urlsafe(18).encode() for _ in range(3 * MOST)]
     for value in values:
         removed.add(value, "c")
@@ -138,18 +147,18 @@ def asked(body: str) -> CallIssued:
 
 
 def test_a_run_keeps_its_list_as_it_goes_and_at_its_end() -> None:
-    gate = make_redactor("r", removed=Removed(kept=True))
+    gate = make_redactor("r", removed=RemovedValues(kept=True))
     out: list[Record] = [*gate.clean(login(TOKEN, SHORT)), *gate.clean(asked(f'"{TOKEN} {SHORT}"'))]
-    out += [*gate.clean(Printed(1, 3, f"{TOKEN} {SHORT}\n".encode())), *gate.clean(RunClosed(Run("r")))]
+    out += [*gate.clean(OutputPrinted(1, 3, f"{TOKEN} {SHORT}\n".encode())), *gate.clean(RunClosed(Run("r")))]
     assert TOKEN not in repr(out)
     assert SHORT not in repr(out)
-    (note,) = [each for each in out if isinstance(each, Noted)]
+    (note,) = [each for each in out if isinstance(each, EvidenceNoted)]
     list_ = noted({note.key: note.value})
     (closed,) = [each for each in out if isinstance(each, RunClosed)]
     assert list_.entries == listed(closed.run.capture[REMOVED]).entries
     assert list_.spans(TOKEN.encode())
     (head,) = [each for each in out if isinstance(each, HeadArrived)]
-    (printed,) = [each for each in out if isinstance(each, Printed)]
+    (printed,) = [each for each in out if isinstance(each, OutputPrinted)]
     stand_in = STANDIN.search(printed.data)
     assert stand_in is not None
     assert stand_in[0].decode() in str(head.head)  # what the program has in a replay
@@ -157,16 +166,16 @@ def test_a_run_keeps_its_list_as_it_goes_and_at_its_end() -> None:
 
 
 def test_a_run_that_removes_nothing_keeps_no_list() -> None:
-    gate = make_redactor("r", removed=Removed(kept=True))
+    gate = make_redactor("r", removed=RemovedValues(kept=True))
     assert gate.clean(RunClosed(Run("r"))) == (RunClosed(Run("r")),)
     assert gate.flush() == ()
 
 
 def test_a_later_process_finds_what_an_earlier_one_has_removed() -> None:
-    first = Removed(kept=True)
+    first = RemovedValues(kept=True)
     first.add(TOKEN.encode(), "c")
     gate = make_redactor(
-        "s", known=KnownCredentials({}, ()).with_listed(first.listed), removed=Removed(first.listed, kept=True)
+        "s", known=KnownCredentials({}, ()).with_listed(first.listed), removed=RemovedValues(first.listed, kept=True)
     )
     out = [*gate.clean(asked(f'"say {TOKEN}"')), *gate.clean(RunClosed(Run("s")))]
     assert TOKEN not in repr(out)
@@ -176,7 +185,7 @@ def test_a_later_process_finds_what_an_earlier_one_has_removed() -> None:
 
 def test_both_sides_of_a_comparison_are_without_what_was_removed() -> None:
     """A program that holds the value itself asks with it before and after it became known."""
-    removed = Removed(kept=True)
+    removed = RemovedValues(kept=True)
     removed.add(TOKEN.encode(), "b")
     rules = Rules(removed=removed.listed)
     head = {"method": "POST", "url": f"http://x/{TOKEN}"}
@@ -202,7 +211,7 @@ def test_both_sides_of_a_comparison_are_without_what_was_removed() -> None:
 def test_a_value_first_removed_from_a_result_is_found_in_what_follows() -> None:
     gate = make_redactor("r")
     gate.clean(CallSettled(1, 2, Value(f'{{"access_token":"{TOKEN}"}}'.encode())))
-    (printed,) = gate.clean(Printed(1, 3, f"x{TOKEN}x\n".encode()))
+    (printed,) = gate.clean(OutputPrinted(1, 3, f"x{TOKEN}x\n".encode()))
     assert TOKEN not in repr(printed)
 
 
@@ -221,7 +230,7 @@ def test_a_value_that_a_model_spells_out_over_the_events_of_a_stream_is_found() 
 
 def test_the_value_of_a_variable_is_found_anyway_and_never_listed() -> None:
     known = KnownCredentials({"SHOP_API_KEY": TOKEN}, ["SHOP_API_KEY"])
-    removed = Removed(kept=True)
+    removed = RemovedValues(kept=True)
     gate = make_redactor("r", known=known, removed=removed)
     gate.clean(login(TOKEN))
     assert not removed

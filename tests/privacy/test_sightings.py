@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from reenact.facts import sightings, spotting
-from reenact.facts.spans import Budget
 from reenact.facts.spotting import spot
+from reenact.facts.text_spans import Budget
 from tests.privacy.canaries import FIELDS, LOOK_ALIKES, SHAPES
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import reenact
-from reenact.store.records import records_of
+from reenact.store.run_records import records_of
 
 SECRET = "sk-proj-Zq3vT9xKb7LmW2nRc4Yd8sPf6HgJ1uQer5Ta0oEi"
 PLAIN = "zebra-hut-Zq3v"

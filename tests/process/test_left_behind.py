@@ -19,7 +19,7 @@ from reenact.seams.boot import folders, locked
 from reenact.seams.boot.folders import Folder
 from reenact.seams.boot.fork_server_client import ForkServerClient
 from reenact.seams.boot.parent import Boot
-from reenact.testing.goldens.running import run_golden
+from reenact.testing.goldens.golden_execution import run_golden
 from tests.goldens.yard import Yard
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a pipe sends no signal that ends a process")

@@ -91,12 +91,9 @@ def test_nothing_is_called_after_what_it_is_not() -> None:
 
 
 _SHARED = """
-    anthropic_messages api audit batch bedrock_converse blocking bodies code cohere_chat contents coroutines
-    deciding doctor environment errors exchange faults fields files flags golden google_gemini growing hashes
-    here imported imports insides keys kit lines marks memory messages openai_chat openai_completions
-    openai_responses opinions places plumbing readings record references removed repeats revision running saying
-    settings sharing spans spoken sqlite states steps surroundings tally timeline values verdict views
-    wire
+    anthropic_messages api audit bedrock_converse blocking cohere_chat coroutines errors exchange google_gemini
+    insides kit messages openai_chat openai_completions openai_responses plumbing record revision surroundings
+    timeline values
 """
 SHARED_NAMES = frozenset(_SHARED.split())
 """Names that more than one module has: a format as it is read and as it is written, a command and what it shows, and
@@ -118,7 +115,7 @@ def test_modules_are_told_apart_by_their_names() -> None:
     assert {name for name, count in names.items() if count > 1} == SHARED_NAMES
 
 
-SHARED_CLASSES = frozenset(("Change", "Course", "Playing", "Rule", "Said", "Step", "Turn", "Verdict"))
+SHARED_CLASSES = frozenset(("Change", "Course", "Rule", "Step", "Turn", "Verdict"))
 """Names of classes that more than one module defines. A name leaves the list with its second class; none is added."""
 
 

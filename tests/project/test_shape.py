@@ -37,7 +37,7 @@ LONG_MODULES: frozenset[str] = frozenset(
         "seams/gate.py",
         "seams/strands/signals.py",
         "store/inheriting.py",
-        "store/sqlite.py",
+        "store/sqlite_store.py",
         "store/sqlite_log.py",
     }
 )
@@ -45,7 +45,7 @@ LONG_CLASSES: frozenset[str] = frozenset(
     {
         "reenact.replaying.replay_session.ReplaySession",
         "reenact.seams.gate.Gate",
-        "reenact.store.sqlite.SqliteStore",
+        "reenact.store.sqlite_store.SqliteStore",
     }
 )
 DEEP_CLASSES: frozenset[str] = frozenset()

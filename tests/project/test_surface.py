@@ -94,7 +94,12 @@ LIGHT = {
         *("asyncio", "ssl", "socket", "logging", "concurrent", "tomllib", "difflib", "zipfile", "importlib.metadata"),
         *("wrapt", "time_machine", "reenact.replaying", "reenact.testing", "reenact.interop", "reenact.seams.http"),
         *("reenact.seams.strands", "reenact.seams.databases", "reenact.seams.lanes", "reenact.seams.wiring"),
-        *("reenact.store.bundles", "reenact.store.memory", "reenact.timetravel.bundling", "reenact.timetravel.story"),
+        *(
+            "reenact.store.bundles",
+            "reenact.store.memory_store",
+            "reenact.timetravel.bundling",
+            "reenact.timetravel.story",
+        ),
         *("reenact.timetravel.cost", "reenact.facts.expressions", "reenact.interfaces.cli.commands.ls"),
     ),
     "reenact.interfaces.cli.commands.replay": (
@@ -106,7 +111,7 @@ LIGHT = {
         *("click", "wrapt", "time_machine", "importlib.metadata", "importlib.resources", "zipfile", "difflib"),
         *("tomllib", "http", "email", "xml", "unittest", "multiprocessing", "argparse", "ctypes"),
         *("reenact.replaying", "reenact.testing", "reenact.interop", "reenact.interfaces", "reenact.timetravel"),
-        *("reenact.triage", "reenact.store.bundles", "reenact.store.memory"),
+        *("reenact.triage", "reenact.store.bundles", "reenact.store.memory_store"),
     ),
 }
 """What a recording and a replay may not load: each costs a short program more than it is recorded for."""

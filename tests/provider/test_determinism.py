@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reenact.facts.answers.drawing import pieces
 from reenact.testing import SeededEntropy
 from reenact.testing.provider import Reply, Route, Rule, Script, ScriptedProvider, Visit, When
-from reenact.testing.provider.deciding import HttpRequest, decide
+from reenact.testing.provider.provider_decisions import HttpRequest, decide
 
 TEXT = st.text(max_size=40)
 PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")

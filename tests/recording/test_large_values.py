@@ -20,7 +20,7 @@ from reenact.store.checking import check_store
 from reenact.store.salvaging import salvage
 from reenact.timetravel.bundling.packing import pack
 from reenact.timetravel.bundling.unpacking import unpack
-from reenact.triage.kit import kit_of
+from reenact.triage.kit_of_run import kit_of
 
 SIZES = [5000]
 """How long what is computed is."""

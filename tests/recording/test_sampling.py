@@ -252,7 +252,7 @@ def test_the_agents_own_chance_stays_as_it_is(url: str) -> None:
 
 
 def test_a_store_that_cannot_forget_keeps_the_run(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from reenact.store.sqlite import SqliteStore
+    from reenact.store.sqlite_store import SqliteStore
 
     def busy(self: SqliteStore, run_id: str) -> bool:
         raise reenact.errors.StoreBusy("the store is busy")

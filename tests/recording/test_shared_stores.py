@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import reenact
-from reenact.store import borrow_store, connection, give_back, sharing
+from reenact.store import borrow_store, connection, give_back, open_stores
 from reenact.store.checking import check_store
 
 
@@ -37,7 +37,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
 
     monkeypatch.setattr(connection, "connect_writing", counted)
     yield files
-    sharing.close_idle()
+    open_stores.close_idle()
 
 
 def _record(url: str, what: Any = 1) -> reenact.Run:
@@ -55,7 +55,7 @@ def test_one_connection_serves_every_run(tmp_path: Path, opened: list[Path]) -> 
     with reenact.open_store(url) as store:
         for run in runs:
             assert [event.name for event in store.events(run.id)] == ["look"]
-    sharing.close_idle()
+    open_stores.close_idle()
     assert not (tmp_path / "runs.db-wal").exists(), "the last one out brings everything into the file"
 
 
@@ -84,7 +84,7 @@ def test_a_store_whose_file_is_gone_is_made_anew(tmp_path: Path, opened: list[Pa
         shutil.rmtree(folder)
     elif how == "replaced":
         other = _record(f"sqlite:///{tmp_path}/other.db")
-        sharing.close_idle()
+        open_stores.close_idle()
         _record(url)
         os.replace(tmp_path / "other.db", folder / "runs.db")
         kept = {first.id: False, other.id: True}
@@ -100,10 +100,10 @@ def test_a_store_whose_file_is_gone_is_made_anew(tmp_path: Path, opened: list[Pa
 
 
 def test_only_few_that_nobody_uses_stay_open(tmp_path: Path, opened: list[Path]) -> None:
-    for n in range(sharing.IDLE + 3):
+    for n in range(open_stores.IDLE + 3):
         _record(f"sqlite:///{tmp_path}/{n}.db")
     held = borrow_store(f"sqlite:///{tmp_path}/0.db")
-    assert len([each for each in sharing._shared.values() if not each.users]) <= sharing.IDLE
+    assert len([each for each in open_stores._shared.values() if not each.users]) <= open_stores.IDLE
     give_back(held)
     assert not (tmp_path / "1.db-wal").exists()
 

@@ -16,7 +16,7 @@ from reenact.abc.sources import CLOCK
 from reenact.facts.conventions import VARIABLES
 from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
-from reenact.facts.record import GapNoted, Noted, Printed, Record
+from reenact.facts.record import EvidenceNoted, GapNoted, OutputPrinted, Record
 from reenact.facts.run import Entry, Run, Status
 from reenact.privacy import make_redactor
 from reenact.privacy.erasing import Eraser
@@ -28,7 +28,7 @@ from reenact.recording.unthreaded import Unthreaded
 from reenact.recording.writer import QUEUE_BYTES
 from reenact.seams import lanes
 from reenact.seams.setting import variables_now
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 
 SECRET = "zq7Rk2Xw9LmP4tVb8NcJ"
 
@@ -59,7 +59,7 @@ def writer(log: Log, faults: list[Exception], **more: Any) -> Unthreaded:
 
 
 def written(log: Log) -> list[Any]:
-    return [record.value for batch in log.batches for record in batch if isinstance(record, Noted)]
+    return [record.value for batch in log.batches for record in batch if isinstance(record, EvidenceNoted)]
 
 
 def test_nothing_is_written_before_somebody_waits_and_all_of_it_then_in_order() -> None:
@@ -67,17 +67,17 @@ def test_nothing_is_written_before_somebody_waits_and_all_of_it_then_in_order() 
     threads = threading.active_count()
     one = writer(log, faults)
     for number in range(5):
-        one.put(Noted(None, "n", number))
+        one.put(EvidenceNoted(None, "n", number))
     assert (log.batches, threading.active_count()) == ([], threads)
     receipt = one.receipt(durable=True)
     assert (receipt.done, receipt.kept) == (True, True)
     receipt.wait()
-    one.put(Noted(None, "n", 5))
+    one.put(EvidenceNoted(None, "n", 5))
     assert one.flush()
-    one.put(Noted(None, "n", 6))
+    one.put(EvidenceNoted(None, "n", 6))
     one.close()
     assert log.closed
-    one.put(Noted(None, "n", 7))
+    one.put(EvidenceNoted(None, "n", 7))
     assert not one.flush(), "nothing is kept after the end, and nobody is left waiting"
     assert (written(log), faults) == ([0, 1, 2, 3, 4, 5, 6], [])
 
@@ -89,9 +89,9 @@ def test_what_it_does_is_nothing_that_the_agent_does() -> None:
     store = MemoryStore()
     with reenact.record(store=store):
         assert lanes.current() is not None
-        one.put(Noted(None, "n", 0))
+        one.put(EvidenceNoted(None, "n", 0))
         one.flush()
-        one.put(Noted(None, "n", 1))
+        one.put(EvidenceNoted(None, "n", 1))
         one.close()
         assert lanes.current() is not None
     assert (written(log), faults) == ([0, 1], [])
@@ -100,10 +100,10 @@ def test_what_it_does_is_nothing_that_the_agent_does() -> None:
 def test_a_fault_of_the_store_is_told_and_leaves_nobody_waiting() -> None:
     log, faults = Log(failures=1), list[Exception]()
     one = writer(log, faults)
-    one.put(Noted(None, "n", 0))
+    one.put(EvidenceNoted(None, "n", 0))
     receipt = one.receipt()
     assert (receipt.done, receipt.kept, [str(each) for each in faults]) == (True, False, ["no room"])
-    one.put(Noted(None, "n", 1))
+    one.put(EvidenceNoted(None, "n", 1))
     one.close()
     assert (written(log), log.closed) == ([1], True)
 
@@ -113,10 +113,12 @@ def test_what_waits_is_bounded() -> None:
     one = writer(log, [])
     part = b"x" * (QUEUE_BYTES // 8)
     for _ in range(9):
-        one.put(Printed(1, 0, part))
+        one.put(OutputPrinted(1, 0, part))
     assert log.batches, "more than the bound is written without anybody waiting"
     one.close()
-    assert sum(len(each.data) for batch in log.batches for each in batch if isinstance(each, Printed)) == 9 * len(part)
+    assert sum(len(each.data) for batch in log.batches for each in batch if isinstance(each, OutputPrinted)) == 9 * len(
+        part
+    )
 
 
 def test_work_that_can_wait_is_done_at_a_flush() -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from reenact.facts.record import Printed, Record
+from reenact.facts.record import OutputPrinted, Record
 from reenact.recording import writer as module
 from reenact.recording.writer import Writer
 
-PLAIN = Printed(1, 0, b"said")
+PLAIN = OutputPrinted(1, 0, b"said")
 
 
 class Log:
@@ -211,7 +211,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Writer, _thread.Lock
 
 def _put(writer: Writer, *sizes: int) -> threading.Thread:
     """Strands of the agent print texts of these sizes."""
-    thread = threading.Thread(target=lambda: [writer.put(Printed(1, 0, bytes(size))) for size in sizes])
+    thread = threading.Thread(target=lambda: [writer.put(OutputPrinted(1, 0, bytes(size))) for size in sizes])
     thread.start()
     return thread
 

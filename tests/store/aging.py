@@ -12,7 +12,7 @@ from reenact.store.inheriting import Heir
 from reenact.store.payloads import compress
 from reenact.store.schema import SHIFT
 from reenact.store.slot_rows import packed_rows, put_rows, states_of
-from reenact.store.splice_rows import SPLICED, Spliced
+from reenact.store.splice_rows import SPLICED, SplicedBodies
 from reenact.store.versions import Format, write_format
 
 
@@ -78,7 +78,7 @@ def _say(connection: sqlite3.Connection) -> None:
 
 
 def _make_whole(connection: sqlite3.Connection) -> None:
-    spliced = Spliced(lambda sql, values: connection.execute(sql, values).fetchall())
+    spliced = SplicedBodies(lambda sql, values: connection.execute(sql, values).fetchall())
     rows = connection.execute("SELECT id, data FROM payload WHERE codec = ?", (SPLICED,)).fetchall()
     bodies = [(row, compress(spliced.body(data))) for row, data in rows]
     connection.executemany(

@@ -12,7 +12,7 @@ from reenact.errors import ReenactError
 from reenact.facts.call import Json
 from reenact.facts.event import Event
 from reenact.facts.run import Run
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 
 FILTERS: tuple[Mapping[str, object], ...] = (
     {}, {"agent": "a"}, {"tag": {"k": "v"}}, {"status": "ok"}, {"failed": True}, {"limit": 2}, {"text": "user"},

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from reenact.abc.store import Store
-from reenact.store.memory import MemoryStore
-from reenact.store.sqlite import SqliteStore
+from reenact.store.memory_store import MemoryStore
+from reenact.store.sqlite_store import SqliteStore
 
 
 class Backend:

@@ -10,9 +10,9 @@ from typing import Any
 
 from reenact.facts.call import Kind
 from reenact.facts.ids import make_run_id
-from reenact.facts.record import AmbientRead, CheckpointTaken, GapNoted, Noted, Printed, Record
+from reenact.facts.record import AmbientRead, CheckpointTaken, EvidenceNoted, GapNoted, OutputPrinted, Record
 from reenact.facts.run import Run
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from tests.store.records import closing, issued, opening, settled, streamed, turns
 from tests.store.test_spliced import conversation
 
@@ -74,11 +74,11 @@ def _said(seed: int) -> list[list[Record]]:
         [
             CheckpointTaken(6, "in", {"docs": b'"%s"' % (own * 400), "n": b"1"}),
             CheckpointTaken(6, "out", {"docs": b'"%s"' % (own * 500)}),
-            Noted(6, "short", seed),
-            Noted(6, "long", "x" * 2000 + str(seed)),
-            Noted(None, "of the run", [seed]),
+            EvidenceNoted(6, "short", seed),
+            EvidenceNoted(6, "long", "x" * 2000 + str(seed)),
+            EvidenceNoted(None, "of the run", [seed]),
             AmbientRead(0, 6, "wall", own),
-            Printed(1, 1, own * 100),
+            OutputPrinted(1, 1, own * 100),
             turns(0, 7),
             GapNoted("subprocess", "agent.py:3", 2),
         ],

@@ -13,7 +13,7 @@ from pathlib import Path
 from reenact.facts.record import SegmentArrived
 from reenact.facts.run import Run
 from reenact.store import frames
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from tests.store.records import issued, opening, settled, streamed
 
 

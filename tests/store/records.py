@@ -13,7 +13,6 @@ from reenact.facts.order import Delivery, Tag, Timed, event_tag
 from reenact.facts.record import (
     CallIssued,
     CallSettled,
-    Delivered,
     HeadArrived,
     LaneOpened,
     Record,
@@ -21,6 +20,7 @@ from reenact.facts.record import (
     RunOpened,
     SegmentArrived,
     StreamEnded,
+    TurnsDelivered,
 )
 from reenact.facts.run import Run, Status
 
@@ -81,9 +81,9 @@ def streamed(event: int, pieces: list[bytes], *, end: bool = True) -> Iterator[R
         yield StreamEnded(event, 900, End(EndKind.EOF))
 
 
-def turns(first: int, size: int, lane: str = "root") -> Delivered:
+def turns(first: int, size: int, lane: str = "root") -> TurnsDelivered:
     """Turns at the gate."""
-    return Delivered(
+    return TurnsDelivered(
         tuple(
             Delivery(n, event_tag(n, 0), n * 7, n % 5 != 0)
             if n % 2

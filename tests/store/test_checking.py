@@ -13,7 +13,7 @@ import pytest
 
 from reenact.errors import FormatTooNew, StoreError
 from reenact.store.checking import CheckResult, check_store
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from reenact.store.versions import WRITTEN
 from tests.store.damaging import Damaged, change, fill
 from tests.store.records import closing, issued, new_run, opening, settled

@@ -22,7 +22,7 @@ from reenact.store.codec import (
     unpack_settled,
     weaker,
 )
-from reenact.store.hashes import KeyedHash
+from reenact.store.keyed_hash import KeyedHash
 from reenact.store.payloads import compress, decompress
 from reenact.store.stream_pieces import FIRST_LINK, OpenStream, StreamPart, parts_of
 

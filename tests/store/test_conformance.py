@@ -18,11 +18,11 @@ from reenact.facts.record import (
     AmbientRead,
     CallSettled,
     CheckpointTaken,
+    EvidenceNoted,
     GapNoted,
     HeadArrived,
     LaneOpened,
-    Noted,
-    Printed,
+    OutputPrinted,
     Record,
     RunClosed,
     RunOpened,
@@ -31,7 +31,7 @@ from reenact.facts.record import (
 from reenact.facts.run import Entry, Run, Status, Totals
 from reenact.facts.values import encode
 from reenact.store.schema import TABLES
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from tests.store.conftest import Backend
 from tests.store.records import closing, failed, issued, new_run, opening, settled, streamed, turns
 
@@ -170,11 +170,12 @@ def test_everything_else_comes_back(backend: Backend, store: Store) -> None:
         [
             issued(0),
             AmbientRead(0, 0, "wall", b"1"), AmbientRead(0, 1, "wall", b"9"), AmbientRead(0, 0, "mono", b"\xff"),
-            Printed(1, 1, b"out"), Printed(2, 2, b"err"), Printed(1, 3, b"more\n"),
-            Noted(0, "reading", long), Noted(0, "a", 1), Noted(None, "kit", [1]), GapNoted("socket", "x.py:1"),
+            OutputPrinted(1, 1, b"out"), OutputPrinted(2, 2, b"err"), OutputPrinted(1, 3, b"more\n"),
+            EvidenceNoted(0, "reading", long), EvidenceNoted(0, "a", 1), EvidenceNoted(None, "kit", [1]),
+            GapNoted("socket", "x.py:1"),
         ],
         [
-            AmbientRead(0, 0, "wall", b"2"), Noted(0, "a", 2), GapNoted("thread", "y.py:1"),
+            AmbientRead(0, 0, "wall", b"2"), EvidenceNoted(0, "a", 2), GapNoted("thread", "y.py:1"),
             GapNoted("socket", "x.py:1", 2), CheckpointTaken(0, "in", {"b": b"1", "a": b""}),
             CheckpointTaken(0, "out", {}),
         ],
@@ -198,7 +199,7 @@ def test_a_child_run_is_a_lane_of_its_parents_log(backend: Backend, store: Store
     log = store.begin(run)
     log.write([*opening(run), issued(0), LaneOpened(1, "root>agent#1", 0, scope=True), RunOpened(child)])
     log.write([LaneOpened(2, "root>agent#1/t#1", None), LaneOpened(3, "root>agent#12", None)])
-    log.write([issued(1, lane=1), issued(2, lane=3), issued(3, lane=2), Noted(None, "kit", 1)])
+    log.write([issued(1, lane=1), issued(2, lane=3), issued(3, lane=2), EvidenceNoted(None, "kit", 1)])
     assert backend.open().run(child.id).status is Status.RECORDING
     log.write([RunClosed(replace(child, status=Status.FAILED), {"why": "no"}), closing(run)])
     log.close()
@@ -290,7 +291,14 @@ def test_a_run_without_an_end_adds_up_what_it_has(backend: Backend, store: Store
     run = new_run()
     log = store.begin(run)
     reading = {"usage": {"tokens_in": 3, "tokens_out": 4}, "text": "long enough to be kept apart " * 400}
-    asked = [issued(0), settled(0), issued(1), settled(1), Noted(1, "reading", reading), Noted(0, "other", 1)]
+    asked = [
+        issued(0),
+        settled(0),
+        issued(1),
+        settled(1),
+        EvidenceNoted(1, "reading", reading),
+        EvidenceNoted(0, "other", 1),
+    ]
     log.write([*opening(run), *asked])
     log.close()
     totals = backend.open().run(run.id).totals
@@ -372,7 +380,13 @@ def test_forgetting_leaves_no_row_behind(sqlite: SqliteStore) -> None:
     body = b"b" * 900
     several = [
         [issued(0, body), settled(0), issued(1), *streamed(1, [b"s"]), turns(0, 3), AmbientRead(0, 0, "wall", b"1")],
-        [Printed(1, 1, b"p"), Noted(0, "k", "v" * 900), Noted(None, "k", 1), GapNoted("a", "b"), RunOpened(child)],
+        [
+            OutputPrinted(1, 1, b"p"),
+            EvidenceNoted(0, "k", "v" * 900),
+            EvidenceNoted(None, "k", 1),
+            GapNoted("a", "b"),
+            RunOpened(child),
+        ],
         [CheckpointTaken(0, "in", {"": b"state"}), RunClosed(child, {"k": "v"})],
     ]
     runs = [keep(sqlite, *several, tags={"k": "v"}) for _ in range(2)]

@@ -15,8 +15,8 @@ import pytest
 from reenact.abc.store import Recording
 from reenact.errors import BlobCorrupt, BlobMissing, ReenactError, StoreBusy, StoreError
 from reenact.facts.call import Kind
-from reenact.facts.record import AmbientRead, CheckpointTaken, Noted, Printed
-from reenact.store.sqlite import SqliteStore
+from reenact.facts.record import AmbientRead, CheckpointTaken, EvidenceNoted, OutputPrinted
+from reenact.store.sqlite_store import SqliteStore
 from tests.store.records import closing, issued, new_run, opening, settled, streamed, turns
 
 PIECES = [bytes([n]) * 50_000 for n in range(30)]
@@ -32,8 +32,15 @@ def path(tmp_path: Path) -> Path:
         log.write([*opening(run), issued(0, b"q" * 900), settled(0, b"a" * 900), issued(1, kind=Kind.HTTP)])
         for record in streamed(1, PIECES):
             log.write([record])
-        log.write([AmbientRead(0, 0, "wall", b"12"), Printed(1, 1, b"hello"), turns(0, 5), Noted(0, "k", "short")])
-        log.write([Noted(0, "long", "n" * 2000), CheckpointTaken(0, "in", {"": b"[1]" * 200}), closing(run)])
+        log.write(
+            [
+                AmbientRead(0, 0, "wall", b"12"),
+                OutputPrinted(1, 1, b"hello"),
+                turns(0, 5),
+                EvidenceNoted(0, "k", "short"),
+            ]
+        )
+        log.write([EvidenceNoted(0, "long", "n" * 2000), CheckpointTaken(0, "in", {"": b"[1]" * 200}), closing(run)])
         log.close()
     return path
 

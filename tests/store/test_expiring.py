@@ -21,7 +21,7 @@ from reenact.facts.retention import DAY_US
 from reenact.facts.run import Run, Status
 from reenact.store.connection import connect_writing
 from reenact.store.schema import SHIFT
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from tests.conftest import ROOT
 from tests.store.records import closing, issued, new_run, opening, settled
 from tests.store.test_machine import everything
@@ -224,7 +224,7 @@ def test_no_text_of_what_went_is_left_in_the_file(sqlite: SqliteStore) -> None:
 KILLED = """
 import sys
 from pathlib import Path
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from reenact.store import expiring
 with SqliteStore(Path(sys.argv[1])) as store:
     due = store.housekeeping().due({}, int(sys.argv[2]))

@@ -20,8 +20,8 @@ from reenact.facts.record import LaneOpened, Record, RunClosed, RunOpened
 from reenact.facts.run import Run, Status
 from reenact.store import finding, hits
 from reenact.store.full_text import occurs
-from reenact.store.sqlite import SqliteStore
 from reenact.store.sqlite_log import write_whole
+from reenact.store.sqlite_store import SqliteStore
 from tests.store.records import issued
 
 START_US = 1_700_000_000_000_000

@@ -11,9 +11,9 @@ import pytest
 
 from reenact.facts.call import Kind
 from reenact.facts.record import AmbientRead, LaneOpened, Record
-from reenact.store.connection import PAGE, Writing
-from reenact.store.sqlite import SqliteStore
+from reenact.store.connection import PAGE, WriteConnection
 from reenact.store.sqlite_recording import SqliteRecording
+from reenact.store.sqlite_store import SqliteStore
 from tests.store.records import closing, issued, new_run, opening, settled, turns
 
 LONG = 100_000
@@ -180,14 +180,14 @@ def test_the_write_ahead_log_stays_short_however_much_is_written(tmp_path: Path)
         for n in range(120):
             log.write([issued(n, chance.randbytes(250_000))])
             longest = max(longest, path.with_name("store.db-wal").stat().st_size)
-        assert longest < 3 * Writing.CHECKPOINT_BYTES
+        assert longest < 3 * WriteConnection.CHECKPOINT_BYTES
         assert path.stat().st_size > 20_000_000
         log.close()
 
 
 def test_a_durable_batch_never_waits_for_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     brought_in: list[int] = []
-    monkeypatch.setattr(Writing, "checkpoint", lambda self, *, least_growth=0: brought_in.append(least_growth))
+    monkeypatch.setattr(WriteConnection, "checkpoint", lambda self, *, least_growth=0: brought_in.append(least_growth))
     with SqliteStore(tmp_path / "store.db") as store:
         run = new_run()
         log = store.begin(run)
@@ -195,4 +195,4 @@ def test_a_durable_batch_never_waits_for_a_checkpoint(tmp_path: Path, monkeypatc
         assert brought_in == []
         log.write([issued(0)])
         log.close()
-    assert brought_in == [Writing.CHECKPOINT_BYTES] * 2, "and the end of a run brings in only what is worth it"
+    assert brought_in == [WriteConnection.CHECKPOINT_BYTES] * 2, "and the end of a run brings in only what is worth it"

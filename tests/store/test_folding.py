@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from reenact.errors import StoreError
 from reenact.facts.call import Kind
-from reenact.facts.record import HeadArrived, Noted, Record
+from reenact.facts.record import EvidenceNoted, HeadArrived, Record
 from reenact.facts.run import Run
 from reenact.store.checking import check_store
-from reenact.store.folding import FOLDED, Folding, first_of, parts_of, unfolded, whole
+from reenact.store.folding import FOLDED, ColumnFold, first_of, parts_of, unfolded, whole
 from reenact.store.schema import SHIFT
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from reenact.store.versions import OLDEST_READER, WRITTEN, Format, read_format, write_format
 from tests.store.records import closing, failed, issued, new_run, opening, settled
 
@@ -41,7 +41,7 @@ def texts() -> st.SearchStrategy[str]:
 
 @given(st.lists(st.tuples(texts(), st.sampled_from(["more", "commit", "roll back"])), max_size=30))
 def test_what_is_folded_is_unfolded_exactly(said: list[tuple[str, str]]) -> None:
-    folding = Folding()
+    folding = ColumnFold()
     kept: dict[int, tuple[str, str]] = {}
     staged: dict[int, tuple[str, str]] = {}
     for number, (text, then) in enumerate(said):
@@ -63,7 +63,7 @@ def test_what_is_folded_is_unfolded_exactly(said: list[tuple[str, str]]) -> None
 
 
 def test_what_is_alike_takes_what_differs() -> None:
-    folding = Folding()
+    folding = ColumnFold()
     rows = [folding.fold(n, json.dumps([n, "z" * 300, f"{n:032x}", 7, "b"]), lambda _: True) for n in range(100, 200)]
     assert rows[0][:1] == "[" and all(row[:1] == FOLDED and len(row) < 50 for row in rows[1:])
 
@@ -123,7 +123,7 @@ def test_a_batch_that_fails_leaves_nothing_that_later_rows_are_like(path: Path) 
         log.write(opening(run))
         first, *rest = calls(10)
         with pytest.raises(StoreError):
-            log.write([*first, Noted(None, "bad", object())])  # type: ignore[arg-type]
+            log.write([*first, EvidenceNoted(None, "bad", object())])  # type: ignore[arg-type]
         for records in rest:
             log.write(records)
         log.close()
@@ -138,7 +138,7 @@ def test_nothing_is_like_what_came_of_a_call_whose_batch_was_lost(path: Path) ->
         log.write(opening(run))
         (lost, came), *rest = calls(5)
         with pytest.raises(StoreError):
-            log.write([lost, Noted(None, "bad", object())])  # type: ignore[arg-type]
+            log.write([lost, EvidenceNoted(None, "bad", object())])  # type: ignore[arg-type]
         log.write([came])
         for records in rest:
             log.write(records)
@@ -149,7 +149,7 @@ def test_nothing_is_like_what_came_of_a_call_whose_batch_was_lost(path: Path) ->
 
 @given(st.lists(st.tuples(st.sampled_from(["fold", "drop", "commit", "roll back"]), st.integers(0, 9))))
 def test_what_is_rolled_back_leaves_what_was_committed(steps: list[tuple[str, int]]) -> None:
-    tried = Folding()
+    tried = ColumnFold()
     firsts: dict[str, int] = {}
     committed: dict[str, int] = {}
     for n, (step, kind) in enumerate(steps):

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.facts.call import Kind
-from reenact.facts.record import Printed, Record
+from reenact.facts.record import OutputPrinted, Record
 from reenact.facts.run import Run
 from reenact.store import full_text
 from reenact.store.connection import connect_reading
 from reenact.store.full_text import TextGatherer, occurs
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from tests.store.records import closing, issued, new_run, opening, settled
 
 LATER = 1_700_000_000_000_000 + 3 * 86_400_000_000
@@ -109,7 +109,7 @@ def test_what_is_gathered_from_versions_is_what_each_of_them_says(texts: list[st
 def test_output_that_comes_in_pieces_is_no_piece_of_a_word() -> None:
     gathered = TextGatherer()
     for data in (b"hel", b"lo wor", b"ld"):
-        gathered.see(Printed(1, 0, data))
+        gathered.see(OutputPrinted(1, 0, data))
     assert gathered.text() == "hello world"
     assert occurs(gathered.text(), "HELL world") and not occurs(gathered.text(), "ello")
 

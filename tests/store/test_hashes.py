@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.store import hashes
-from reenact.store.hashes import KeyedHash
+from reenact.store import keyed_hash
+from reenact.store.keyed_hash import KeyedHash
 
 KEY = b"k" * 32
 
@@ -23,8 +23,8 @@ def test_a_body_that_is_another_edited_has_its_own_digest(edits: list[tuple[int,
     body, other = chance.randbytes(300), chance.randbytes(300)
     hasher = KeyedHash(KEY)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hashes, "_EVERY", 32)
-        patch.setattr(hashes, "_LONG", 64)
+        patch.setattr(keyed_hash, "_EVERY", 32)
+        patch.setattr(keyed_hash, "_LONG", 64)
         for n, (at, gone, new) in enumerate([(0, 0, b""), *edits]):
             body = body[:at] + new + body[at + gone :]
             for each in (body, other[: 300 - n], body):

@@ -21,20 +21,20 @@ from reenact.facts.record import (
     CallIssued,
     CallSettled,
     CheckpointTaken,
-    Delivered,
+    EvidenceNoted,
     GapNoted,
     HeadArrived,
     LaneOpened,
-    Noted,
-    Printed,
+    OutputPrinted,
     Record,
     SegmentArrived,
     StreamEnded,
+    TurnsDelivered,
 )
 from reenact.facts.run import Run, Status
 from reenact.store.checking import check_store
-from reenact.store.memory import MemoryStore
-from reenact.store.sqlite import SqliteStore
+from reenact.store.memory_store import MemoryStore
+from reenact.store.sqlite_store import SqliteStore
 from tests.store.records import closing, failed, issued, new_run, opening, settled, turns
 
 bodies = st.one_of(
@@ -91,7 +91,7 @@ def again(parent: Writer, data: st.DataObject) -> Writer:
             writer.open.remove(number)
         elif isinstance(record, LaneOpened):
             lanes = record.number + 1
-        elif isinstance(record, Delivered):
+        elif isinstance(record, TurnsDelivered):
             turns_said = record.deliveries[-1].number + 1
     writer.next_event, writer.next_lane, writer.next_turn = parent.next_event, lanes, turns_said
     writer.said = [each for each in writer.said if number_in(each) is None or number_in(each) != left_out]
@@ -114,13 +114,13 @@ def otherwise(record: Record) -> Record:
         return replace(record, at_us=77)
     if isinstance(record, CheckpointTaken):
         return replace(record, slots={"x": b"else"})
-    if isinstance(record, Noted):
+    if isinstance(record, EvidenceNoted):
         return replace(record, value="else")
     if isinstance(record, AmbientRead):
         return replace(record, data=b"else")
-    if isinstance(record, Delivered):
+    if isinstance(record, TurnsDelivered):
         first, *rest = record.deliveries
-        return Delivered((first._replace(proven=not first.proven), *rest))
+        return TurnsDelivered((first._replace(proven=not first.proven), *rest))
     return record
 
 
@@ -178,9 +178,11 @@ def _other(what: str, writer: Writer, data: st.DataObject, body: bytes, lane: in
         number = writer.next_lane - 1
         return LaneOpened(number, f"root/l#{number}", event, data.draw(st.booleans()))
     if what == "note":
-        return Noted(data.draw(st.none() | st.just(event)), data.draw(st.sampled_from("abc")), data.draw(values))
+        return EvidenceNoted(
+            data.draw(st.none() | st.just(event)), data.draw(st.sampled_from("abc")), data.draw(values)
+        )
     if what == "print":
-        return Printed(data.draw(st.integers(1, 2)), 1, body)
+        return OutputPrinted(data.draw(st.integers(1, 2)), 1, body)
     if what == "state":
         slots = data.draw(st.dictionaries(st.sampled_from(["", "x", "y"]), bodies))
         return CheckpointTaken(event, data.draw(st.sampled_from(["in", "out"])), slots)

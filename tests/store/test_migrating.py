@@ -19,9 +19,9 @@ from reenact.store import log_migration
 from reenact.store.checking import check_store
 from reenact.store.folding import FOLDED
 from reenact.store.log_migration import MARK
-from reenact.store.migrating import Migrated, MigrationPlan
+from reenact.store.migrating import MigrationPlan, MigrationResult
 from reenact.store.splice_rows import SPLICED
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from reenact.store.versions import OLDEST_READER, WRITTEN
 from tests.conftest import ROOT
 from tests.store.aging import age, formats
@@ -83,7 +83,7 @@ def plan(path: Path, **options: Any) -> MigrationPlan:
         return store.migration().plan(**options)
 
 
-def migrate(path: Path, **options: Any) -> Migrated:
+def migrate(path: Path, **options: Any) -> MigrationResult:
     with SqliteStore(path) as store:
         migration = store.migration()
         found = migration.migrate(store.writing(), migration.plan(**options), quiet)
@@ -185,8 +185,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from reenact.store import backup, log_migration
-from reenact.store.connection import Writing
-from reenact.store.sqlite import SqliteStore
+from reenact.store.connection import WriteConnection
+from reenact.store.sqlite_store import SqliteStore
 
 log_migration.STEP_BYTES, log_migration._ROWS, backup._PAGES = 4096, 7, 8
 at, steps = int(sys.argv[2]), []
@@ -196,8 +196,8 @@ def step(*_):
     if len(steps) == at:
         os.kill(os.getpid(), signal.SIGKILL)
 
-checkpoint = Writing.checkpoint
-Writing.checkpoint = lambda self, **options: (step(), checkpoint(self, **options), step())
+checkpoint = WriteConnection.checkpoint
+WriteConnection.checkpoint = lambda self, **options: (step(), checkpoint(self, **options), step())
 with SqliteStore(Path(sys.argv[1])) as store:
     store._writing = store.writing()
     store.writing()._connection.set_trace_callback(lambda sql: step())
@@ -289,12 +289,12 @@ def test_damaged_rows_stay_as_they_are_and_are_named(path: Path) -> None:
 
 def test_one_that_is_written_differently_is_undone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = said(path)
-    insert = log_migration.Splicing.replace
+    insert = log_migration.BodySplicer.replace
 
     def wrongly(self: Any, connection: sqlite3.Connection, row: int, body: bytes, channel: str) -> None:
         insert(self, connection, row, body[:-1] + b"?", channel)
 
-    monkeypatch.setattr(log_migration.Splicing, "replace", wrongly)
+    monkeypatch.setattr(log_migration.BodySplicer, "replace", wrongly)
     with pytest.raises(StoreError, match="does not read back as it was"):
         migrate(path)
     assert said(path) == before

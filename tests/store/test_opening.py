@@ -14,9 +14,9 @@ import pytest
 from reenact import open_store
 from reenact.errors import StoreError, UsageError
 from reenact.facts.run import Run
-from reenact.store.memory import MemoryStore
-from reenact.store.places import find_directory, find_project
-from reenact.store.sqlite import SqliteStore
+from reenact.store.memory_store import MemoryStore
+from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_location import find_directory, find_project
 from tests.store.records import closing, new_run, opening
 
 

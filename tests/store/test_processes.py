@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from reenact.facts.run import Status
-from reenact.store.connection import RESETS_SAFELY, Writing
-from reenact.store.sqlite import SqliteStore
+from reenact.store.connection import RESETS_SAFELY, WriteConnection
+from reenact.store.sqlite_store import SqliteStore
 from tests.conftest import ROOT
 from tests.store.records import new_run
 
@@ -26,7 +26,7 @@ from dataclasses import replace
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.ids import make_run_id
 from reenact.facts.run import Run
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from tests.store.records import closing, issued, opening, settled
 
 with SqliteStore(Path(sys.argv[1])) as store:
@@ -84,7 +84,7 @@ def test_no_other_writer_commits_while_an_old_sqlite_makes_a_checkpoint(tmp_path
             writing._connection.set_trace_callback(None)
             assert refused == ["database is locked"]
             other.execute("BEGIN IMMEDIATE")
-            writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
+            writing.checkpoint(least_growth=WriteConnection.CHECKPOINT_BYTES)
             writing.checkpoint()  # it does not wait
             other.execute("COMMIT")
         assert len(list(store.runs())) == 1

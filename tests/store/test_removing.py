@@ -19,9 +19,9 @@ from reenact.errors import RunNotFound
 from reenact.facts.run import Run
 from reenact.store import payloads, removing
 from reenact.store.checking import check_store
-from reenact.store.connection import Writing
+from reenact.store.connection import WriteConnection
 from reenact.store.removing import MARK
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from tests.store.records import closing, issued, new_run, opening, settled, streamed
 
 SIZE = 1 << 20
@@ -31,10 +31,10 @@ TABLES = ("payload", "chunk", "text", "frame", "held")
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from reenact.store.connection import Writing
-from reenact.store.sqlite import SqliteStore
+from reenact.store.connection import WriteConnection
+from reenact.store.sqlite_store import SqliteStore
 
-checkpoint, steps = Writing.checkpoint, []
+checkpoint, steps = WriteConnection.checkpoint, []
 
 def kill(self, **options):
     steps.append(1)
@@ -42,7 +42,7 @@ def kill(self, **options):
         os.kill(os.getpid(), signal.SIGKILL)
     checkpoint(self, **options)
 
-Writing.checkpoint = kill
+WriteConnection.checkpoint = kill
 SqliteStore(Path(sys.argv[1])).delete(sys.argv[2])
 """
 
@@ -97,13 +97,13 @@ def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 def test_a_large_run_goes_in_steps(store: SqliteStore, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     run = _large(store)
     sizes = []
-    checkpoint = Writing.checkpoint
+    checkpoint = WriteConnection.checkpoint
 
-    def watched(self: Writing, *, least_growth: int = 0) -> None:
+    def watched(self: WriteConnection, *, least_growth: int = 0) -> None:
         sizes.append((store.path.parent / "store.db-wal").stat().st_size)
         checkpoint(self, least_growth=least_growth)
 
-    monkeypatch.setattr(Writing, "checkpoint", watched)
+    monkeypatch.setattr(WriteConnection, "checkpoint", watched)
     getattr(store, way)(run.id)
     assert len(sizes) >= BODIES * SIZE // removing.STEP_BYTES, "one after each step"
     assert max(sizes) < 5 * removing.STEP_BYTES, "of which none waits for the last"

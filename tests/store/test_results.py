@@ -11,7 +11,7 @@ from reenact.abc.store import Store
 from reenact.errors import BlobMissing, UsageError
 from reenact.facts.call import Kind
 from reenact.store import open_store
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 
 
 @pytest.fixture(params=["memory", "file"])

@@ -12,8 +12,8 @@ from reenact.facts.call import Call, Effect, ErrorFact, Failure, Fidelity, Kind,
 from reenact.facts.event import Payload
 from reenact.facts.record import CallIssued, CallSettled
 from reenact.store.check_sums import sum_of
-from reenact.store.hashes import DIGEST_SIZE
-from reenact.store.rows import Columns, Recurring, asked_row, event_of, settled_row
+from reenact.store.keyed_hash import DIGEST_SIZE
+from reenact.store.rows import Columns, RecurringFacts, asked_row, event_of, settled_row
 
 # What stands in a row between its commas is what an edit of the text would trip over.
 NASTY = ["", '""', '","', ',"', "exact", ']["v","application/json","",{}]', ',"tool","look"', "ä\ud800", "a,b,,c"]
@@ -72,9 +72,9 @@ def rows_of_runs(draw: st.DrawFn) -> list[tuple[Columns, Call, Any]]:
 @settings(max_examples=200)
 @given(rows_of_runs())
 def test_an_event_is_what_its_own_row_says(rows: list[tuple[Columns, Call, Any]]) -> None:
-    recurring = Recurring()
+    recurring = RecurringFacts()
     for columns, call, outcome in rows:
-        made, alone = event_of("r", columns, {}, recurring), event_of("r", columns, {}, Recurring())
+        made, alone = event_of("r", columns, {}, recurring), event_of("r", columns, {}, RecurringFacts())
         assert made == alone and repr(made) == repr(alone)
         assert made.call == replace(call, body=b"")
         assert made.outcome == (replace(outcome, body=b"") if isinstance(outcome, Value) else outcome)
@@ -83,7 +83,7 @@ def test_an_event_is_what_its_own_row_says(rows: list[tuple[Columns, Call, Any]]
 
 
 def test_what_recurs_is_made_once() -> None:
-    recurring = Recurring()
+    recurring = RecurringFacts()
     call, value = Call(Kind.TOOL, "look", Effect.READ, "tool/1", {"tool": "look"}, b"{}"), Value(b"1")
     events = []
     for number in range(3):

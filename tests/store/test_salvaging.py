@@ -18,8 +18,8 @@ from reenact.errors import StoreError, UsageError
 from reenact.facts.call import Fidelity
 from reenact.store import connection as connections
 from reenact.store.checking import check_store
-from reenact.store.salvaging import Salvaged, salvage
-from reenact.store.sqlite import SqliteStore
+from reenact.store.salvaging import SalvageResult, salvage
+from reenact.store.sqlite_store import SqliteStore
 from tests.conftest import ROOT
 from tests.store.damaging import Damaged, change, fill
 from tests.store.test_machine import everything
@@ -45,7 +45,7 @@ def quiet(what: str, done: int, total: int) -> None:
     """Nobody looks."""
 
 
-def saved(store: Damaged, to: Path) -> Salvaged:
+def saved(store: Damaged, to: Path) -> SalvageResult:
     """Salvage into a folder."""
     before = store.path.read_bytes()
     found = salvage(store.path, to / "store.db", quiet, own_directory=True)
@@ -66,7 +66,7 @@ def said(path: Path, store: Damaged, runs: tuple[str, ...]) -> list[object]:
 def test_a_sound_store_is_saved_whole(store: Damaged, tmp_path: Path) -> None:
     runs = tuple(run.id for run in (store.first, store.other, store.fork))
     found = saved(store, tmp_path / "new")
-    assert found == Salvaged(runs, (), (), ())
+    assert found == SalvageResult(runs, (), (), ())
     assert said(tmp_path / "new" / "store.db", store, runs) == said(store.path, store, runs)
 
 

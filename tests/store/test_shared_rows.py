@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from reenact.abc.store import Store
 from reenact.facts.call import Fidelity, Kind
-from reenact.facts.record import AmbientRead, CheckpointTaken, LaneOpened, Noted, Printed, Record
+from reenact.facts.record import AmbientRead, CheckpointTaken, EvidenceNoted, LaneOpened, OutputPrinted, Record
 from reenact.facts.run import Run, Status
 from reenact.store.checking import check_store
-from reenact.store.connection import Writing
-from reenact.store.memory import MemoryStore
+from reenact.store.connection import WriteConnection
+from reenact.store.memory_store import MemoryStore
 from reenact.store.pieces import pieces
 from reenact.store.schema import LOW, SHIFT
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from tests.store.records import closing, issued, new_run, opening, settled, streamed, turns
 from tests.store.test_machine import Writer, again, batch_of, everything
 
@@ -121,7 +121,7 @@ def test_what_differs_is_the_forks_own(tmp_path: Path) -> None:
         log = store.begin(fork)
         log.write([*opening(fork), *said[:6], issued(3), settled(3, b"else"), *said[8:11]])
         assert rows_of(store, fork)["event"] == 2, "another answer, and none yet"
-        log.write([Noted(4, "late", 1)])
+        log.write([EvidenceNoted(4, "late", 1)])
         found = [*store.events(fork.id)]
         assert [each.number for each in found] == [0, 1, 2, 3, 4, 5]
         assert store.open(fork.id).body(found[3].answer) == b"else"
@@ -147,7 +147,7 @@ def kept(store: SqliteStore, run: Run, *batches: list[Record]) -> Run:
 def test_what_is_read_later_at_a_shared_place_stays_later(tmp_path: Path, earlier: int, deleted: bool) -> None:
     first, second = (AmbientRead(0, 0, "wall", each) for each in (b"first", b"second"))
     with SqliteStore(tmp_path / "store.db") as store:
-        notes: list[Record] = [Noted(0, f"note {n}", n) for n in range(earlier)]
+        notes: list[Record] = [EvidenceNoted(0, f"note {n}", n) for n in range(earlier)]
         parent = kept(store, new_run(), [issued(0), *notes, settled(0), first])
         fork = new_run(parent=parent.id, relation="fork")
         log = store.begin(fork)
@@ -166,15 +166,21 @@ def test_a_parent_that_is_deleted_as_its_fork_begins_is_nobodys_base(
     with SqliteStore(tmp_path / "store.db") as store, SqliteStore(tmp_path / "store.db") as other:
         parent = kept(store, new_run(), [issued(0), settled(0)])
         store.run(parent.id)
-        transaction = Writing.transaction
+        transaction = WriteConnection.transaction
 
-        def begins(writing: Writing, **options: bool) -> AbstractContextManager[Connection]:
-            monkeypatch.setattr(Writing, "transaction", transaction)
+        def begins(writing: WriteConnection, **options: bool) -> AbstractContextManager[Connection]:
+            monkeypatch.setattr(WriteConnection, "transaction", transaction)
             other.delete(parent)
             return transaction(writing, **options)
 
-        monkeypatch.setattr(Writing, "transaction", begins)
-        said: list[Record] = [issued(0), settled(0), turns(0, 2), Printed(1, 0, b"hello"), AmbientRead(0, 0, "w", b"x")]
+        monkeypatch.setattr(WriteConnection, "transaction", begins)
+        said: list[Record] = [
+            issued(0),
+            settled(0),
+            turns(0, 2),
+            OutputPrinted(1, 0, b"hello"),
+            AmbientRead(0, 0, "w", b"x"),
+        ]
         fork = kept(store, new_run(parent=parent.id, relation="fork"), said)
         found = store.open(fork.id)
         assert len([*found.events()]) == 1 and len([*found.deliveries()]) == 2
@@ -196,9 +202,9 @@ def test_the_text_of_a_fork_of_a_fork_outlives_the_first(tmp_path: Path) -> None
 
 
 def test_output_is_shared_up_to_what_is_not_exact(tmp_path: Path) -> None:
-    one, two = Printed(1, 0, b"one "), Printed(1, 0, b"two ")
+    one, two = OutputPrinted(1, 0, b"one "), OutputPrinted(1, 0, b"two ")
     with SqliteStore(tmp_path / "store.db") as store:
-        parent = kept(store, new_run(), [one, Printed(1, 0, b"____", Fidelity.SEALED), two])
+        parent = kept(store, new_run(), [one, OutputPrinted(1, 0, b"____", Fidelity.SEALED), two])
         fork = kept(store, new_run(parent=parent.id, relation="fork"), [one, two])
         assert b"".join(store.open(fork.id).printed(1)) == b"one two "
         store.delete(parent)
@@ -236,7 +242,12 @@ def test_a_fork_that_lost_one_base_keeps_what_it_uses_of_the_others(tmp_path: Pa
 
 
 def test_a_damaged_parent_costs_the_fork_nothing(tmp_path: Path) -> None:
-    said = [issued(0, kind=Kind.HTTP), *streamed(0, [b"a" * 300, b"b"]), Printed(1, 0, b"said " * 100), turns(0, 3)]
+    said = [
+        issued(0, kind=Kind.HTTP),
+        *streamed(0, [b"a" * 300, b"b"]),
+        OutputPrinted(1, 0, b"said " * 100),
+        turns(0, 3),
+    ]
     with SqliteStore(tmp_path / "store.db") as store:
         parent = new_run()
         log = store.begin(parent)
@@ -268,7 +279,7 @@ def long_run(store: Store, size: int, **fields: object) -> Run:
         log.write([issued(n, b"%d" % n, lane=lanes.get(n, 0)) for n in numbers])
         log.write([settled(n, b"[%d]" % n) for n in numbers])
         log.write([turns(first, len(numbers)), *(AmbientRead(0, n, "wall", b"%d" % n) for n in numbers)])
-        log.write([Printed(1 + n % 2, n, b"said %d\n" % n) for n in numbers])
+        log.write([OutputPrinted(1 + n % 2, n, b"said %d\n" % n) for n in numbers])
     log.write([closing(run)])
     log.close()
     return run

@@ -20,15 +20,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from reenact.abc.store import Log
 from reenact.errors import BlobCorrupt, StoreError
-from reenact.facts.record import CheckpointTaken, Noted, Record
+from reenact.facts.record import CheckpointTaken, EvidenceNoted, Record
 from reenact.facts.run import Run
 from reenact.store import frames, splicing
 from reenact.store.checking import check_store
-from reenact.store.contents import Contents
-from reenact.store.hashes import KeyedHash
+from reenact.store.keyed_hash import KeyedHash
+from reenact.store.payload_contents import Contents
 from reenact.store.splice_rows import SPLICED, Splice, unpack_splice
 from reenact.store.splices import SplicePiece, VersionChange
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from reenact.store.versions import OLDEST_READER, WRITTEN, Format, read_format, write_format
 from tests.store.records import closing, issued, new_run, opening, settled
 
@@ -197,13 +197,13 @@ def test_a_text_that_is_full_is_followed_by_another(path: Path, monkeypatch: pyt
 def failing_late() -> Iterator[None]:
     """Transactions that come to their end, and are not acknowledged."""
     with pytest.MonkeyPatch.context() as patch:
-        finish = splicing.Splicing.finish
+        finish = splicing.BodySplicer.finish
 
-        def fails(splicing: splicing.Splicing, connection: sqlite3.Connection) -> None:
+        def fails(splicing: splicing.BodySplicer, connection: sqlite3.Connection) -> None:
             finish(splicing, connection)
             raise sqlite3.OperationalError("disk I/O error")
 
-        patch.setattr(splicing.Splicing, "finish", fails)
+        patch.setattr(splicing.BodySplicer, "finish", fails)
         yield
 
 
@@ -281,7 +281,7 @@ class Batches(RuleBasedStateMachine):
         if bad:
             late = failing_late() if bad == "last" else nullcontext()
             with pytest.raises(StoreError), late:
-                log.write([*records, *([Noted(None, "bad", object())] if bad == "first" else [])])  # type: ignore[arg-type]
+                log.write([*records, *([EvidenceNoted(None, "bad", object())] if bad == "first" else [])])  # type: ignore[arg-type]
         else:
             log.write(records)
             said += new
@@ -450,7 +450,7 @@ def test_text_whose_frame_has_ended_is_one_row(path: Path, monkeypatch: pytest.M
 
 
 def test_a_text_that_is_sealed_reads_as_it_did(path: Path) -> None:
-    packing = frames.Packing()
+    packing = frames.StreamPacker()
     said = [random.Random(n).randbytes(n * 700 % 9000).hex().encode() for n in range(40)]
     found: dict[int, frames.Portion] = {}
     whole = b""

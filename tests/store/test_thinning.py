@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from reenact.errors import BlobMissing
 from reenact.facts.call import Stream
 from reenact.facts.day_limit import RunSize, over_limit
-from reenact.facts.record import Noted
+from reenact.facts.record import EvidenceNoted
 from reenact.facts.run import Run, Status
 from reenact.facts.thinned import NOTE, why_thinned
 from reenact.store.checking import check_store
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from tests.store.records import closing, issued, new_run, opening, settled, streamed
 from tests.store.test_expiring import noise
 
@@ -34,7 +34,7 @@ def kept(store: SqliteStore, *bodies: bytes) -> Run:
     records = [each for n, body in enumerate(bodies) for each in (issued(n, b'{"n":%d}' % n), settled(n, body))]
     stream = len(bodies)
     log.write([*opening(run), *records, issued(stream), *streamed(stream, [noise(4000), noise(3000)])])
-    log.write([Noted(0, "long", "evidence " * 1000), closing(run)])
+    log.write([EvidenceNoted(0, "long", "evidence " * 1000), closing(run)])
     log.close()
     return store.run(run.id)
 

@@ -10,7 +10,7 @@ import pytest
 
 from reenact.errors import FormatTooNew, StoreError
 from reenact.facts.run import Run
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from reenact.store.versions import (
     MIGRATIONS,
     OLDEST_READER,

@@ -6,13 +6,13 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from reenact.store.connection import Writing
+from reenact.store.connection import WriteConnection
 
 THREADS, ROUNDS = 8, 60
 
 
 def test_durable_and_other_transactions_of_many_threads_take_turns(tmp_path: Path) -> None:
-    writing = Writing(_made(tmp_path))
+    writing = WriteConnection(_made(tmp_path))
     with writing.transaction() as connection:
         connection.execute("CREATE TABLE tried (thread INTEGER, round INTEGER)")
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from reenact.facts.rule_names import RULE_NAMES, chosen_rules
-from reenact.facts.suspicions import RULES, Act, Course, Said, Sort, suspicions
-from reenact.facts.suspicions.failures import is_cut, is_same_model
+from reenact.facts.suspicions import RULES, Act, Course, ModelTurn, Sort, suspicions
+from reenact.facts.suspicions.event_rules import is_cut, is_same_model
 from reenact.facts.suspicions.suspicion_evidence import SuspicionEvidence, first_unseen
 
 HOUR = 1_760_000_400_000_000
@@ -24,7 +24,7 @@ def tool(event: int, name: str = "search", args: Any = None, result: Any = "foun
 def model(event: int, text: str = "", *calls: tuple[str, Any], **more: Any) -> Act:
     strand = more.pop("strand", "root")
     act = {name: more.pop(name) for name in ("status", "error", "key", "came", "at_us") if name in more}
-    return Act(event, Sort.MODEL, "model", "gpt", strand, said=Said(text=text, calls=calls, **more), **act)
+    return Act(event, Sort.MODEL, "model", "gpt", strand, said=ModelTurn(text=text, calls=calls, **more), **act)
 
 
 def marks(*acts: Act, given: dict[str, Any] | None = None, whole: bool = True) -> list[tuple[int, str]]:

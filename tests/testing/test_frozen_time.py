@@ -20,7 +20,7 @@ import pytest
 
 import reenact
 from reenact.errors import UsageError
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 from reenact.testing import frozen_clock, seeded_entropy
 
 NIGHT = "2026-03-28T23:59:59.900+00:00"

@@ -11,7 +11,7 @@ import pytest
 
 import reenact
 from reenact.errors import GoldenMismatch
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 from reenact.testing import Said, ScriptedModel, ToolUse, scripted_model
 from reenact.testing.provider import Ask, When, reset
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import reenact
 from reenact.abc.store import Recording
 from reenact.errors import Divergence, UnreplayableRun, UsageError
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 from reenact.testing import recorded_tool
 
 FORBIDDEN: list[str] = []

@@ -14,9 +14,9 @@ from reenact.facts.record import (
     CallIssued,
     CallSettled,
     CheckpointTaken,
+    EvidenceNoted,
     HeadArrived,
     LaneOpened,
-    Noted,
     Record,
     RunClosed,
     RunOpened,
@@ -96,4 +96,6 @@ def _model(turn: int, step: int, n: int) -> Iterator[Record]:
     yield SegmentArrived(number, number * 10 + 2, json.dumps({"id": f"chat-{number}", **said}).encode())
     yield StreamEnded(number, number * 10 + 3, End(EndKind.EOF))
     reading = {"dialect": "openai.chat", "model_asked": "m", "model_answered": "m", "text": f"answer {number}"}
-    yield Noted(number, "reading", {**reading, "usage": {"tokens_in": 3, "tokens_out": 2, "input": 3, "output": 2}})
+    yield EvidenceNoted(
+        number, "reading", {**reading, "usage": {"tokens_in": 3, "tokens_out": 2, "input": 3, "output": 2}}
+    )

@@ -16,7 +16,7 @@ import jsonpatch
 import pytest
 
 import reenact
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 from reenact.testing.provider import Rule, Script, ScriptedProvider, When
 from reenact.timetravel.aligning import PairSort
 from reenact.timetravel.event_documents import document

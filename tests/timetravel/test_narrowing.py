@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from reenact.facts.expressions import compile_expression
 from reenact.facts.run import Run, Status, Totals
-from reenact.store.sqlite import SqliteStore
-from reenact.timetravel.narrowing import OF_ROW, Narrowing
+from reenact.store.sqlite_store import SqliteStore
+from reenact.timetravel.narrowing import OF_ROW, NarrowedQuery
 from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
 from tests.store.records import closing, issued, new_run, opening, settled
 
 
-def narrowing(text: str) -> Narrowing:
-    return Narrowing(compile_expression(text, RUN_WORDS))
+def narrowing(text: str) -> NarrowedQuery:
+    return NarrowedQuery(compile_expression(text, RUN_WORDS))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_found_is_what_the_expression_finds_by_itself(path: Path, parts: list[str]) -> None:
     text = " and ".join(f"({part})" for part in parts)
     expression = compile_expression(text, RUN_WORDS)
-    found = Narrowing(expression)
+    found = NarrowedQuery(expression)
     with SqliteStore(path) as store:
 
         def scope(run: Run) -> RunScope:

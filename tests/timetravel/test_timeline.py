@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import reenact
 from reenact.facts.expressions import compile_expression
 from reenact.facts.run import kept_in
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 from reenact.timetravel.authorship import ABSENT
 from reenact.timetravel.timeline import Timeline
 from reenact.timetravel.vocabulary import EVENT_WORDS, EventScope

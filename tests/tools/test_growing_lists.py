@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 import reenact
 from reenact.abc.store import Recording
 from reenact.errors import BlobMissing, UsageError
-from reenact.facts import growing
+from reenact.facts import growth
 from reenact.privacy.redactor import CredentialRedactor
 from reenact.store import open_store
 from reenact.store.checking import check_store
-from reenact.store.records import records_of
+from reenact.store.run_records import records_of
 from reenact.store.sqlite_recording import SqliteRecording
 
 GROWS = ("messages",)
@@ -201,7 +201,7 @@ def test_a_list_goes_on_in_a_copy(tmp_path: Path, copied: Callable[[list[Any]], 
     recording = opened(tmp_path / "s.db")
     assert list(states(recording)) == seen
     assert not list(recording.gaps())
-    assert len([name for name in recording.notes(None) if name.startswith(growing.NOTE)]) == 1
+    assert len([name for name in recording.notes(None) if name.startswith(growth.NOTE)]) == 1
 
 
 def test_a_secret_in_a_new_entry_is_removed(tmp_path: Path) -> None:
@@ -388,8 +388,8 @@ def test_a_replay_and_a_fork_look_at_what_is_new(
 ) -> None:
     record(tmp_path / "s.db", 60)
     looked: list[Any] = []
-    entry = growing._entry
-    monkeypatch.setattr(growing, "_entry", lambda item, name: looked.append(item) or entry(item, name))
+    entry = growth._entry
+    monkeypatch.setattr(growth, "_entry", lambda item, name: looked.append(item) or entry(item, name))
     again("@", entry=lambda: list(agent(60)), store=str(tmp_path / "s.db"))
     assert len(set(reads_no_state)) < 12, "below 16 entries, where lists are looked at whole"
     assert len(looked) < 4 * 120, "each once, and the last known one at each look"

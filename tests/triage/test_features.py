@@ -16,9 +16,9 @@ from reenact.facts.features import Case, Features, case_of, fingerprint
 from reenact.facts.noticing import shape
 from reenact.facts.record import (
     CallSettled,
+    EvidenceNoted,
     HeadArrived,
     LaneOpened,
-    Noted,
     Record,
     RunOpened,
     SegmentArrived,
@@ -26,8 +26,8 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Run, Status
 from reenact.store.back_ends import open_store
-from reenact.store.feature_rows import Featured
-from reenact.store.sqlite import SqliteStore
+from reenact.store.feature_rows import FeatureRow
+from reenact.store.sqlite_store import SqliteStore
 from reenact.triage.featuring import features_of
 from tests.fresh.desk import Desk
 from tests.store.records import closing, issued, new_run, opening
@@ -51,7 +51,7 @@ def written(path: Path, run: Run, records: list[Record]) -> tuple[SqliteStore, R
     return store, store.run(run.id)
 
 
-def row_of(store: SqliteStore, run: Run) -> Featured:
+def row_of(store: SqliteStore, run: Run) -> FeatureRow:
     return next(each for each in store.features().all() if each.id == run.id)
 
 
@@ -65,7 +65,7 @@ def conversation(run: Run) -> list[Record]:
         HeadArrived(0, 1, {"status": 200, "headers": [["Content-Type", "application/json"]]}),
         SegmentArrived(0, 2, b'{"id": 1}'),
         StreamEnded(0, 3, End(EndKind.EOF)),
-        Noted(0, "reading", READING),
+        EvidenceNoted(0, "reading", READING),
         issued(1, name="lookup_order"),
         settled(1, b'{"id":"A1","items":[{"sku":"x","n":1}],"total":2.5}'),
         issued(2, name="refund"),

@@ -16,7 +16,7 @@ from reenact.facts.association import LEVEL, Association, corrected, tail
 from reenact.facts.features import Case, Features, fingerprint
 from reenact.triage.groups import Novelty, group_called, grouped, short_names
 from reenact.triage.seen import EndedRun
-from reenact.triage.sharing import Share, shared
+from reenact.triage.shared_traits import Share, shared
 
 HOUR_US = 3_600_000_000
 FINE = Features(asked=("m1",), tools=("lookup",), lacks=(), suspicions=(), cold=())

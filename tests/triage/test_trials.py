@@ -11,15 +11,15 @@ import pytest
 
 from reenact.facts.call import End, EndKind, Json, Kind
 from reenact.facts.features import Case, Features
-from reenact.facts.record import HeadArrived, Noted, Record, SegmentArrived, StreamEnded
-from reenact.store.sqlite import SqliteStore
+from reenact.facts.record import EvidenceNoted, HeadArrived, Record, SegmentArrived, StreamEnded
+from reenact.store.sqlite_store import SqliteStore
 from reenact.testing.experiments.candidates import Candidate
 from reenact.testing.experiments.cell import CellResult, Status
 from reenact.testing.experiments.dataset import Row
 from reenact.testing.experiments.fix_trial import Fate, FixTrial, FixVerdict, judged_by_person, trial, varied
 from reenact.testing.experiments.pricing import Estimate, estimate
-from reenact.testing.goldens.golden import Golden
-from reenact.testing.goldens.outcome import Judged
+from reenact.testing.goldens.golden_outcome import JudgedExpectation
+from reenact.testing.goldens.golden_trace import Golden
 from reenact.triage.groups import RunGroup, grouped
 from tests.store.records import closing, issued, new_run, opening
 from tests.triage.test_groups import run
@@ -56,7 +56,10 @@ def came_to(members: list[CellResult], healthy: list[CellResult], of: RunGroup |
         (cell("m", replace(LIKE, steps=("a",))), Fate.ALIKE),
         (cell("m", replace(LIKE, tool="refund")), Fate.OTHERWISE),
         (cell("m", replace(LIKE, template="'state'")), Fate.OTHERWISE),
-        (cell("m", FINE, "failed", judged=(Judged("x", False),), message="x = 1, expected 2"), Fate.OTHERWISE),
+        (
+            cell("m", FINE, "failed", judged=(JudgedExpectation("x", False),), message="x = 1, expected 2"),
+            Fate.OTHERWISE,
+        ),
         (cell("m", FINE, "failed", message="nothing of it was tested"), Fate.UNTRIED),
         (cell("m", LIKE, "stale", message="no answer"), Fate.UNTRIED),
         (cell("m", LIKE, "refused"), Fate.UNTRIED),
@@ -141,7 +144,7 @@ def test_what_goes_live_is_priced_by_what_was_recorded(tmp_path: Path) -> None:
             HeadArrived(number, 1, {"status": 200, "headers": []}),
             SegmentArrived(number, 2, b"{}"),
             StreamEnded(number, 3, End(EndKind.EOF)),
-            Noted(number, "reading", reading),
+            EvidenceNoted(number, "reading", reading),
         ]
     store = SqliteStore(tmp_path / "store.db")
     log = store.begin(first)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from reenact.store.back_ends import open_store
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from reenact.testing import ScriptedProvider
 from reenact.testing.provider.script import Rule, Script, When
 from tests.interop.spans import chat, text

@@ -23,10 +23,10 @@ from reenact.facts.features import Case, Features, clipped, fingerprint
 from reenact.facts.run import Run, Status
 from reenact.facts.templates import template
 from reenact.interfaces.cli.main import cli
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from reenact.triage.groups import group_called, grouped, short_names
 from reenact.triage.seen import EndedRun, representative, seen
-from reenact.triage.sharing import shared
+from reenact.triage.shared_traits import shared
 from tests.store.records import closing, new_run, opening
 from tests.triage.test_groups import FINE, HOUR_US, only, run
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reenact.facts import repeated
 from reenact.facts.dialects.dialect import UNUSUAL
-from reenact.facts.repeated import Searched
+from reenact.facts.repeated import PatternSearch
 
 WORD = re.compile(rb'"(?:store|mcp_servers)"')
 
@@ -26,7 +26,7 @@ def whole(body: bytes) -> bool:
 
 @given(st.lists(PARTS, max_size=60), st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9), PARTS), max_size=12))
 def test_edits_are_searched_as_if_all_were(parts: list[bytes], edits: list[tuple[int, int, bytes]]) -> None:
-    searched = Searched(UNUSUAL, WORD)
+    searched = PatternSearch(UNUSUAL, WORD)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repeated, "_LONG", 1)
         for at, gone, part in [(0, 0, b""), *edits]:
@@ -37,7 +37,7 @@ def test_edits_are_searched_as_if_all_were(parts: list[bytes], edits: list[tuple
 
 @pytest.mark.parametrize("before", [b"", b'"type"' + b" " * 90, b'"type" :"tex', b'"stor', b'"type":"'])
 def test_a_match_across_the_edge_of_what_is_new_is_found(before: bytes) -> None:
-    searched = Searched(UNUSUAL, WORD)
+    searched = PatternSearch(UNUSUAL, WORD)
     body = b"x" * 20_000 + before
     assert searched.finds(body + b"]}") == whole(body + b"]}")
     for new in (b': "web"', b'e"', b'web"', b'"store"'):
@@ -51,7 +51,7 @@ def test_a_match_with_a_long_gap_in_what_is_repeated_is_found(gap: int) -> None:
         (fill + b'"type"' + room + b"]}", fill + b'"type"' + room + b': "web"]}'),
         (fill + b'"tyqe"' + room + b':"web"' + fill, fill + b'"type"' + room + b':"web"' + fill),
     ):
-        searched = Searched(UNUSUAL, WORD)
+        searched = PatternSearch(UNUSUAL, WORD)
         assert not searched.finds(before) and whole(after)
         assert searched.finds(after)
 
@@ -65,7 +65,7 @@ def test_what_is_repeated_is_not_searched_again() -> None:
         def search(self, body: bytes, start: int, end: int) -> None:
             places.append((start, end))
 
-    searched = Searched(Pattern())  # type: ignore[arg-type]
+    searched = PatternSearch(Pattern())  # type: ignore[arg-type]
     turns = b"".join(b'{"role":"user","content":"turn %d"},' % n for n in range(9_000))
     other = turns.replace(b"turn", b"else")
     for body in (

@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reenact.facts import encoding, keys, weaving
-from reenact.facts.spans import CredentialSpan
 from reenact.facts.spotting import normalise, spot, spot_woven
 from reenact.facts.states import encode_state
+from reenact.facts.text_spans import CredentialSpan
 from reenact.facts.weaving import Woven
 from reenact.privacy.crossings import clean_slots
 from reenact.privacy.erasing import Eraser

@@ -18,7 +18,7 @@ from reenact.store import open_store
 from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump, pack_call, pack_settled
 from reenact.store.folding import first_of, whole
-from reenact.store.hashes import KeyedHash
+from reenact.store.keyed_hash import KeyedHash
 from reenact.store.payloads import compress
 from reenact.store.stream_pieces import FIRST_LINK, Chunk, OpenStream, parts_of
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from reenact.abc.settings import project_directory
+from reenact.abc.project_settings import project_directory
 from reenact.errors import UsageError
 
 _FOLDERS = ("", "tests", "src")

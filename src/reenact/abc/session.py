@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol, TypeVar
 
 from reenact.facts.call import Call, End, Failure, Json, Stream, Value
-from reenact.facts.growing import Growth
+from reenact.facts.growth import Growth
 from reenact.facts.run import Run
 
 T_co = TypeVar("T_co", covariant=True)
@@ -145,7 +145,7 @@ class Frozen(Protocol):
         ...
 
 
-class Unperformed:
+class NeverLive:
     """The part of a ``Frozen`` call that never goes live, even if its resource does."""
 
     __slots__ = ()

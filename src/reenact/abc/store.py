@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from reenact.abc.hashes import Hash
+    from reenact.abc.hash_protocol import Hash
     from reenact.facts.checkpoint import Checkpoint, SlotVersion, Snapshot
     from reenact.facts.effects import Claim
     from reenact.facts.event import Event, LaneFact, Payload

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from reenact.abc.own_functions import own_function
-from reenact.abc.settings import load_settings
+from reenact.abc.project_settings import load_settings
 from reenact.facts.rule_names import OFF, ON
 from reenact.facts.settings import Settings
 from reenact.facts.suspicions import RULES, Course, Rule, Suspicion

@@ -83,7 +83,7 @@ _WITHOUT_REFERENCES = 2
 _LIST_HEAD = len(marshal.dumps([], _WITHOUT_REFERENCES))
 
 
-class Encoded(NamedTuple):
+class EncodedValue(NamedTuple):
     """A value as data.
 
     Attributes:
@@ -108,7 +108,7 @@ class ValuePart(NamedTuple):
         alike: Whether it is written in the same way inside another value, limits of the whole apart.
     """
 
-    encoded: Encoded
+    encoded: EncodedValue
     nodes: int
     depth: int
     plain: bool
@@ -148,7 +148,7 @@ def codec_of(cls: type) -> tuple[str, Codec] | None:
     return None
 
 
-def encode(value: object, *, sort_sets: bool = False) -> Encoded:
+def encode(value: object, *, sort_sets: bool = False) -> EncodedValue:
     """Write any value as data: a few microseconds for small plain data, about one a part else.
 
     Never raises, except for errors of a signal handler of the program.
@@ -163,19 +163,19 @@ def encode(value: object, *, sort_sets: bool = False) -> Encoded:
         if plain is None:
             woven = weave(value, _is_within_limits)
             if woven is not None:
-                return _make_tuple(Encoded, (woven, (), ()))
+                return _make_tuple(EncodedValue, (woven, (), ()))
             plain = _is_plain(value, _PLAIN_NODE_LIMIT)
         if plain:
-            return _make_tuple(Encoded, (_fast(value).encode(), (), ()))
+            return _make_tuple(EncodedValue, (_fast(value).encode(), (), ()))
     except Exception as error:  # NaN, a lone surrogate, a container changed by another thread: the slow path knows
         let_through(error)
     writer = _Writer(sort_sets)
     try:
-        return Encoded(_fast(writer.part(value, 0)).encode(), tuple(writer.opaque), tuple(writer.shapes))
+        return EncodedValue(_fast(writer.part(value, 0)).encode(), tuple(writer.opaque), tuple(writer.shapes))
     except Exception as error:
         let_through(error)
         name = type_name(type(value))
-        return Encoded(_fast({"~opaque": name}).encode(), (name,))
+        return EncodedValue(_fast({"~opaque": name}).encode(), (name,))
 
 
 def encode_in_pieces(value: object) -> tuple[bytes, ...] | None:
@@ -249,7 +249,7 @@ def encode_part(value: object, name: str) -> ValuePart:
         if plain:
             body = _fast(value).encode()
             note_length(name, body)
-            return ValuePart(Encoded(body), *plain, plain=True)
+            return ValuePart(EncodedValue(body), *plain, plain=True)
     except Exception as error:
         let_through(error)
     writer = _Writer(sort_sets=True)
@@ -257,7 +257,7 @@ def encode_part(value: object, name: str) -> ValuePart:
         body = _fast(writer.part(value, 1)).encode()
         if not writer.surrounded:
             note_length(name, body)
-            encoded = Encoded(body, tuple(writer.opaque), tuple(writer.shapes))
+            encoded = EncodedValue(body, tuple(writer.opaque), tuple(writer.shapes))
             return ValuePart(encoded, 0, 0, plain=False)
         part = _woven_part(value)  # limits count for each entry there
         if part is not None:
@@ -274,13 +274,13 @@ def _woven_part(value: object) -> ValuePart | None:
     nodes, _, depth = woven.root.weight(NODE_LIMIT)
     traits = woven.traits
     if traits is None:
-        return ValuePart(Encoded(woven), nodes, depth, plain=True)
+        return ValuePart(EncodedValue(woven), nodes, depth, plain=True)
     if depth + _MARGIN > DEPTH_LIMIT:
         return None
-    return ValuePart(Encoded(woven, *traits), 0, depth, plain=False)
+    return ValuePart(EncodedValue(woven, *traits), 0, depth, plain=False)
 
 
-def join_parts(parts: Mapping[str, ValuePart]) -> Encoded | None:
+def join_parts(parts: Mapping[str, ValuePart]) -> EncodedValue | None:
     """The encoding of a dictionary of these parts by their names; None where that may be a different one."""
     if len(parts) == 1 and next(iter(parts)).startswith("~"):
         return None
@@ -298,7 +298,7 @@ def join_parts(parts: Mapping[str, ValuePart]) -> Encoded | None:
         return None
     opaque = chain.from_iterable([part.encoded.opaque for part in held])
     shapes = chain.from_iterable([part.encoded.shapes for part in held])
-    return Encoded(body, tuple(dict.fromkeys(opaque)), tuple(dict.fromkeys(shapes)))
+    return EncodedValue(body, tuple(dict.fromkeys(opaque)), tuple(dict.fromkeys(shapes)))
 
 
 def leads_of(names: Iterable[str]) -> tuple[str, ...]:

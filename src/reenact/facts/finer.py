@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reenact.facts import wraps
-from reenact.facts.spans import CredentialSpan, Wrapped
+from reenact.facts.text_spans import CredentialSpan, EncodedText
 
 _GROUPS = {wraps.BASE64: (4, 3), wraps.HEX: (2, 1), wraps.UTF16_LE: (2, 1), wraps.UTF16_BE: (2, 1)}
 """A group of each encoding: its bytes, and the bytes of the text that they stand for."""
@@ -40,7 +40,7 @@ def _cut_down(span: CredentialSpan) -> Iterator[CredentialSpan]:
         text = wrapped.text[first * few : last * few]
         raw = wrapped.raw[start:end]
         yield CredentialSpan(
-            span.start + start, span.start + end, "", wrapped=Wrapped(wrapped.codec, raw, text, inside)
+            span.start + start, span.start + end, "", wrapped=EncodedText(wrapped.codec, raw, text, inside)
         )
 
 

@@ -24,7 +24,7 @@ from reenact.facts.call import Json
 from reenact.facts.compression import undo
 from reenact.facts.credentials import CredentialSort, constant, looks_random, named_in_url
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.removed import NOTHING, REMOVED, Listed, listed
+from reenact.facts.removed_digests import NOTHING, REMOVED, RemovedDigests, listed
 from reenact.facts.spotting import normalise
 from reenact.facts.weaving import Woven
 from reenact.facts.woven_keys import canonical_woven
@@ -132,7 +132,7 @@ class Rules:
 
     __slots__ = ("_memo", "_removed", "_secret", "ignore", "ignored")
 
-    def __init__(self, ignore: Ignore = _NOTHING, secret: bytes = b"", removed: Listed = NOTHING) -> None:
+    def __init__(self, ignore: Ignore = _NOTHING, secret: bytes = b"", removed: RemovedDigests = NOTHING) -> None:
         self._removed = removed
         self.ignore = dict(ignore)
         self.ignored: Counter[str] = Counter()
@@ -192,7 +192,7 @@ def rules_of(capture: Mapping[str, Json], more: Ignore = _NOTHING) -> Rules:
     return Rules({**(capture.get("ignore") or {}), **more}, removed=listed(capture.get(REMOVED)))
 
 
-def _erased(value: Any, removed: Listed) -> Any:
+def _erased(value: Any, removed: RemovedDigests) -> Any:
     if isinstance(value, str):
         data = value.encode("utf-8", "surrogatepass")
         return removed.erased(data).decode("utf-8", "surrogatepass")

@@ -24,7 +24,7 @@ class Bucket(StrEnum):
     EFFECTS = "side effects"
 
 
-class Standing(StrEnum):
+class ItemState(StrEnum):
     """How an item stands.
 
     ``CAPTURED``: it is in the recording. ``PINNED``: it is fixed by a name or value that is in the recording (a dated
@@ -72,7 +72,7 @@ class Item:
 
     bucket: Bucket
     name: str
-    standing: Standing
+    standing: ItemState
     about: str
     events: tuple[int, ...] = ()
     value: Json = None
@@ -84,7 +84,7 @@ class Item:
     @property
     def there(self) -> bool:
         """Whether nothing of it is lacking."""
-        return self.standing in (Standing.CAPTURED, Standing.PINNED)
+        return self.standing in (ItemState.CAPTURED, ItemState.PINNED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +172,8 @@ def kit_data(kit: Kit) -> dict[str, Json]:
         "verdict": kit.verdict.value,
         "there": there,
         "counted": counted,
-        "missing": [item.name for item in kit.lacking if item.standing is Standing.MISSING],
-        "partial": [item.name for item in kit.lacking if item.standing is Standing.PARTIAL],
+        "missing": [item.name for item in kit.lacking if item.standing is ItemState.MISSING],
+        "partial": [item.name for item in kit.lacking if item.standing is ItemState.PARTIAL],
         "not_offered": [item.name for item in kit.items if not item.expected and not item.there],
     }
 

@@ -21,9 +21,9 @@ from reenact.facts.credentials import (
     named_in_environment,
     trivial,
 )
-from reenact.facts.removed import NOTHING, Listed
-from reenact.facts.spans import CredentialSpan, Exhausted, apart, replaced
+from reenact.facts.removed_digests import NOTHING, RemovedDigests
 from reenact.facts.spotting import spot_named
+from reenact.facts.text_spans import CredentialSpan, SearchExhausted, apart, replaced
 
 RULE = "credential-values/1"
 """The rule of this module, by name and version. A recording made without it is compared without it."""
@@ -103,7 +103,7 @@ class KnownCredentials:
         names: Iterable[str],
         same: Mapping[str, str] | None = None,
         fields: Iterable[str] = (),
-        listed: Listed = NOTHING,
+        listed: RemovedDigests = NOTHING,
     ) -> None:
         self.listed = listed
         self._fields = tuple(sorted({name.lower() for name in fields}))
@@ -123,7 +123,7 @@ class KnownCredentials:
             return b""
         return repr((self._values, self._fields, self.listed.told)).encode()
 
-    def with_listed(self, listed: Listed) -> KnownCredentials:
+    def with_listed(self, listed: RemovedDigests) -> KnownCredentials:
         """The same, and what was removed in a run that this one goes on from."""
         more = KnownCredentials({}, (), listed=listed)
         more._fields, more._values = self._fields, self._values
@@ -164,7 +164,7 @@ class KnownCredentials:
 
         try:
             return replaced(data, self.joined(data, lambda _: []), change)
-        except Exhausted:
+        except SearchExhausted:
             return data
 
     def within(self, data: bytes) -> list[CredentialSpan]:

@@ -21,9 +21,9 @@ from reenact.facts.plumbing import is_plumbing
 from reenact.facts.record import (
     CallIssued,
     CallSettled,
+    EvidenceNoted,
     HeadArrived,
     LaneOpened,
-    Noted,
     Record,
     RunOpened,
     SegmentArrived,
@@ -32,7 +32,7 @@ from reenact.facts.record import (
 from reenact.facts.run import Run
 from reenact.facts.thinned import why_thinned
 from reenact.facts.trace_runs import NEEDED, SPAN, Grade, is_traced, is_traced_model, reading_in
-from reenact.facts.unstored import MODELS, Asking, item_of
+from reenact.facts.unstored import MODELS, OpenCalls, item_of
 from reenact.facts.values import jsonable
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class _Call:
         self.size = 0
 
 
-class Noticing:
+class FeatureCollector:
     """The features of the runs of one log, so far."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Noticing:
         """Runs inside that have ended: what was read of their model calls may still come."""
         self._paths: dict[int, str] = {}
         self._open: dict[int, _Call] = {}
-        self._asked = Asking[tuple[_Part, ...]]()
+        self._asked = OpenCalls[tuple[_Part, ...]]()
         self._unkept: dict[int, Record] = {}
         self._lanes: dict[int, str] = {}
         """The lane of each call that may be one of a model, while runs are inside this one."""
@@ -319,19 +319,19 @@ class Noticing:
     def _stream(self, record: StreamEnded) -> None:
         self.ended(record.event, record.end.kind)
 
-    def _noted(self, record: Noted) -> None:
+    def _noted(self, record: EvidenceNoted) -> None:
         self.noted(record.event, record.key, record.value)
 
 
-_SEEN_BY: Final[Mapping[type, Callable[[Noticing, Any], None]]] = {
-    RunOpened: Noticing._opened,
-    LaneOpened: Noticing._lane,
-    CallIssued: Noticing._issued,
-    CallSettled: Noticing._settled,
-    HeadArrived: Noticing._head,
-    SegmentArrived: Noticing._segment,
-    StreamEnded: Noticing._stream,
-    Noted: Noticing._noted,
+_SEEN_BY: Final[Mapping[type, Callable[[FeatureCollector, Any], None]]] = {
+    RunOpened: FeatureCollector._opened,
+    LaneOpened: FeatureCollector._lane,
+    CallIssued: FeatureCollector._issued,
+    CallSettled: FeatureCollector._settled,
+    HeadArrived: FeatureCollector._head,
+    SegmentArrived: FeatureCollector._segment,
+    StreamEnded: FeatureCollector._stream,
+    EvidenceNoted: FeatureCollector._noted,
 }
 
 

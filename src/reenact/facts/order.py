@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Final, NamedTuple
 
-from reenact.facts.columns import column, read, steps, sums
+from reenact.facts.integer_columns import column, read, steps, sums
 
 
 class Tag(NamedTuple):
@@ -123,10 +123,10 @@ _make = tuple.__new__
 def pack(deliveries: Sequence[Delivery], lanes: Mapping[str, int]) -> bytes:
     """Pack consecutive deliveries into bytes.
 
-    Behind their count (four bytes) stand five columns (``facts.columns``): kind and proof, number of the lane, number,
-    n, and time. Numbers and times are kept as the difference from the delivery before (the first: from zero). Where
-    timers are among them, their count follows and three columns more: their places, how long before its turn each was
-    set, and how long it was to wait.
+    Behind their count (four bytes) stand five columns (``facts.integer_columns``): kind and proof, number of the lane,
+    number, n, and time. Numbers and times are kept as the difference from the delivery before (the first: from zero).
+    Where timers are among them, their count follows and three columns more: their places, how long before its turn each
+    was set, and how long it was to wait.
 
     Args:
         deliveries: At least one.

@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import Final
 
 from reenact.facts.call import Call, Json, Kind
-from reenact.facts.exporters import CATALOGUE, LIST, NAMES, Endpoint, Success
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.telemetry import has_form
+from reenact.facts.telemetry_endpoints import CATALOGUE, LIST, NAMES, Endpoint, Success
 
 MARK: Final = "plumbing"
 """In the head of a call: the name of the rule by which it is plumbing. In the capture of a run: the rules in force."""
@@ -30,7 +30,7 @@ _KNOWN_PATHS = 256
 _PORT = lazy_regex(r":\d+$")
 
 
-class Plumbing:
+class PlumbingRules:
     """The rules that hold for one run.
 
     Args:
@@ -74,7 +74,7 @@ class Plumbing:
         return tuple((each, any(pattern(name).fullmatch(host) for name in each.hosts)) for each in fitting)
 
 
-NO_PLUMBING: Final = Plumbing(())
+NO_PLUMBING: Final = PlumbingRules(())
 
 
 def place_in(url: str) -> str:
@@ -107,13 +107,13 @@ def captured(own: Mapping[str, str]) -> dict[str, Json]:
     return {"list": LIST, "own": dict(own)}
 
 
-def plumbing_of(capture: Mapping[str, Json]) -> Plumbing:
+def plumbing_of(capture: Mapping[str, Json]) -> PlumbingRules:
     """The rules that a run was recorded by: one that was recorded without any has none."""
     kept = capture.get(MARK)
     return ruled(kept.get("own") or {}, int(kept["list"])) if kept else NO_PLUMBING
 
 
-def ruled(own: Mapping[str, str], version: int = LIST) -> Plumbing:
+def ruled(own: Mapping[str, str], version: int = LIST) -> PlumbingRules:
     """The list with a project's own rules.
 
     Args:
@@ -132,7 +132,7 @@ def ruled(own: Mapping[str, str], version: int = LIST) -> Plumbing:
         raise ValueError(f"{unknown} is no rule" + (f"; did you mean {near[0]}?" if near else ""))
     added = [rule(name, text) for name, text in own.items() if text != OFF]
     rows = () if EVERY in off else (each for each in CATALOGUE if each.since <= version and each.name not in off)
-    return Plumbing([*added, *rows])
+    return PlumbingRules([*added, *rows])
 
 
 def rule(name: str, text: str) -> Endpoint:

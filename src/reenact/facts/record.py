@@ -96,7 +96,7 @@ class StreamEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class EvidenceNoted:
     """Evidence on an event (None: on the run), JSON-able."""
 
     event: int | None
@@ -121,14 +121,14 @@ class AmbientRead:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class TurnsDelivered:
     """Consecutive turns at the gate."""
 
     deliveries: tuple[Delivery, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class OutputPrinted:
     """Bytes the agent wrote to standard output (1) or standard error (2)."""
 
     stream: int
@@ -177,10 +177,10 @@ Record = (
     | HeadArrived
     | SegmentArrived
     | StreamEnded
-    | Noted
+    | EvidenceNoted
     | AmbientRead
-    | Delivered
-    | Printed
+    | TurnsDelivered
+    | OutputPrinted
     | CheckpointTaken
     | GapNoted
     | RunClosed
@@ -191,16 +191,16 @@ __all__ = [
     "CallIssued",
     "CallSettled",
     "CheckpointTaken",
-    "Delivered",
+    "EvidenceNoted",
     "GapNoted",
     "HeadArrived",
     "LaneOpened",
-    "Noted",
-    "Printed",
+    "OutputPrinted",
     "Record",
     "RunClosed",
     "RunOpened",
     "SegmentArrived",
     "Stream",
     "StreamEnded",
+    "TurnsDelivered",
 ]

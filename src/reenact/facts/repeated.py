@@ -29,7 +29,7 @@ _GAP = lazy_regex(rb"\s{24}")
 """White space so long that a match may be longer than the margin."""
 
 
-class Searched:
+class PatternSearch:
     """Whether any of some patterns is found.
 
     Args:

@@ -2,7 +2,7 @@
 
 Layers are laid over each other, the last one wins: the default, ``[tool.reenact]`` of ``pyproject.toml``,
 ``reenact.toml``, ``REENACT_*`` of the environment, and last the command line or the caller. This module is pure;
-``abc.settings`` reads the files.
+``abc.project_settings`` reads the files.
 """
 
 from __future__ import annotations

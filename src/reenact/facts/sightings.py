@@ -12,7 +12,7 @@ from hashlib import blake2b
 from zlib import crc32
 
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.spans import CredentialSpan
+from reenact.facts.text_spans import CredentialSpan
 
 LONG = 8 << 10
 """Texts up to here are one part."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from reenact.facts.credentials import SHORTEST, STANDIN, CredentialSort, like_text, looks_random, named, trivial
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.needles import Find
-from reenact.facts.spans import Budget, CredentialSpan, string_end
 from reenact.facts.spotted_phrases import cookies, spoken, telling
+from reenact.facts.text_spans import Budget, CredentialSpan, string_end
 
 _GAP = rb"(?:\s|\\[nrt]){0,32}"
 _AFTER = lazy_regex(

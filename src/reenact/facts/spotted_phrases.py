@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from reenact.facts.credentials import CredentialSort, is_coded, like_text, looks_random, named, trivial
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.needles import Find
-from reenact.facts.spans import Budget, CredentialSpan
+from reenact.facts.text_spans import Budget, CredentialSpan
 
 _GAP = rb"(?:\s{1,8}+|\\{0,7}[\"'],\s{0,8}\\{0,7}[\"'])"
 """White space between the words of a command, or the end of one string of a list and the beginning of the next."""

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from reenact.facts.credentials import SHORTEST, STANDIN, CredentialSort, is_coded, looks_random, protected, trivial
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.spans import Budget, CredentialSpan, string_end
 from reenact.facts.spotted_names import is_basic
+from reenact.facts.text_spans import Budget, CredentialSpan, string_end
 
 RUN = b"a" * SHORTEST
 """Without it in the folded text there is nothing long enough."""

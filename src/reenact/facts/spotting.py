@@ -14,10 +14,10 @@ from reenact.facts.credentials import STANDIN, bare, constant
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.needles import Needles
 from reenact.facts.sightings import LONG, parts, seen
-from reenact.facts.spans import Budget, CredentialSpan, Exhausted, replaced, without_overlaps
 from reenact.facts.spotted_names import by_name, own_values
 from reenact.facts.spotted_phrases import WORDS, by_phrase
 from reenact.facts.spotted_shapes import RUN, by_shape, marked, private_keys, schemes, userinfo
+from reenact.facts.text_spans import Budget, CredentialSpan, SearchExhausted, replaced, without_overlaps
 from reenact.facts.views import decoded, encoded, views
 from reenact.facts.weaving import Woven
 
@@ -223,7 +223,7 @@ def normalise(data: bytes) -> bytes:
     """
     try:
         spans = spot_woven(data) if type(data) is Woven else spot(data)
-    except Exhausted:
+    except SearchExhausted:
         spans = []
     return reduced(data, spans)
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from reenact.facts.encoding import Encoded, ValuePart, encode, encode_part, join_parts
-from reenact.facts.growing import Grown
+from reenact.facts.encoding import EncodedValue, ValuePart, encode, encode_part, join_parts
+from reenact.facts.growth import Grown
 
 GROWS = "grows"
 """In the head of a step: names of the lists of its state of which its body says how long they are."""
@@ -75,6 +75,6 @@ def _grown_state(held: dict[str, Any], lists: list[str], look: Look | None) -> S
             slots[key], opaque = part.encoded.body, part.encoded.opaque
             size = len(value) if key in lists else 0
         if key in lists:
-            parts[key] = ValuePart(Encoded(b'{"~grown":%d}' % size, opaque), 2, 2, plain=True)
+            parts[key] = ValuePart(EncodedValue(b'{"~grown":%d}' % size, opaque), 2, 2, plain=True)
     whole = join_parts(parts)
     return None if whole is None else State(whole.body, whole.opaque, slots, tuple(lists))

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from reenact.facts.call import Call, Json, Kind
 from reenact.facts.event import Event
-from reenact.facts.imported import NOTE, is_imported
+from reenact.facts.imported_runs import NOTE, is_imported
 from reenact.facts.jsontext import writer
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run

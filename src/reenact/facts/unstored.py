@@ -57,7 +57,7 @@ class _Asked(Generic[W]):
     withheld: bool = False
 
 
-class Asking(Generic[W]):
+class OpenCalls(Generic[W]):
     """The calls of the world under way, and the answers that a replay will miss. ``W`` is the owner of each."""
 
     def __init__(self) -> None:

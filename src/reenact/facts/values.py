@@ -11,13 +11,13 @@ from typing import Any
 
 from reenact.facts.call import Json
 from reenact.facts.decoding import decode
-from reenact.facts.encoding import Codec, Encoded, encode, encode_flat, encode_in_pieces, leads_of, register_codec
+from reenact.facts.encoding import Codec, EncodedValue, encode, encode_flat, encode_in_pieces, leads_of, register_codec
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.jsontext import parsed
 
 __all__ = [
     "Codec",
-    "Encoded",
+    "EncodedValue",
     "canonical",
     "decode",
     "describe_error",

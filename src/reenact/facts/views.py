@@ -17,7 +17,7 @@ from functools import partial
 from reenact.facts import wraps
 from reenact.facts.credentials import protected
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.spans import CredentialSpan, Wrapped
+from reenact.facts.text_spans import CredentialSpan, EncodedText
 
 Found = list[CredentialSpan]
 
@@ -181,7 +181,7 @@ def _framed(data: bytes) -> View:
     def back(spans: Found) -> Found:
         if not spans and b"~rx" not in data:
             return []
-        return [CredentialSpan(0, len(data), "", wrapped=Wrapped(wraps.FRAMES, data, data, tuple(_tight(spans))))]
+        return [CredentialSpan(0, len(data), "", wrapped=EncodedText(wraps.FRAMES, data, data, tuple(_tight(spans))))]
 
     return View(bytes(text), back)
 
@@ -470,7 +470,7 @@ def _wrapped(codec: str, data: bytes, start: int, end: int) -> View | None:
     def back(spans: Found) -> Found:
         if not spans and b"~rx" not in text:
             return []
-        return [CredentialSpan(start, end, "", wrapped=Wrapped(codec, raw, text, tuple(_tight(spans))))]
+        return [CredentialSpan(start, end, "", wrapped=EncodedText(codec, raw, text, tuple(_tight(spans))))]
 
     return View(text, back)
 

@@ -67,7 +67,7 @@ _numbers = itertools.count()
 
 
 class Traits(NamedTuple):
-    """Facts on entries that are not plain, as on a value (``facts.encoding.Encoded``).
+    """Facts on entries that are not plain, as on a value (``facts.encoding.EncodedValue``).
 
     Attributes:
         opaque, shapes: Names of types.

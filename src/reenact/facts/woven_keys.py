@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from reenact.facts.credentials import MARK
 from reenact.facts.jsontext import scan, writer
-from reenact.facts.spans import CredentialSpan, Exhausted
 from reenact.facts.spotting import reduced, spot_woven
+from reenact.facts.text_spans import CredentialSpan, SearchExhausted
 from reenact.facts.weaving import Node, Piece, Woven
 
 Canonical = Callable[[bytes], bytes | None]
@@ -39,7 +39,7 @@ def canonical_woven(body: Woven, canonical: Canonical) -> bytes | None:
     """
     try:
         return _node(body.root, _Texts(body, canonical))
-    except (_Irregular, Exhausted):
+    except (_Irregular, SearchExhausted):
         return None
 
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from reenact.facts.imported import RESENT
+from reenact.facts.imported_runs import RESENT
 from reenact.interop.assembling import exchange
 from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
 from reenact.interop.file_refusal import refused

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from reenact.errors import InteropError
-from reenact.facts.imported import PARSED
+from reenact.facts.imported_runs import PARSED
 from reenact.interop.assembling import date_us, exchange
 from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
 from reenact.interop.file_refusal import refused

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from reenact.errors import UsageError
-from reenact.facts.imported import MADE_UP, PAIRED
+from reenact.facts.imported_runs import MADE_UP, PAIRED
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.interop.assembling import exchange
 from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Json, Kind
-from reenact.facts.evals import MARK
+from reenact.facts.evals_mark import MARK
 from reenact.facts.event import Event
-from reenact.facts.imported import times_known
+from reenact.facts.imported_runs import times_known
 from reenact.facts.reading import Reading
 from reenact.facts.trace_runs import is_original
 from reenact.interop.otlp.run_spans import reading_told

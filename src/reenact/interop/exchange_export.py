@@ -10,7 +10,7 @@ from reenact.abc.store import Recording
 from reenact.facts.call import EndKind, Failure, Fidelity, Json, Kind, Outcome, Stream
 from reenact.facts.event import Event
 from reenact.facts.framing import unframed
-from reenact.facts.imported import is_imported, times_known
+from reenact.facts.imported_runs import is_imported, times_known
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.interop.exchanges import Headers, ImportedExchange
 from reenact.replaying.ambient_replay import clock_of

@@ -19,15 +19,15 @@ from reenact.facts.call import Effect, End, EndKind, Json
 from reenact.facts.dialects import recognise, stateless_model_request
 from reenact.facts.dialects.hosts import provider_of
 from reenact.facts.ids import make_run_id
-from reenact.facts.imported import IMPORT, NOTE, ORDER, is_imported
+from reenact.facts.imported_runs import IMPORT, NOTE, ORDER, is_imported
 from reenact.facts.known import KnownCredentials, same_values
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
     CallIssued,
+    EvidenceNoted,
     HeadArrived,
     LaneOpened,
-    Noted,
     Record,
     RunClosed,
     RunOpened,
@@ -231,7 +231,7 @@ def _write(store: Store, run: Run, found: ExchangesOfRun, policy: Policy, writte
     (opened,) = redactor.clean(RunOpened(run))
     log = store.begin(opened.run if isinstance(opened, RunOpened) else run)
     try:
-        began = (RunOpened(run), LaneOpened(0, ROOT, None), Noted(None, NOTE, run.capture[NOTE]))
+        began = (RunOpened(run), LaneOpened(0, ROOT, None), EvidenceNoted(None, NOTE, run.capture[NOTE]))
         events = (record for number, each in enumerate(found.exchanges) for record in records(number, each, found))
         batch: list[Record] = []
         for record in chain(began, events):
@@ -287,7 +287,7 @@ def records(number: int, exchange: ImportedExchange, found: ExchangesOfRun) -> I
         yield SegmentArrived(number, ended_us, exchange.answer[start : start + _SEGMENT])
     yield StreamEnded(number, ended_us, End(EndKind.EOF))
     if exchange.remarks:
-        yield Noted(number, NOTE, list(exchange.remarks))
+        yield EvidenceNoted(number, NOTE, list(exchange.remarks))
 
 
 def _since(exchange: ImportedExchange, found: ExchangesOfRun) -> int:

@@ -15,7 +15,7 @@ from reenact.abc.store import Log, Store
 from reenact.errors import RunNotFound
 from reenact.facts.call import Call, Effect, ErrorFact, Failure, Json, Kind, Outcome, Value
 from reenact.facts.ids import make_run_id
-from reenact.facts.imported import IMPORT, NOTE, ORDER
+from reenact.facts.imported_runs import IMPORT, NOTE, ORDER
 from reenact.facts.known import KnownCredentials, same_values
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.policy import Policy
@@ -23,8 +23,8 @@ from reenact.facts.reading import briefly
 from reenact.facts.record import (
     CallIssued,
     CallSettled,
+    EvidenceNoted,
     LaneOpened,
-    Noted,
     Record,
     RunClosed,
     RunOpened,
@@ -231,7 +231,7 @@ class _Tally:
                 self.tools += record.call.kind is Kind.TOOL
             elif isinstance(record, CallSettled):
                 self.last_us = max(self.last_us, record.at_us)
-            elif isinstance(record, Noted) and record.key == "reading" and isinstance(record.value, dict):
+            elif isinstance(record, EvidenceNoted) and record.key == "reading" and isinstance(record.value, dict):
                 usage = record.value.get("usage") or {}
                 self.tokens_in += usage.get("tokens_in", 0)
                 self.tokens_out += usage.get("tokens_out", 0)
@@ -242,7 +242,7 @@ def _records(run: Run, trace: Trace) -> Iterator[Record]:
     """A trace as a recording would have noted it, as the only strand's."""
     yield RunOpened(run)
     yield LaneOpened(0, "root", None)
-    yield Noted(None, NOTE, run.capture[NOTE])
+    yield EvidenceNoted(None, NOTE, run.capture[NOTE])
     number = -1
     last_us = 0
     for number, item in enumerate(trace.items):
@@ -278,8 +278,8 @@ def _event(number: int, item: TraceItem, at_us: int) -> Iterator[Record]:
     if outcome is not None:
         yield CallSettled(number, max(item.end_us if item.end_us is not None else at_us, at_us), outcome)
     if reading is not None:
-        yield Noted(number, "reading", briefly(reading))
-    yield Noted(number, SPAN, _said(item))
+        yield EvidenceNoted(number, "reading", briefly(reading))
+    yield EvidenceNoted(number, SPAN, _said(item))
 
 
 def _body(value: Json) -> bytes:

@@ -8,6 +8,6 @@ which another one goes on.
 from __future__ import annotations
 
 from reenact.privacy.redactor import CredentialRedactor, make_redactor
-from reenact.privacy.removed import Removed, removed_before
+from reenact.privacy.removed_values import RemovedValues, removed_before
 
-__all__ = ["CredentialRedactor", "Removed", "make_redactor", "removed_before"]
+__all__ = ["CredentialRedactor", "RemovedValues", "make_redactor", "removed_before"]

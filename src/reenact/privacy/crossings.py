@@ -13,14 +13,14 @@ from typing import Any, TypeVar, cast
 from reenact.facts.call import Call, End, ErrorFact, Failure, Json, Kind, Stream, Value
 from reenact.facts.compression import undo
 from reenact.facts.framing import header
-from reenact.facts.growing import Grown, is_grown
+from reenact.facts.growth import Grown, is_grown
 from reenact.facts.large import is_large, is_withheld
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.serving import is_exchange
-from reenact.facts.spans import Exhausted
+from reenact.facts.text_spans import SearchExhausted
 from reenact.facts.weaving import Woven
 from reenact.privacy.erasing import Eraser
-from reenact.privacy.fields import cleaned
+from reenact.privacy.record_cleaning import cleaned
 from reenact.privacy.tails import changed_parts, cleaned_in_pieces
 from reenact.privacy.withholding import cleaned_in_parts
 
@@ -44,7 +44,7 @@ def clean_text(eraser: Eraser, body: bytes) -> bytes:
         if len(body) <= _PIECEWISE or type(body) is Woven:
             return eraser.text(body)
         found, withheld = cleaned_in_pieces(eraser, body)
-    except Exhausted:
+    except SearchExhausted:
         withheld = True
     return eraser.bare(cleaned_in_parts(eraser, body) if withheld else found)
 
@@ -167,7 +167,7 @@ def _entries(entries: Grown, clean: bytes) -> Grown:
         Exhausted: The cleaned value is no list.
     """
     if clean[:1] != b"[" or clean[-1:] != b"]":
-        raise Exhausted
+        raise SearchExhausted
     return entries.holding(clean[1:-1])
 
 
@@ -202,7 +202,7 @@ def _cleaned_content(eraser: Eraser, call: Call, head: Mapping[str, Json]) -> tu
     found = eraser.form(plain) if form and len(plain) <= _PIECEWISE else clean_text(eraser, plain)
     if found == plain:
         if undone is not None and not undone.whole and len(undone.data) >= _DECODED:
-            raise Exhausted
+            raise SearchExhausted
         return head, body
     if undone is not None:  # stored decoded, and its head says so
         left = [pair for pair in head.get("headers") or () if str(pair[0]).lower() != "content-encoding"]

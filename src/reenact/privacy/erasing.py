@@ -31,13 +31,13 @@ from reenact.facts.credentials import (
 )
 from reenact.facts.known import NONE, KnownCredentials
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.removed import NOTHING
-from reenact.facts.spans import CredentialSpan, apart, replaced
+from reenact.facts.removed_digests import NOTHING
 from reenact.facts.spotting import spot
+from reenact.facts.text_spans import CredentialSpan, apart, replaced
 from reenact.privacy.commands import line_of, secrets_of
 from reenact.privacy.foreseeing import spelled
-from reenact.privacy.memory import Spotter, deem_harmless, digest_of, is_harmless
-from reenact.privacy.removed import Removed
+from reenact.privacy.removed_values import RemovedValues
+from reenact.privacy.text_memory import Spotter, deem_harmless, digest_of, is_harmless
 
 _SCHEME = lazy_regex(
     rb"(?i)(bearer|basic|token|digest|negotiate|apikey|bot|aws4-hmac-sha256|signature|splunk|genie-?key)\s+"
@@ -68,10 +68,12 @@ class Eraser:
         *("constants", "naming"),
     )
 
-    def __init__(self, secret: bytes | None, known: KnownCredentials = NONE, removed: Removed | None = None) -> None:
+    def __init__(
+        self, secret: bytes | None, known: KnownCredentials = NONE, removed: RemovedValues | None = None
+    ) -> None:
         self._secret = secret
         self._known = known
-        self._removed = Removed() if removed is None else removed
+        self._removed = RemovedValues() if removed is None else removed
         self._mark = self._removed.mark
         self._told = known.told
         self._spotter = self._spotting()

@@ -14,9 +14,9 @@ from typing import Final
 from reenact.facts.call import Json, Value
 from reenact.facts.jsontext import writer
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.record import CallIssued, CallSettled, Noted, Record
-from reenact.facts.spans import CredentialSpan, Exhausted
+from reenact.facts.record import CallIssued, CallSettled, EvidenceNoted, Record
 from reenact.facts.spotting import More, spot_whole
+from reenact.facts.text_spans import CredentialSpan, SearchExhausted
 
 _AT_ONCE: Final = 16 << 10
 """Bytes that are searched in one go, about: the fixed cost of a search is small then."""
@@ -38,7 +38,7 @@ def text_of(record: Record) -> bytes:
     elif type(record) is CallSettled:
         body = record.outcome.body if type(record.outcome) is Value else b""
     else:
-        body = spelled(record.value, record.key)[0] if type(record) is Noted else b""
+        body = spelled(record.value, record.key)[0] if type(record) is EvidenceNoted else b""
     return body if type(body) is bytes else b""
 
 
@@ -107,7 +107,7 @@ def _judge(pieces: list[bytes], owners: list[int], found: list[bool], more: More
         size += len(piece) + 1
     try:
         spans: list[CredentialSpan] = spot_whole(b"[" + b",".join(pieces) + b"]", more)
-    except Exhausted:
+    except SearchExhausted:
         spans = [CredentialSpan(0, size, "")]
     left = iter(spans)
     span = next(left, None)

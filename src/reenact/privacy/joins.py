@@ -16,7 +16,7 @@ from reenact.facts import wraps
 from reenact.facts.deltas import leaves
 from reenact.facts.finer import finer
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.spans import Exhausted
+from reenact.facts.text_spans import SearchExhausted
 from reenact.privacy.erasing import Eraser
 
 T = TypeVar("T")
@@ -184,7 +184,7 @@ class Joiner(Generic[T]):
             over = final or self._count - group.last > _QUIET
             try:
                 self._decide(group, over)
-            except Exhausted:
+            except SearchExhausted:
                 group.withheld = True
                 self._decide(group, over)
             if over:

@@ -16,7 +16,7 @@ from reenact.abc.sources import ENTROPY
 from reenact.facts import texts
 from reenact.facts.call import Call, Failure, Fidelity, Json, Value
 from reenact.facts.credentials import RULES, CredentialSort, constant
-from reenact.facts.growing import mark_in
+from reenact.facts.growth import mark_in
 from reenact.facts.interruptions import let_through
 from reenact.facts.known import NONE, RULE, KnownCredentials
 from reenact.facts.lazy_dataclass import replace
@@ -27,24 +27,24 @@ from reenact.facts.record import (
     CallIssued,
     CallSettled,
     CheckpointTaken,
-    Delivered,
+    EvidenceNoted,
     HeadArrived,
     LaneOpened,
-    Noted,
-    Printed,
+    OutputPrinted,
     Record,
     RunClosed,
     RunOpened,
     SegmentArrived,
     StreamEnded,
+    TurnsDelivered,
 )
 from reenact.facts.run import Run
-from reenact.facts.spans import Exhausted
+from reenact.facts.text_spans import SearchExhausted
 from reenact.privacy.crossings import clean_call, clean_end, clean_head, clean_outcome, clean_slots, clean_text
 from reenact.privacy.erasing import Eraser
-from reenact.privacy.fields import WITHHELD, cleaned, lane_of, withheld
 from reenact.privacy.foreseeing import text_of
-from reenact.privacy.removed import Removed
+from reenact.privacy.record_cleaning import WITHHELD, cleaned, lane_of, withheld
+from reenact.privacy.removed_values import RemovedValues
 from reenact.privacy.stream_cleaning import NOTE, Stream, WithheldBody, stream_for, withheld_segment
 from reenact.privacy.tails import Tail, TailPart
 
@@ -71,7 +71,7 @@ def make_redactor(
     secret: bytes | None = None,
     known: KnownCredentials = NONE,
     spotless: dict[str, Json] | None = None,
-    removed: Removed | None = None,
+    removed: RemovedValues | None = None,
 ) -> CredentialRedactor:
     """The redactor of one run.
 
@@ -104,15 +104,15 @@ class CredentialRedactor:
         secret: bytes,
         known: KnownCredentials = NONE,
         spotless: dict[str, Json] | None = None,
-        removed: Removed | None = None,
+        removed: RemovedValues | None = None,
     ) -> None:
         self.fault: Callable[[Exception], object] = repr
-        self._removed = Removed() if removed is None else removed
+        self._removed = RemovedValues() if removed is None else removed
         self._known = known
         self._eraser = Eraser(secret, known, self._removed)
         self._comparing = self._eraser.constants
         self._streams: dict[int, Stream] = {}
-        self._printed: dict[int, Tail[Printed]] = {}
+        self._printed: dict[int, Tail[OutputPrinted]] = {}
         self._facts: dict[str, tuple[Json, Json]] = {}
         self._remembers = spotless is not None
         self._spotless = {} if spotless is None else spotless
@@ -319,7 +319,7 @@ class CredentialRedactor:
         found = {self._eraser.string(path): self._eraser.string(text) for path, text in texts.items()}
         return {**rest, _SOURCES: found}
 
-    def _noted(self, record: Noted) -> tuple[Record, ...]:
+    def _noted(self, record: EvidenceNoted) -> tuple[Record, ...]:
         found = cleaned(record, self._eraser, {"value": lambda value: self._evidence(record.key, value)})
         return (record if found is record else replace(found, fidelity=Fidelity.REDACTED),)
 
@@ -340,11 +340,11 @@ class CredentialRedactor:
         self._lanes[record.path] = path
         return (replace(record, path=path),)
 
-    def _delivered(self, record: Delivered) -> tuple[Record, ...]:
+    def _delivered(self, record: TurnsDelivered) -> tuple[Record, ...]:
         if not self._lanes:
             return (record,)
         return (
-            Delivered(
+            TurnsDelivered(
                 tuple(
                     each._replace(tag=each.tag._replace(lane=self._lanes.get(each.tag.lane, each.tag.lane)))
                     for each in record.deliveries
@@ -352,7 +352,7 @@ class CredentialRedactor:
             ),
         )
 
-    def _print(self, record: Printed) -> tuple[Record, ...]:
+    def _print(self, record: OutputPrinted) -> tuple[Record, ...]:
         tail = self._printed.get(record.stream)
         if tail is None:
             tail = self._printed[record.stream] = Tail(self._eraser)
@@ -384,7 +384,7 @@ class CredentialRedactor:
         once (1 ms).
 
         Raises:
-            Exhausted: One of them was made to be slow.
+            SearchExhausted: One of them was made to be slow.
         """
         out: dict[str, Json] = {}
         facts, spotless = self._facts, self._spotless
@@ -409,12 +409,12 @@ _STEPS: Mapping[type, Callable[[CredentialRedactor, Any], tuple[Record, ...]]] =
     SegmentArrived: CredentialRedactor._segment,
     StreamEnded: CredentialRedactor._ended,
     CallSettled: CredentialRedactor._settled,
-    Noted: CredentialRedactor._noted,
+    EvidenceNoted: CredentialRedactor._noted,
     AmbientRead: CredentialRedactor._ambient,
-    Printed: CredentialRedactor._print,
+    OutputPrinted: CredentialRedactor._print,
     CheckpointTaken: CredentialRedactor._checkpoint,
     LaneOpened: CredentialRedactor._lane,
-    Delivered: CredentialRedactor._delivered,
+    TurnsDelivered: CredentialRedactor._delivered,
     RunOpened: CredentialRedactor._opened,
     RunClosed: CredentialRedactor._closed,
 }
@@ -426,7 +426,7 @@ def _without_payload(held: list[HeadArrived | SegmentArrived]) -> list[Record]:
     return [withheld_segment(one, _UNCLEAN) if isinstance(one, SegmentArrived) else one for one in held]
 
 
-def _labelled(parts: list[TailPart[Printed]], withheld: bool) -> list[Record]:
+def _labelled(parts: list[TailPart[OutputPrinted]], withheld: bool) -> list[Record]:
     out: list[Record] = []
     for record, data, differs in parts:
         if not differs:
@@ -447,4 +447,4 @@ def _text(eraser: Eraser, text: str) -> str:
 
 
 def _why(error: Exception) -> str:
-    return f"{_UNCLEAN}: {'too many candidates' if isinstance(error, Exhausted) else type(error).__name__}"
+    return f"{_UNCLEAN}: {'too many candidates' if isinstance(error, SearchExhausted) else type(error).__name__}"

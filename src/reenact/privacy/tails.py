@@ -14,10 +14,10 @@ from typing import Generic, NamedTuple, TypeVar
 from reenact.facts.finer import finer
 from reenact.facts.large import Large
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.spans import CredentialSpan, Exhausted
+from reenact.facts.text_spans import CredentialSpan, SearchExhausted
 from reenact.facts.views import begins_as_text
 from reenact.privacy.erasing import Eraser
-from reenact.privacy.memory import context_before
+from reenact.privacy.text_memory import context_before
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ class Tail(Generic[T]):
         if not self._over and not self._lost:
             try:
                 self._decide(final)
-            except Exhausted:
+            except SearchExhausted:
                 self.withheld = self._lost = True
                 self._pass_over(None)
             except Exception:  # any failure to clean: the bytes as they came could hold a credential

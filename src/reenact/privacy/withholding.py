@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.spans import Exhausted
+from reenact.facts.text_spans import SearchExhausted
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.tails import cleaned_in_pieces
 
@@ -35,7 +35,7 @@ def cleaned_in_parts(eraser: Eraser, body: bytes) -> bytes:
 def _cleaned(eraser: Eraser, part: bytes) -> bytes:
     try:
         return eraser.text(part)
-    except Exhausted:
+    except SearchExhausted:
         return _STRING.sub(_blank, part)
 
 

@@ -26,13 +26,13 @@ from reenact.store import open_store
 if TYPE_CHECKING:
     from reenact.abc.store import Store
     from reenact.facts.call import Json
-    from reenact.facts.record import Noted
+    from reenact.facts.record import EvidenceNoted
     from reenact.facts.run import Run
     from reenact.privacy import make_redactor
     from reenact.recording.sample import leave_out
     from reenact.seams.boot.forwarding import Forwarding
 else:
-    Noted = late("reenact.facts.record", "Noted")
+    EvidenceNoted = late("reenact.facts.record", "EvidenceNoted")
     make_redactor = late("reenact.privacy", "make_redactor")
     leave_out = late("reenact.recording.sample", "leave_out")
 
@@ -128,8 +128,8 @@ def _left_out(store: Store, run: Run, policy: Policy) -> str:
 
 def _clean(run_id: str, facts: dict[str, Json]) -> str:
     """The answers of git in a form that may be stored in a file: the child passes it through its own gate."""
-    (record,) = make_redactor(run_id).clean(Noted(None, REVISION, facts))
-    return json.dumps(record.value if isinstance(record, Noted) else None)
+    (record,) = make_redactor(run_id).clean(EvidenceNoted(None, REVISION, facts))
+    return json.dumps(record.value if isinstance(record, EvidenceNoted) else None)
 
 
 def _why_nothing(command: Sequence[str], failure: str) -> str:

@@ -12,7 +12,7 @@ from reenact.facts.effects import UNMADE
 from reenact.facts.interruptions import INTERRUPTED, signal_behind
 from reenact.facts.order import event_tag
 from reenact.facts.plumbing import is_plumbing
-from reenact.facts.record import CallSettled, HeadArrived, Noted, Record, SegmentArrived, StreamEnded
+from reenact.facts.record import CallSettled, EvidenceNoted, HeadArrived, Record, SegmentArrived, StreamEnded
 from reenact.facts.tracecontext import HEADER, Propagation
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
@@ -130,7 +130,7 @@ class Entered:
         """If a signal has ended a transport, keep its number: the error of the signal's handler is the outcome."""
         number = signal_behind(error)
         if number is not None:
-            self._session.put(Noted(self._event, INTERRUPTED, number))
+            self._session.put(EvidenceNoted(self._event, INTERRUPTED, number))
 
 
 class RecordTurn(GateTurn):
@@ -240,7 +240,7 @@ class LiveCall:
     def unmade(self) -> None:
         """Note that it was not performed."""
         if not self.session.closed:
-            self.session.put(Noted(self.event, UNMADE, True))
+            self.session.put(EvidenceNoted(self.event, UNMADE, True))
 
     def moment(self) -> int:
         """When a value at hand has come, in microseconds since the run began."""
@@ -274,7 +274,7 @@ class LiveCall:
             return {}
         if not header:
             return {}
-        self.session.put(Noted(self.event, HEADER, header))
+        self.session.put(EvidenceNoted(self.event, HEADER, header))
         return {HEADER: header}
 
     @total

@@ -10,10 +10,10 @@ from reenact.facts.late import late
 from reenact.facts.policy import Policy
 
 if TYPE_CHECKING:
-    from reenact.abc.settings import load_settings
+    from reenact.abc.project_settings import load_settings
     from reenact.facts.settings import policy_of
 else:
-    load_settings = late("reenact.abc.settings", "load_settings")
+    load_settings = late("reenact.abc.project_settings", "load_settings")
     policy_of = late("reenact.facts.settings", "policy_of")
 
 _told: Policy | None = None

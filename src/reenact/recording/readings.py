@@ -17,9 +17,9 @@ from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.record import (
     CallIssued,
     CallSettled,
+    EvidenceNoted,
     HeadArrived,
     LaneOpened,
-    Noted,
     Record,
     RunClosed,
     RunOpened,
@@ -136,7 +136,7 @@ class Readings:
                     return [found]
             return [noted for event, exchange in tuple(self._open.items()) for noted in _waiting(event, exchange)]
 
-    def _read(self, event: int, exchange: _Exchange) -> Noted | None:
+    def _read(self, event: int, exchange: _Exchange) -> EvidenceNoted | None:
         call = exchange.call
         if not _recognised(call):
             return None
@@ -147,7 +147,7 @@ class Readings:
         for lane, sums in self._inside.items():
             if belongs(exchange.lane, lane):
                 self._inside[lane] = sums.plus(reading.usage)
-        return Noted(event, "reading", reading.to_json(brief=True))
+        return EvidenceNoted(event, "reading", reading.to_json(brief=True))
 
     def _ended(self, run: Run) -> RunClosed | None:
         """The end of a child run with the sums of its model calls; None where it made none."""
@@ -172,12 +172,12 @@ _SEEN_BY: Final[Mapping[type, Callable[[Readings, Any], None]]] = {
 """The function that looks at each sort of record; other records do not matter here."""
 
 
-def _waiting(event: int, exchange: _Exchange) -> Iterator[Noted]:
+def _waiting(event: int, exchange: _Exchange) -> Iterator[EvidenceNoted]:
     """The request of a call that waits long for its response, noted once."""
     if exchange.head is None:
         exchange.rounds += 1
         if exchange.rounds == WAITED and (reading := read(exchange.call.head, exchange.call.body, {}, b"")) is not None:
-            yield Noted(event, "reading", reading.to_json(brief=True))
+            yield EvidenceNoted(event, "reading", reading.to_json(brief=True))
 
 
 def _recognised(call: Call) -> bool:

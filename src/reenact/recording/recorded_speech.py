@@ -6,8 +6,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from reenact.facts.record import Noted
-from reenact.facts.spoken import BELOW, NOTE, SpokenPiece
+from reenact.facts.output_pieces import BELOW, NOTE, SpokenPiece
+from reenact.facts.record import EvidenceNoted
 from reenact.seams.lanes import Lane, current
 
 if TYPE_CHECKING:
@@ -91,4 +91,4 @@ class StreamListener:
         """At the end of the program, put the noted output into the recording."""
         with self._lock:
             if self._pieces:
-                self._session.put(Noted(None, NOTE, [piece.to_json() for piece in self._pieces]))
+                self._session.put(EvidenceNoted(None, NOTE, [piece.to_json() for piece in self._pieces]))

@@ -25,8 +25,8 @@ from reenact.facts.call import Call, Failure, Json, Kind, Value, calls_a_tool
 from reenact.facts.effects import Identities, acts, root_of
 from reenact.facts.event import NODE
 from reenact.facts.file_notes import NOTE as READ
-from reenact.facts.growing import NOTE as GROWN
-from reenact.facts.growing import Growth, GrowthProof, mark_of
+from reenact.facts.growth import NOTE as GROWN
+from reenact.facts.growth import Growth, GrowthProof, mark_of
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery
@@ -36,14 +36,14 @@ from reenact.facts.record import (
     AmbientRead,
     CallIssued,
     CheckpointTaken,
-    Delivered,
+    EvidenceNoted,
     GapNoted,
     LaneOpened,
-    Noted,
-    Printed,
+    OutputPrinted,
     Record,
     RunClosed,
     RunOpened,
+    TurnsDelivered,
 )
 from reenact.facts.run import Run, Totals
 from reenact.facts.tracecontext import Propagation
@@ -252,7 +252,7 @@ class RecordingSession:
         node = node_now()
         if node != self._nodes.get(number, ""):
             self._nodes[number] = node
-            self.put(Noted(event, NODE, node))
+            self.put(EvidenceNoted(event, NODE, node))
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
         """Keep one read and give it to the agent. About 0.3 µs."""
@@ -278,7 +278,7 @@ class RecordingSession:
 
     def note(self, lane: Lane, key: str, value: Json) -> None:
         """Evidence on the event the lane is inside, or on the run; of a file, with the time at which it was read."""
-        self.put(Noted(lane.parent, key, {**value, "us": self.now_us()} if key.startswith(READ) else value))
+        self.put(EvidenceNoted(lane.parent, key, {**value, "us": self.now_us()} if key.startswith(READ) else value))
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
         """State of a step."""
@@ -286,7 +286,7 @@ class RecordingSession:
 
     def _proved(self, proof: GrowthProof) -> None:
         """A list of the states was gone through."""
-        self.put(Noted(None, f"{GROWN}{proof.number}", {"proven": proof.look}))
+        self.put(EvidenceNoted(None, f"{GROWN}{proof.number}", {"proven": proof.look}))
         if proof.wrong:
             self.put(GapNoted(proof.wrong, proof.place))
         self.on_proof(proof)
@@ -299,7 +299,7 @@ class RecordingSession:
         if content is not None:
             before = replace(before, content=number)
             self.put(CheckpointTaken(place_of_content(number), PHASE, {"": content}))
-        self.put(Noted(None, f"{NOTE}{number}", {**before.to_json(), "us": self.now_us()}))
+        self.put(EvidenceNoted(None, f"{NOTE}{number}", {**before.to_json(), "us": self.now_us()}))
 
     def growing(self, step: str, declared: tuple[str, ...]) -> tuple[tuple[str, ...], Growth | None]:
         """As its author says."""
@@ -311,7 +311,7 @@ class RecordingSession:
     def printed(self, stream: int, data: bytes) -> None:
         """Keep the agent's output."""
         if not self.closed:
-            self.put(Printed(stream, self.now_us(), data))
+            self.put(OutputPrinted(stream, self.now_us(), data))
 
     def gap(self, what: str, place: str) -> None:
         """Something that escaped."""
@@ -391,7 +391,7 @@ class RecordingSession:
         records: list[Record] = []
         fresh = self.schedule.take_fresh()
         if fresh:
-            records.append(Delivered(fresh))
+            records.append(TurnsDelivered(fresh))
         for reads in list(self._reads):
             # In this order: what the agent appends meanwhile is either packed here, or listed again by its own thread.
             self._reads.pop(reads, None)

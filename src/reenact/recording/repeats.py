@@ -6,7 +6,7 @@ import _thread
 from collections.abc import Generator
 from typing import Any, Literal
 
-from reenact.abc.session import Unperformed
+from reenact.abc.session import NeverLive
 from reenact.facts.call import Call, ErrorFact, Failure, Value
 from reenact.recording.live_calls import LiveCall
 from reenact.recording.writer import Receipt
@@ -58,7 +58,7 @@ class Repeats:
         return can or isinstance(outcome, Failure)
 
 
-class RepeatedCall(Unperformed):
+class RepeatedCall(NeverLive):
     """A call that is answered with the result of the first one under its key (``abc.session.Frozen``), and noted like
     any other.
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 
 from reenact.facts.call import Json
-from reenact.facts.record import Noted, Record
+from reenact.facts.record import EvidenceNoted, Record
 from reenact.facts.run import Run, Status
 from reenact.recording.packages import packages
 from reenact.recording.revision import ANSWERED, REVISION, read_commit
@@ -72,7 +72,7 @@ class RunEvidence:
         self._digest = digest
         holder = _holders.setdefault((self._store, digest), self._run.id)
         if holder != self._run.id and not full:
-            yield Noted(None, PROCESS, {"digest": digest, "held_by": holder})
+            yield EvidenceNoted(None, PROCESS, {"digest": digest, "held_by": holder})
             return
         value = {
             "digest": digest,
@@ -80,7 +80,7 @@ class RunEvidence:
             "sources": dict(sources.digests),
             "texts": dict(sources.texts),
         }
-        yield Noted(None, PROCESS, value)
+        yield EvidenceNoted(None, PROCESS, value)
 
     def _folders(self, script: str) -> tuple[str, ...]:
         """The program's own folders: its repository, where it was started, and where its first file lies."""
@@ -101,7 +101,7 @@ class RunEvidence:
         found = self._read_revision()
         if found != self._told:
             self._told = found
-            yield Noted(None, REVISION, found)
+            yield EvidenceNoted(None, REVISION, found)
 
     def _read_revision(self) -> dict[str, Json]:
         if self._place:

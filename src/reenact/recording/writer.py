@@ -20,7 +20,7 @@ from reenact.facts.call import Value
 from reenact.facts.interruptions import let_through
 from reenact.facts.large import is_large
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.record import CallIssued, CallSettled, Printed, Record, RunClosed, SegmentArrived
+from reenact.facts.record import CallIssued, CallSettled, OutputPrinted, Record, RunClosed, SegmentArrived
 from reenact.recording.limiting import Limits
 from reenact.seams import background, lanes
 from reenact.seams.async_backends import cancelled
@@ -50,7 +50,7 @@ SLOWEST = 1 << 20
 them."""
 BACKPRESSURE_S = 5.0
 
-_LARGE = frozenset({SegmentArrived, Printed})
+_LARGE = frozenset({SegmentArrived, OutputPrinted})
 """Records with as many bytes as the agent receives or prints: their waiting bytes are counted."""
 _VALUES = frozenset({CallIssued, CallSettled})
 """Records that carry values: of these the large ones are counted."""

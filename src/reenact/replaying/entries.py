@@ -15,7 +15,7 @@ from importlib.util import find_spec
 
 from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.ids import tail
-from reenact.facts.imported import is_imported
+from reenact.facts.imported_runs import is_imported
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import RESEND, Run

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from reenact.abc.session import Unperformed
+from reenact.abc.session import NeverLive
 from reenact.facts.call import EndKind, Failure, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.order import event_tag
@@ -234,7 +234,7 @@ class FrozenCall:
         return turn if self.recorded.delivery is not None else Sudden(partial(turn.then, None))
 
 
-class Unanswered(Unperformed):
+class Unanswered(NeverLive):
     """A call without a recording, in a replay that only observes: it is never answered, and its strand waits."""
 
     __slots__ = ("_session", "event", "lane")

@@ -2,7 +2,7 @@
 
 The digest of a list goes on from that of the look before it, so a look costs its new entries. Where the digests agree
 the lists are the same, byte for byte; where they do not, the whole state is compared. A list is known to hold still
-what it held only when a proof has gone through it (``facts.growing``). Where a proof finds another entry, the last
+what it held only when a proof has gone through it (``facts.growth``). Where a proof finds another entry, the last
 state that counted as the same is compared again, whole.
 """
 
@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from reenact.abc.hashes import Hash
+from reenact.abc.hash_protocol import Hash
 from reenact.abc.store import Recording
 from reenact.facts.encoding import encode_part
-from reenact.facts.growing import Grown, GrowthProof, is_grown
+from reenact.facts.growth import Grown, GrowthProof, is_grown
 
 _CLOSE = b"]"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 
-from reenact.abc.bodies import WITHHELD
+from reenact.abc.body_access import WITHHELD
 from reenact.abc.store import Recording
 from reenact.errors import BlobCorrupt, BlobMissing
 from reenact.facts.call import Fidelity, Stream, Value
 from reenact.facts.event import Event, Payload
 from reenact.facts.ids import tail
-from reenact.facts.imported import UNPROVEN
+from reenact.facts.imported_runs import UNPROVEN
 from reenact.facts.large import LARGE
 from reenact.facts.trace_runs import Grade, is_traced
 from reenact.replaying.options import Options

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, Final, Literal, NoReturn, Protocol
 
-from reenact.abc.session import Unperformed
+from reenact.abc.session import NeverLive
 from reenact.facts.call import Call, End, EndKind, Failure, Json, Stream, Value
 from reenact.facts.event import Event
-from reenact.facts.exporters import Endpoint
-from reenact.facts.plumbing import Plumbing
+from reenact.facts.plumbing import PlumbingRules
+from reenact.facts.telemetry_endpoints import Endpoint
 from reenact.replaying.frozen_calls import Sudden
 from reenact.replaying.tape import Tape
 from reenact.seams.lanes import Lane
@@ -35,7 +35,7 @@ class Exports:
         made: The number of exports.
     """
 
-    def __init__(self, plumbing: Plumbing, tape: Tape) -> None:
+    def __init__(self, plumbing: PlumbingRules, tape: Tape) -> None:
         self._plumbing = plumbing
         self._tape = tape
         self.made = 0
@@ -126,7 +126,7 @@ class Uncounted:
         return False
 
 
-class TakenCall(Unperformed):
+class TakenCall(NeverLive):
     """An export that is told that all is well (``abc.session.Frozen``). It takes no turn: nothing was recorded of it.
 
     Args:

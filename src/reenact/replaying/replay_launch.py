@@ -15,7 +15,7 @@ from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.file_notes import NOTE as FILE
 from reenact.facts.ids import tail
-from reenact.facts.imported import is_imported
+from reenact.facts.imported_runs import is_imported
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run, Status
 from reenact.facts.serving import RELATION
@@ -34,7 +34,7 @@ from reenact.replaying.starting import AS_RECORDED, ProcessEnd, ProcessStarter, 
 from reenact.replaying.user_turns import driven, turns_of
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
-from reenact.store.places import find_project
+from reenact.store.store_location import find_project
 
 _MODEL: Final = "model"
 """The kind of call of an imported run that may go live."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
-from reenact.facts.imported import is_imported
+from reenact.facts.imported_runs import is_imported
 from reenact.facts.keys import rules_of
 from reenact.facts.known import NONE, RULE, KnownCredentials
 from reenact.facts.late import late
 from reenact.facts.policy import Policy
-from reenact.facts.removed import REMOVED, listed
+from reenact.facts.removed_digests import REMOVED, listed
 from reenact.facts.run import Run
 from reenact.facts.trace_runs import is_traced
 from reenact.privacy import make_redactor

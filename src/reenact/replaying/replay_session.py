@@ -11,23 +11,23 @@ from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from reenact.abc.bodies import UNPROVEN, WITHHELD
+from reenact.abc.body_access import UNPROVEN, WITHHELD
 from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing, Frozen, Live, Rerun
 from reenact.abc.store import Recording
 from reenact.errors import BlobMissing, Divergence, ForkError, Halt, StoreError, UnreplayableRun
 from reenact.facts.call import Call, Failure, Fidelity, Json, Kind, Value, calls_a_tool, is_transport
 from reenact.facts.event import Event, node_of
-from reenact.facts.exporters import Endpoint
 from reenact.facts.file_notes import NOTE as FILE
-from reenact.facts.growing import Growth, GrowthProof
-from reenact.facts.imported import is_imported
+from reenact.facts.growth import Growth, GrowthProof
+from reenact.facts.imported_runs import is_imported
 from reenact.facts.keys import Rules
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery
 from reenact.facts.plumbing import is_plumbing, plumbing_of
 from reenact.facts.states import GROWS
 from reenact.facts.stopped import stops_at, was_stopped
+from reenact.facts.telemetry_endpoints import Endpoint
 from reenact.replaying import divergence as words
 from reenact.replaying.ambient_replay import Ambient
 from reenact.replaying.blocked_strands import BlockedStrands, MetLanes, lane_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from reenact.abc.bodies import body_or_size
+from reenact.abc.body_access import body_or_size
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
 from reenact.errors import Divergence

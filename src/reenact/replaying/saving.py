@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from reenact.abc.bodies import body_or_size
+from reenact.abc.body_access import body_or_size
 from reenact.abc.sources import Clock, Entropy
 from reenact.abc.store import Log, Recording, Store
 from reenact.facts.before import NOTE as BEFORE
 from reenact.facts.call import RETURN, Call, Effect, Failure, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import make_run_id
-from reenact.facts.imported import is_imported
+from reenact.facts.imported_runs import is_imported
 from reenact.facts.insides import RAN, holds_unseen, summed
 from reenact.facts.known import KnownCredentials
 from reenact.facts.lazy_dataclass import replace
@@ -22,16 +22,16 @@ from reenact.facts.record import (
     AmbientRead,
     CallIssued,
     CallSettled,
-    Delivered,
+    EvidenceNoted,
     HeadArrived,
     LaneOpened,
-    Noted,
-    Printed,
+    OutputPrinted,
     Record,
     RunClosed,
     RunOpened,
     SegmentArrived,
     StreamEnded,
+    TurnsDelivered,
 )
 from reenact.facts.run import Run, Status, Totals
 from reenact.privacy import make_redactor
@@ -40,7 +40,7 @@ from reenact.replaying.replay_session import ReplaySession
 from reenact.seams.ambient import pack
 from reenact.seams.setting import variables_now
 from reenact.seams.turns import parent_path
-from reenact.store.records import contents_of, state_of
+from reenact.store.run_records import contents_of, state_of
 
 _BATCH = 256
 
@@ -181,9 +181,9 @@ class _Copy:
         """The notes of an event, with the reading of a model's answer, and the states of a step."""
         for key, value in event.attributes.items():
             if key != RAN:
-                yield Noted(fresh, key, value)
+                yield EvidenceNoted(fresh, key, value)
         if holds_unseen(event) and event.name in self._through:
-            yield Noted(fresh, RAN, True)
+            yield EvidenceNoted(fresh, RAN, True)
         for phase in ("in", "out") if event.call.kind is Kind.STEP else ():
             state = state_of(self._recording, event.number, phase, fresh)
             if state is not None:
@@ -193,7 +193,7 @@ class _Copy:
         """Copy what was noted of the run, but for its files (see ``files``)."""
         for key, value in self._recording.notes(None).items():
             if not key.startswith(BEFORE):
-                self._put(Noted(None, key, value))
+                self._put(EvidenceNoted(None, key, value))
 
     def _outcome(self, event: Event, fresh: int) -> Iterator[Record]:
         outcome = event.outcome
@@ -226,7 +226,7 @@ class _Copy:
         """Copy what was printed, cleaned as in any recording, of the values known to be credentials too."""
         redactor = make_redactor(self._recording.run.id, Policy(), known=known)
         for stream, data in printed:
-            for record in redactor.clean(Printed(stream, 0, data)):
+            for record in redactor.clean(OutputPrinted(stream, 0, data)):
                 self._put(record)
         for record in redactor.flush():
             self._put(record)
@@ -245,7 +245,7 @@ class _Copy:
         """Copy what the files that the run changes were before."""
         notes = {name: note for name, note in self._recording.notes(None).items() if name.startswith(BEFORE)}
         for name, note in notes.items():
-            self._put(Noted(None, name, note))
+            self._put(EvidenceNoted(None, name, note))
         for record in contents_of(self._recording, notes):
             self._put(record)
 
@@ -265,4 +265,4 @@ class _Copy:
                 self._lane(tag.lane)
             turns.append(delivery._replace(number=number, tag=tag))
         for start in range(0, len(turns), _BATCH):
-            self._put(Delivered(tuple(turns[start : start + _BATCH])))
+            self._put(TurnsDelivered(tuple(turns[start : start + _BATCH])))

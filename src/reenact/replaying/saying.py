@@ -12,7 +12,7 @@ from typing import Any
 from reenact.errors import Divergence, UnreplayableRun
 from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.ids import tail
-from reenact.facts.imported import is_imported
+from reenact.facts.imported_runs import is_imported
 from reenact.facts.keys import Rules, canonical_body
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run

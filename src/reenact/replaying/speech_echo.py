@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from reenact.facts.call import is_transport
-from reenact.facts.spoken import BELOW, NOTE, SpokenPiece
+from reenact.facts.output_pieces import BELOW, NOTE, SpokenPiece
 from reenact.seams.lanes import current
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from reenact.errors import UnreplayableRun
-from reenact.facts.answers.saying import streams
+from reenact.facts.answers.say_answers import streams
 from reenact.facts.call import Call, EndKind, Kind, Stream
 from reenact.facts.conversations import digest_of, is_same_model, lines_of
 from reenact.facts.dialects import read

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal
 
-from reenact.abc.session import Crossing, Frozen, Live, Rerun, Unperformed
+from reenact.abc.session import Crossing, Frozen, Live, NeverLive, Rerun
 from reenact.abc.store import Recording
 from reenact.errors import Divergence
 from reenact.facts.call import DEFAULTS, TOLD, Call, Json, Kind, Stream, Value
@@ -70,7 +70,7 @@ def told_tools(recording: Recording) -> dict[str, _Told]:
     return found
 
 
-class ToldCall(Unperformed):
+class ToldCall(NeverLive):
     """A call of a tool that the conversation answers (``abc.session.Frozen``)."""
 
     __slots__ = ("_value", "event")

@@ -18,8 +18,8 @@ from itertools import pairwise
 from typing import Any, Final
 
 from reenact.errors import UnreplayableRun
-from reenact.facts.answers.formats import InheritedParts
-from reenact.facts.answers.saying import NotSaid, WireAnswer, said
+from reenact.facts.answers.say_answers import NotSaid, WireAnswer, said
+from reenact.facts.answers.wire_formats import InheritedParts
 from reenact.facts.call import (
     DEFAULTS,
     TOLD,

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Sequence
 
 from reenact.errors import UnreplayableRun
-from reenact.facts.imported import UNPROVEN, is_imported, remarks
+from reenact.facts.imported_runs import UNPROVEN, is_imported, remarks
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.phrases import counted
 from reenact.replaying.options import Options

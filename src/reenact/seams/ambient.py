@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reenact.facts import texts
 from reenact.facts.clocked import counts_ticks, made, moved
-from reenact.facts.columns import column, read, steps, sums
+from reenact.facts.integer_columns import column, read, steps, sums
 from reenact.facts.interruptions import by_signal_handler
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.scalars import WRITE
 from reenact.facts.spotting import normalise
 from reenact.facts.values import (
-    Encoded,
+    EncodedValue,
     decode,
     describe_error,
     encode,
@@ -163,7 +163,7 @@ class Seam:
             return next(iter(get_args(declared)), None)
         return declared
 
-    def undeclared(self, result: Encoded) -> tuple[str, ...]:
+    def undeclared(self, result: EncodedValue) -> tuple[str, ...]:
         """Names of the types in a result that a replay cannot make again: what the function declares does not reach
         them. Tried once for results of the same types."""
         found = self._undeclared.get(result.shapes)
@@ -423,18 +423,18 @@ class SeamCall:
             head.update(self._seam.view(result))
         return Value(encoded.body, MEDIA, changes.body, head)
 
-    def _in_pieces(self, result: Any) -> Encoded | None:
+    def _in_pieces(self, result: Any) -> EncodedValue | None:
         """A long value of plain data; None for any other."""
         takes_pieces = getattr(self._lane.session, "writes_in_pieces", False)
         large = in_pieces(result) if takes_pieces else None
         if large is not None:
-            return Encoded(large)
+            return EncodedValue(large)
         pieces = encode_in_pieces(result)
         if pieces is None:
             return None
-        return Encoded(cast(bytes, Large(pieces)) if takes_pieces else b"".join(pieces))
+        return EncodedValue(cast(bytes, Large(pieces)) if takes_pieces else b"".join(pieces))
 
-    def lacks(self, result: Encoded) -> dict[str, Json]:
+    def lacks(self, result: EncodedValue) -> dict[str, Json]:
         """The parts of a result, or of a generator's item, that a replay cannot make again."""
         found: dict[str, Json] = {}
         if result.opaque:

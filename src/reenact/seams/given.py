@@ -9,7 +9,7 @@ from typing import Any, Final
 from reenact.errors import UnreplayableRun
 from reenact.facts.declared import Candidates, candidates
 from reenact.facts.decoding import decode, restore
-from reenact.facts.encoding import Encoded
+from reenact.facts.encoding import EncodedValue
 from reenact.facts.interruptions import let_through
 from reenact.facts.jsontext import parsed
 from reenact.seams.functions import hints_of
@@ -37,7 +37,7 @@ def given_to(function: Callable[..., Any], body: bytes) -> tuple[list[Any], dict
     return placed, {name: restore(item, declared.named(name)) for name, item in node["kwargs"].items()}
 
 
-def undeclared_of(function: Callable[..., Any], arguments: Encoded) -> tuple[str, ...]:
+def undeclared_of(function: Callable[..., Any], arguments: EncodedValue) -> tuple[str, ...]:
     """The type in the arguments of a call that a replay cannot make again, as the function does not declare it; empty
     for none. Costs as much as making them again where they hold records, and nothing else."""
     if not arguments.shapes or arguments.opaque:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from reenact.abc.session import Turn
 from reenact.errors import ForkError, UsageError
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Kind, Value
-from reenact.facts.growing import Grown, Growth
+from reenact.facts.growth import Grown, Growth
 from reenact.facts.interruptions import let_through
 from reenact.facts.states import GROWS, State, encode_state
 from reenact.facts.values import describe_error, encode, jsonable

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from reenact.store.back_ends import open_store
-    from reenact.store.sharing import borrow_store, give_back
+    from reenact.store.open_stores import borrow_store, give_back
 
 __all__ = ["borrow_store", "give_back", "open_store"]
 
-_HOMES = {"borrow_store": "sharing", "give_back": "sharing", "open_store": "back_ends"}
+_HOMES = {"borrow_store": "open_stores", "give_back": "open_stores", "open_store": "back_ends"}
 
 
 def __getattr__(name: str) -> Any:

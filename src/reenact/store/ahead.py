@@ -15,7 +15,7 @@ from zlib import crc32
 
 from reenact.store.check_sums import damaged
 from reenact.store.connection import ReadConnection
-from reenact.store.hashes import KeyedHash
+from reenact.store.keyed_hash import KeyedHash
 from reenact.store.schema import LOW
 from reenact.store.stream_pieces import FIRST_LINK, Chunk, parts_of
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from reenact.abc.store import Store
 from reenact.errors import UsageError
-from reenact.store.places import FILE, find_directory
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_location import FILE, find_directory
 
 VARIABLE = "REENACT_STORE"
 
@@ -23,7 +23,7 @@ BUNDLE: Final = ".reenact"
 
 _RARE: Final = {
     "bundle_store": "reenact.store.bundles",
-    "MemoryStore": "reenact.store.memory",
+    "MemoryStore": "reenact.store.memory_store",
 }
 """Back ends that most processes never open: each is loaded when it is first named."""
 

@@ -11,9 +11,9 @@ from typing import Any
 from zlib import crc32
 
 from reenact.errors import BlobCorrupt, BlobMissing
-from reenact.store.contents import Contents
 from reenact.store.frames import DEFLATED
-from reenact.store.hashes import KeyedHash
+from reenact.store.keyed_hash import KeyedHash
+from reenact.store.payload_contents import Contents
 from reenact.store.payloads import WITHHELD, decompress
 from reenact.store.slot_rows import StateReader
 from reenact.store.stream_pieces import FIRST_LINK, Chunk, parts_of

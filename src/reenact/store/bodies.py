@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from reenact.errors import BlobCorrupt, StoreError
 from reenact.facts.event import Payload
 from reenact.store.connection import ReadConnection
-from reenact.store.contents import Contents
-from reenact.store.hashes import KeyedHash
+from reenact.store.keyed_hash import KeyedHash
+from reenact.store.payload_contents import Contents
 from reenact.store.payloads import RAW, corrupt, missing
 from reenact.store.schema import LOW
 from reenact.store.slot_rows import short_value

@@ -16,12 +16,12 @@ from reenact.errors import ReenactError, StoreError
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.store.beside import Beside
 from reenact.store.connection import connect_reading, explain
-from reenact.store.faults import Place, StoreFault
 from reenact.store.guarding import UNSOUND
 from reenact.store.pieces import LogPart
 from reenact.store.ranges import unpack_ranges
 from reenact.store.schema import LOW, SHIFT, TEXTS, declared
 from reenact.store.soundness import TABLES, UNREADABLE, TableCheck
+from reenact.store.store_fault import Place, StoreFault
 from reenact.store.versions import check_readable, read_format
 
 _PROGRESS = 256
@@ -32,7 +32,7 @@ Told = Callable[[str, int, int], None]
 """Is told the table that is read, how many of its rows were, and how many it has."""
 
 
-class Touched(NamedTuple):
+class TouchedRun(NamedTuple):
     """A run that a break touches.
 
     Attributes:
@@ -57,7 +57,7 @@ class Break(NamedTuple):
     what: str
     name: str
     problem: str
-    touched: tuple[Touched, ...]
+    touched: tuple[TouchedRun, ...]
 
 
 class CheckResult(NamedTuple):
@@ -207,7 +207,7 @@ class _Walk:
 
     # --- whose it is -------------------------------------------------------------------------------------------
 
-    def _touched(self, found: _Found) -> tuple[Touched, ...]:
+    def _touched(self, found: _Found) -> tuple[TouchedRun, ...]:
         """The runs that a break touches: those of the log it lies in, and those that read it there."""
         places = found.places
         if found.what == "payload" and any(part is not None for _, part, _ in places):
@@ -221,7 +221,7 @@ class _Walk:
                 for reader in self._readers(log, part, number):
                     for run in self._runs(reader, part, event):
                         events.setdefault(run, set()).update(() if event is None else (event,))
-        return tuple(Touched(run, tuple(sorted(events[run]))) for run in sorted(events))
+        return tuple(TouchedRun(run, tuple(sorted(events[run]))) for run in sorted(events))
 
     def _runs(self, log: int, part: LogPart | None, event: int | None) -> Iterable[str]:
         """The runs of a log; of an event that of the log, and those nested in it that have it."""

@@ -45,7 +45,7 @@ _STATEMENTS = 256
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR) if hasattr(sqlite3, "SQLITE_FULL") else (13, 10)
 _READ_ONLY = getattr(sqlite3, "SQLITE_READONLY", 8)
 
-_opened: weakref.WeakSet[ReadConnection | Writing] = weakref.WeakSet()
+_opened: weakref.WeakSet[ReadConnection | WriteConnection] = weakref.WeakSet()
 
 _inherited: list[sqlite3.Connection | None] = []
 """Connections of a parent process: kept, because SQLite does not allow to close one in a child."""
@@ -129,7 +129,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def connect_writing(path: Path) -> sqlite3.Connection:
-    """A connection that writes. It never checkpoints by itself: see ``Writing.checkpoint``.
+    """A connection that writes. It never checkpoints by itself: see ``WriteConnection.checkpoint``.
 
     Raises:
         StoreError: The file cannot be opened.
@@ -241,7 +241,7 @@ class ReadConnection:
             self._connection = connect_reading(self.path)
 
 
-class Writing:
+class WriteConnection:
     """The one writing connection of a store in this process, shared by its logs behind a lock.
 
     A lock inside the process makes its writers take turns fairly; SQLite's own waiting is for other processes.

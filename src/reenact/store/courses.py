@@ -16,7 +16,7 @@ from reenact.facts.framing import header, unframed
 from reenact.facts.quiet import group_of, is_housekeeping
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run, run_failed
-from reenact.facts.suspicions import UNREAD, Act, Course, Said, Sort
+from reenact.facts.suspicions import UNREAD, Act, Course, ModelTurn, Sort
 from reenact.facts.values import jsonable
 from reenact.store.checkpoints import conversation_of
 
@@ -89,7 +89,7 @@ class _Reader:
         else:
             yield self._act(event, Sort.OTHER)
 
-    def _act(self, event: Event, sort: Sort, said: Said | None = None) -> Act:
+    def _act(self, event: Event, sort: Sort, said: ModelTurn | None = None) -> Act:
         outcome = event.outcome
         stream = outcome if isinstance(outcome, Stream) else None
         head = stream.head if stream is not None else {}
@@ -174,7 +174,7 @@ class _Reader:
 
     # --- conversations --------------------------------------------------------------------------------------------
 
-    def _said(self, event: Event, reading: Reading | None) -> Said:
+    def _said(self, event: Event, reading: Reading | None) -> ModelTurn:
         kept = event.attributes.get("reading")
         data: Mapping[str, Json] = kept if isinstance(kept, Mapping) else reading.to_json() if reading else {}
         params = data.get("params") or {}
@@ -187,7 +187,7 @@ class _Reader:
                 self._waiting.setdefault(strand, []).append(one)
         new = strand not in self._met
         self._met.add(strand)
-        return Said(
+        return ModelTurn(
             asked=str(data.get("model_asked") or ""),
             answered=str(data.get("model_answered") or ""),
             provider=str(data.get("provider") or ""),

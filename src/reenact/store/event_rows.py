@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from reenact.store.connection import ReadConnection
     from reenact.store.evidence_rows import EvidenceRows
     from reenact.store.lane_rows import LaneRows
-    from reenact.store.references import no_event
-    from reenact.store.rows import Recurring
+    from reenact.store.reference_lookup import no_event
+    from reenact.store.rows import RecurringFacts
     from reenact.store.span import RunRows
     from reenact.store.stream_rows import StreamRows
     from reenact.store.unfinished import totalled
 else:
-    no_event = late("reenact.store.references", "no_event")
+    no_event = late("reenact.store.reference_lookup", "no_event")
     totalled = late("reenact.store.unfinished", "totalled")
 
 _FIRST_PAGE = 16
@@ -72,7 +72,7 @@ class EventRows:
         bodies: Bodies,
         streams: StreamRows,
         evidence: EvidenceRows,
-        recurring: Recurring,
+        recurring: RecurringFacts,
     ) -> None:
         self._reading = reading
         self._span = span

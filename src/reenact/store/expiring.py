@@ -17,7 +17,7 @@ from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.retention import Kin, expiry_of, settled
 from reenact.facts.run import Status, belongs_to
-from reenact.store.connection import Writing
+from reenact.store.connection import WriteConnection
 from reenact.store.finding import make_narrow
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.tombstones import ARRIVAL, Tombstone, has
@@ -66,7 +66,7 @@ _BYTE_US = 0.03
 
 
 @dataclass(frozen=True, slots=True)
-class Going:
+class ExpiredRun:
     """An expired run with its parts: they are removed in one step.
 
     Attributes:
@@ -84,7 +84,7 @@ class Going:
     size: int
 
 
-def spent_us(going: list[Going]) -> int:
+def spent_us(going: list[ExpiredRun]) -> int:
     """How long removing takes, about."""
     return round(sum(_RUN_US * len(each.logs) + each.size * _BYTE_US for each in going))
 
@@ -153,7 +153,7 @@ class Housekeeping:
 
     def due(
         self, terms: Mapping[str, str], now_us: int, cold: Callable[[Run], bool] = lambda run: False
-    ) -> list[Going]:
+    ) -> list[ExpiredRun]:
         """Runs that have expired, those first that go on from others. See ``expiries``."""
         rows = {
             row[0]: tuple(row)
@@ -173,10 +173,10 @@ class Housekeeping:
         names: list[str],
         rows: Mapping[str, tuple[Any, ...]],
         expiries: Mapping[str, tuple[Run, Expiry]],
-    ) -> Going:
+    ) -> ExpiredRun:
         run, expiry = expiries[whole]
         logs = tuple(dict.fromkeys(int(rows[name][1]) for name in [whole, *names]))
-        return Going(run, logs, {name: rows[name] for name in names}, expiry, sum(map(self._size, logs)))
+        return ExpiredRun(run, logs, {name: rows[name] for name in names}, expiry, sum(map(self._size, logs)))
 
     def _size(self, log: int) -> int:
         values = {"log": log, "first": log << SHIFT, "end": log << SHIFT | LOW}
@@ -215,7 +215,7 @@ class Housekeeping:
             return True
         return any(self.own(self._store.run(name), terms).due(now_us) for (name,) in rows)
 
-    def turn(self, writing: Writing, now_us: int, every_us: int) -> bool | None:
+    def turn(self, writing: WriteConnection, now_us: int, every_us: int) -> bool | None:
         """Whether it is the caller's turn to remove in the background, once in ``every_us`` over all processes: None
         for no, True for the first time in this store. Waits for no other process.
 
@@ -234,7 +234,7 @@ class Housekeeping:
 
     # --- removing ----------------------------------------------------------------------------------------------
 
-    def remove(self, writing: Writing, going: Going, now_us: int) -> bool:
+    def remove(self, writing: WriteConnection, going: ExpiredRun, now_us: int) -> bool:
         """Remove a run, if it is as it was; whether it was. One transaction takes it away, and what is large of it goes
         in steps after it.
 
@@ -249,12 +249,12 @@ class Housekeeping:
             bury(connection, [Tombstone(name, now_us, going.expiry.why) for name in going.rows])
             for log in reversed(going.logs):
                 forget(connection, log)
-        writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
+        writing.checkpoint(least_growth=WriteConnection.CHECKPOINT_BYTES)
         for _ in remove_rest(writing):
             pass
         return True
 
-    def _as_it_was(self, connection: sqlite3.Connection, going: Going) -> bool:
+    def _as_it_was(self, connection: sqlite3.Connection, going: ExpiredRun) -> bool:
         marks = ", ".join("?" * len(going.logs))
         rows = connection.execute(
             f"SELECT run_id, log, parent, crc, amended, status FROM run WHERE log IN ({marks})", going.logs
@@ -270,7 +270,7 @@ class Housekeeping:
                     return False
         return True
 
-    def give_back(self, writing: Writing, *, anew: bool = True) -> Iterator[int]:
+    def give_back(self, writing: WriteConnection, *, anew: bool = True) -> Iterator[int]:
         """Remove the rest of removed runs, delete their words from the index, and give free pages back to the file
         system, some at a time; yields the number of pages that are left.
 
@@ -304,7 +304,7 @@ class Housekeeping:
         rows = self._reading.rows("SELECT run_id FROM run WHERE status = ? AND lane = ''", (str(Status.RECORDING),))
         return not any(self._lives(name) for (name,) in rows)
 
-    def _bytes(self, writing: Writing) -> int:
+    def _bytes(self, writing: WriteConnection) -> int:
         return writing.pragma("page_count") * writing.pragma("page_size")
 
 
@@ -312,16 +312,16 @@ def _kin(run: Run, own: Expiry) -> Kin:
     return Kin(run.id, run.parent, belongs_to(run) or bool(run.lane), own)
 
 
-def _has_words_left(writing: Writing) -> bool:
+def _has_words_left(writing: WriteConnection) -> bool:
     with writing.transaction() as connection:
         return erase_some(connection)
 
 
-def _free(writing: Writing) -> int:
+def _free(writing: WriteConnection) -> int:
     return writing.pragma("freelist_count")
 
 
-def _in_parts(writing: Writing) -> bool:
+def _in_parts(writing: WriteConnection) -> bool:
     return writing.pragma("auto_vacuum") == 2
 
 
@@ -337,13 +337,13 @@ def _whole(name: str, expiries: Mapping[str, tuple[Run, Expiry]]) -> str:
         name = parent
 
 
-def _children_first(found: list[Going]) -> list[Going]:
+def _children_first(found: list[ExpiredRun]) -> list[ExpiredRun]:
     """Runs before those that they go on from; else the oldest first."""
     of = {name: each.run.id for each in found for name in each.rows}
     by = {each.run.id: each for each in found}
-    order: dict[str, Going] = {}
+    order: dict[str, ExpiredRun] = {}
     for each in sorted(found, key=lambda going: going.run.id, reverse=True):
-        chain: dict[str, Going] = {}
+        chain: dict[str, ExpiredRun] = {}
         at = each.run.id
         while at in by and at not in chain and at not in order:
             chain[at] = by[at]

@@ -14,7 +14,7 @@ from reenact.facts.features import VERSION, Features
 from reenact.facts.run import Run, Status
 from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump, load
-from reenact.store.connection import ReadConnection, Writing
+from reenact.store.connection import ReadConnection, WriteConnection
 from reenact.store.guarding import UNSOUND
 from reenact.store.runrows import row_number
 from reenact.store.schema import LOW
@@ -31,7 +31,7 @@ _PAGE = 5_000
 _ALIKE = 50_000
 
 
-class Featured(NamedTuple):
+class FeatureRow(NamedTuple):
     """The facts on a run for comparing it with others; its own row is not read.
 
     Attributes:
@@ -87,11 +87,11 @@ class FeatureRows:
         writing: Gives its writing connection.
     """
 
-    def __init__(self, reading: ReadConnection, writing: Callable[[], Writing]) -> None:
+    def __init__(self, reading: ReadConnection, writing: Callable[[], WriteConnection]) -> None:
         self._reading = reading
         self._writing = writing
 
-    def all(self, where: str = "", values: tuple[Any, ...] = ()) -> Iterator[Featured]:
+    def all(self, where: str = "", values: tuple[Any, ...] = ()) -> Iterator[FeatureRow]:
         """All runs, newest first, in pages. 100,000 in about two seconds.
 
         Args:
@@ -130,7 +130,7 @@ class FeatureRows:
                     put(connection, number, run, features)
 
 
-def _featured(row: tuple[Any, ...], alike: dict[str, Features]) -> Featured:
+def _featured(row: tuple[Any, ...], alike: dict[str, Features]) -> FeatureRow:
     """A row; runs with the same features share them."""
     number, run_id, agent, user, tenant, session, status, started_us, lane, amended, version, origin, body, crc = row
     flag = load(amended)["flag"] if amended else None
@@ -140,6 +140,6 @@ def _featured(row: tuple[Any, ...], alike: dict[str, Features]) -> Featured:
             found = alike.get(body) or alike.setdefault(body, Features.from_json(load(body)))
         except UNSOUND:
             found = None
-    return Featured(
+    return FeatureRow(
         run_id, agent or "", user, tenant, session, started_us, Status(status), origin or "", bool(lane), flag, found
     )

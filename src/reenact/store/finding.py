@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple, Protocol
 
-from reenact.store.connection import Writing
+from reenact.store.connection import WriteConnection
 from reenact.store.runrows import COLUMNS
 from reenact.store.schema import NARROW, NARROW_INDEX
 
@@ -61,7 +61,7 @@ def has_narrow(rows: Rows) -> bool:
     return bool(rows("SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?", (NARROW,)))
 
 
-def make_narrow(writing: Writing, rows: Rows, *, any_size: bool = False) -> None:
+def make_narrow(writing: WriteConnection, rows: Rows, *, any_size: bool = False) -> None:
     """Give a store the index that lacks it: a small one, which takes no time that counts, or one of ``any_size``."""
     if has_narrow(rows):
         return

@@ -36,7 +36,7 @@ class FirstText(NamedTuple):
     holes: list[str]
 
 
-class Folding:
+class ColumnFold:
     """Folds one column of a log's events. What a batch changes counts only after ``commit``."""
 
     __slots__ = ("_done", "_kinds", "_known")

@@ -42,7 +42,7 @@ class Portion(NamedTuple):
     crc: int
 
 
-class Packing:
+class StreamPacker:
     """Packs the text of one stream. Takes about 0.5 MB.
 
     Args:

@@ -18,7 +18,7 @@ from reenact.facts.alike import common_tail, nearest
 from reenact.facts.call import Failure, Kind, Value
 from reenact.facts.large import is_large, is_withheld
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.record import CallIssued, CallSettled, Noted, Printed, Record
+from reenact.facts.record import CallIssued, CallSettled, EvidenceNoted, OutputPrinted, Record
 from reenact.store.schema import LOW, SHIFT
 
 LONGEST = 64
@@ -82,9 +82,9 @@ class TextGatherer:
                     self._add_value(record.outcome.body)
                 elif isinstance(record.outcome, Failure):
                     self._add(record.outcome.error.text.encode("utf-8", "replace"))
-        elif isinstance(record, Noted) and record.key == "reading" and isinstance(record.value, dict):
+        elif isinstance(record, EvidenceNoted) and record.key == "reading" and isinstance(record.value, dict):
             self._add("\n".join([str(record.value.get(name) or "") for name in _SAID]).encode("utf-8", "replace"))
-        elif isinstance(record, Printed):
+        elif isinstance(record, OutputPrinted):
             said = self._printed.get(record.stream, b"") + record.data
             end = _edge(said, len(said), -1)  # the last word may go on
             self._add(said[:end])

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
 
-from reenact.store.places import file_of
+from reenact.store.store_location import file_of
 
 _WAIT_S = 0.02
 _RECENT = 200

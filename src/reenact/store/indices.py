@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from reenact.abc.store import Store
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 
 
 class Indices(NamedTuple):

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple, TypeVar
 
-from reenact.abc.hashes import Hash
+from reenact.abc.hash_protocol import Hash
 from reenact.errors import BlobMissing, EventNotFound, StoreError
 from reenact.facts.call import Json
 from reenact.facts.checkpoint import SlotVersion, Snapshot
@@ -16,13 +16,13 @@ from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.order import Delivery
 from reenact.facts.record import AmbientRead
 from reenact.facts.run import Run, Status, Totals
+from reenact.store.base_output import STREAMS, len_of
 from reenact.store.connection import PAGE, ReadConnection
 from reenact.store.pieces import QUERY, LogPart, LogPiece, pieces_of, place_of
 from reenact.store.ranges import Ranges
-from reenact.store.references import no_event
+from reenact.store.reference_lookup import no_event
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.snapshots import distinct
-from reenact.store.spoken import STREAMS, len_of
 from reenact.store.sqlite_recording import SqliteRecording
 from reenact.store.unfinished import totalled
 

@@ -12,6 +12,7 @@ from typing import Any
 from zlib import crc32
 
 from reenact.facts.order import Delivery, pack, unpack
+from reenact.store.base_output import STREAMS, BaseOutput, len_of, take_output_back
 from reenact.store.codec import load
 from reenact.store.folding import FOLDED
 from reenact.store.passages import share_text, take_text_back, text_of
@@ -20,7 +21,6 @@ from reenact.store.pieces import LogPart, LogPiece, declare, is_there, pieces, p
 from reenact.store.ranges import Ranges
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.slot_rows import PACKED, StateReader, copy_states, long_values, states_of
-from reenact.store.spoken import STREAMS, BaseOutput, len_of, take_output_back
 
 _AT_ONCE = 400
 """Most numbers in one statement."""

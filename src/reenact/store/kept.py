@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from reenact.facts.call import RETURN, Kind, Value
 from reenact.facts.event import Event, LaneFact
-from reenact.facts.growing import Grown, is_grown, mark_in
+from reenact.facts.growth import Grown, is_grown, mark_in
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
@@ -15,14 +15,14 @@ from reenact.facts.record import (
     CallIssued,
     CallSettled,
     CheckpointTaken,
-    Delivered,
+    EvidenceNoted,
     HeadArrived,
     LaneOpened,
-    Noted,
-    Printed,
+    OutputPrinted,
     Record,
     SegmentArrived,
     StreamEnded,
+    TurnsDelivered,
 )
 from reenact.store.full_text import TextGatherer
 
@@ -99,7 +99,7 @@ class KeptLog:
     def _read(self, record: AmbientRead) -> None:
         self.reads.setdefault((record.lane, record.position), []).append(record)
 
-    def _note(self, record: Noted) -> None:
+    def _note(self, record: EvidenceNoted) -> None:
         self.noted.setdefault(record.event, {})[record.key] = record.value
 
     def _checkpoint(self, record: CheckpointTaken) -> None:
@@ -115,7 +115,7 @@ class KeptLog:
         self._lists[grown.number] = found
         return found + b"]"
 
-    def _turns(self, record: Delivered) -> None:
+    def _turns(self, record: TurnsDelivered) -> None:
         ordered = not self.turns or self.turns[-1].number < record.deliveries[0].number
         self.turns.extend(record.deliveries)
         if not ordered:
@@ -144,16 +144,16 @@ class KeptLog:
             call.ended = record
 
 
-_WITH_TEXT: Final = frozenset({CallIssued, CallSettled, Noted, Printed})
+_WITH_TEXT: Final = frozenset({CallIssued, CallSettled, EvidenceNoted, OutputPrinted})
 """The records that ``store.full_text`` takes texts from."""
 
 _TAKEN_BY: Final[Mapping[type, Callable[[KeptLog, Any], None]]] = {
     CallIssued: KeptLog._call,
     LaneOpened: KeptLog._lane,
     AmbientRead: KeptLog._read,
-    Noted: KeptLog._note,
+    EvidenceNoted: KeptLog._note,
     CheckpointTaken: KeptLog._checkpoint,
-    Delivered: KeptLog._turns,
+    TurnsDelivered: KeptLog._turns,
     CallSettled: KeptLog._answer,
     HeadArrived: KeptLog._answer,
     SegmentArrived: KeptLog._answer,

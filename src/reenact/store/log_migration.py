@@ -13,17 +13,17 @@ from typing import NamedTuple
 
 from reenact.errors import StoreError
 from reenact.store.check_sums import sum_of
-from reenact.store.connection import Writing
-from reenact.store.folding import FOLDED, Folding, first_of, whole
-from reenact.store.hashes import KeyedHash
+from reenact.store.connection import WriteConnection
+from reenact.store.folding import FOLDED, ColumnFold, first_of, whole
 from reenact.store.inheriting import GOES_ON, share_with
+from reenact.store.keyed_hash import KeyedHash
 from reenact.store.payloads import decompress
 from reenact.store.rewording import share_words
 from reenact.store.rewrite_estimate import WHOLE_BODIES
 from reenact.store.runrows import run_of
 from reenact.store.schema import LOW, SHIFT
-from reenact.store.splice_rows import SPLICED, Spliced
-from reenact.store.splicing import Splicing
+from reenact.store.splice_rows import SPLICED, SplicedBodies
+from reenact.store.splicing import BodySplicer
 
 STEP_BYTES = 4 << 20
 """Bytes of bodies that are rewritten in one transaction, about: a body that is larger goes alone."""
@@ -47,7 +47,7 @@ class Damage(NamedTuple):
     what: str
 
 
-class Rewriting:
+class LogMigration:
     """Brings one log to today's rows.
 
     Args:
@@ -62,11 +62,11 @@ class Rewriting:
         self.damaged: list[Damage] = []
         self._log = log
         self._hasher = hasher
-        self._splicing = Splicing(log)
+        self._splicing = BodySplicer(log)
         self._channels: dict[int | bytes, str] | None = None
         self._body_at = 0
 
-    def steps(self, writing: Writing) -> Iterator[int]:
+    def steps(self, writing: WriteConnection) -> Iterator[int]:
         """Rewrite it; yields after each transaction, with the bytes of bodies that are done."""
         done, more = 0, True
         while more:
@@ -76,18 +76,18 @@ class Rewriting:
                 more = size > 0
                 if there and not more:
                     self._seal(connection)
-            writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
+            writing.checkpoint(least_growth=WriteConnection.CHECKPOINT_BYTES)
             done += size
             yield done
         with writing.transaction() as connection:
             shares = self._share(connection)
         yield done
         for column in ("asked", "came") if not shares else ():
-            folding, at = Folding(), self._log << SHIFT
+            folding, at = ColumnFold(), self._log << SHIFT
             while at <= self._log << SHIFT | LOW:
                 with writing.transaction() as connection:
                     at = fold_some(connection, self._log, column, folding, at, self.damaged)
-                writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
+                writing.checkpoint(least_growth=WriteConnection.CHECKPOINT_BYTES)
                 yield done
         with writing.transaction() as connection:
             connection.execute("DELETE FROM meta WHERE name = ?", (f"{MARK}{self._log}",))
@@ -140,7 +140,7 @@ class Rewriting:
         self, connection: sqlite3.Connection, found: list[tuple[int, bytes]], before: tuple[int, int, bytes] | None
     ) -> None:
         """Read back what was written, and what was there of the frame that it goes on."""
-        spliced = Spliced(lambda sql, values: connection.execute(sql, values).fetchall())
+        spliced = SplicedBodies(lambda sql, values: connection.execute(sql, values).fetchall())
         if before is not None and spliced.text(before[0], before[1], len(before[2])) != before[2]:
             raise _unequal(f"text {before[0]}")
         for row, digest in found:
@@ -171,7 +171,7 @@ class Rewriting:
 
 
 def fold_some(
-    connection: sqlite3.Connection, log: int, column: str, folding: Folding, at: int, damaged: list[Damage]
+    connection: sqlite3.Connection, log: int, column: str, folding: ColumnFold, at: int, damaged: list[Damage]
 ) -> int:
     """Fold some rows of a log, from an address on; the address of the next ones, beyond the log where there are none.
 
@@ -274,7 +274,7 @@ def _open_frame(connection: sqlite3.Connection, log: int) -> tuple[int, int, byt
     ).fetchone()
     if frame is None:
         return None
-    spliced = Spliced(lambda sql, values: connection.execute(sql, values).fetchall())
+    spliced = SplicedBodies(lambda sql, values: connection.execute(sql, values).fetchall())
     return number, frame[0], spliced.text(number, frame[0], frame[1] - frame[0])
 
 

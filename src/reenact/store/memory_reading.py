@@ -8,25 +8,25 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import groupby, islice
 from typing import Any
 
-from reenact.abc.hashes import Hash
+from reenact.abc.hash_protocol import Hash
 from reenact.facts.call import Call, End, Outcome, Stream, Value
 from reenact.facts.checkpoint import SlotVersion, Snapshot
 from reenact.facts.event import Event, LaneFact, Payload
-from reenact.facts.growing import unproven
+from reenact.facts.growth import unproven
 from reenact.facts.large import is_withheld
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
     AmbientRead,
     GapNoted,
-    Printed,
+    OutputPrinted,
 )
 from reenact.facts.run import Run, Totals
 from reenact.store.codec import joined, weaker
-from reenact.store.hashes import KeyedHash
 from reenact.store.kept import EventRecords, KeptLog, number_of
+from reenact.store.keyed_hash import KeyedHash
 from reenact.store.payloads import missing, taken_out
 from reenact.store.proofs import not_proven, require_proven
-from reenact.store.references import no_event
+from reenact.store.reference_lookup import no_event
 from reenact.store.unfinished import totalled
 
 
@@ -242,7 +242,7 @@ class MemoryRecording:
 
     def printed(self, stream: int) -> Iterator[bytes]:
         """See ``abc.store.Recording``."""
-        return (each.data for each in self._log.records if isinstance(each, Printed) and each.stream == stream)
+        return (each.data for each in self._log.records if isinstance(each, OutputPrinted) and each.stream == stream)
 
     def checkpoint_slots(self, event: int, phase: str, *, proven: bool = True) -> Mapping[str, bytes] | None:
         """See ``abc.store.Recording``."""

@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 from reenact.errors import StoreError
 from reenact.store.backup import Told, back_up, free_name
-from reenact.store.connection import ReadConnection, Writing, connect_reading
+from reenact.store.connection import ReadConnection, WriteConnection, connect_reading
 from reenact.store.finding import add_narrow, has_narrow, make_narrow
-from reenact.store.folding import Folding
-from reenact.store.hashes import KeyedHash
-from reenact.store.log_migration import MARK, Damage, Rewriting, is_folded
+from reenact.store.folding import ColumnFold
+from reenact.store.keyed_hash import KeyedHash
+from reenact.store.log_migration import MARK, Damage, LogMigration, is_folded
 from reenact.store.pieces import is_there
 from reenact.store.rewording import as_said, reword
 from reenact.store.rewrite_estimate import WHOLE_BODIES, saved
@@ -77,7 +77,7 @@ class MigrationPlan(NamedTuple):
         return self.written >= WRITTEN and not self.logs and not self.live and not self.anew and not self.goes_on
 
 
-class Migrated(NamedTuple):
+class MigrationResult(NamedTuple):
     """The result of a migration.
 
     Attributes:
@@ -156,7 +156,7 @@ class Migration:
             if f"{MARK}{log}" in marked or log in owners or _can_fold(connection, log, shares=shares):
                 yield log, run_id
 
-    def migrate(self, writing: Writing, plan: MigrationPlan, told: Told) -> Migrated:
+    def migrate(self, writing: WriteConnection, plan: MigrationPlan, told: Told) -> MigrationResult:
         """Do it. One process at a time.
 
         Args:
@@ -188,7 +188,7 @@ class Migration:
         done, total = 0, sum(sizes.values())
         damaged += self._reword(writing, plan, told)
         for log, _ in plan.logs:
-            rewriting = Rewriting(log, self._hasher)
+            rewriting = LogMigration(log, self._hasher)
             for now in rewriting.steps(writing):
                 told("KB rewritten", (done + min(now, sizes[log])) >> 10, total >> 10)
             done += sizes[log]
@@ -202,13 +202,13 @@ class Migration:
             writing.rewrite()
         rows = tuple([(names.get(log, f"log {log}"), what) for log, what in damaged])
         runs = tuple([run for _, run in plan.logs])
-        return Migrated(runs, plan.live, rows, plan.size, plan.backup, anew or not plan.anew)
+        return MigrationResult(runs, plan.live, rows, plan.size, plan.backup, anew or not plan.anew)
 
-    def make_index(self, writing: Writing) -> None:
+    def make_index(self, writing: WriteConnection) -> None:
         """Make the index by which runs are found, where it is all that lacks."""
         make_narrow(writing, self._reading.rows, any_size=True)
 
-    def _reword(self, writing: Writing, plan: MigrationPlan, told: Told) -> list[Damage]:
+    def _reword(self, writing: WriteConnection, plan: MigrationPlan, told: Told) -> list[Damage]:
         """Keep each word of a text once: first of all, for forks read passages of their parents' by number."""
         damaged: list[Damage] = []
         with closing(connect_reading(self._path)) as connection:
@@ -217,7 +217,7 @@ class Migration:
         for done, log in enumerate(reversed(logs)):
             with writing.transaction() as connection:
                 damaged += [Damage(each, "words") for each in reword(connection, log)]
-            writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
+            writing.checkpoint(least_growth=WriteConnection.CHECKPOINT_BYTES)
             told("text rewritten", done + 1, len(logs))
         return damaged
 
@@ -242,7 +242,7 @@ def _can_fold(connection: sqlite3.Connection, log: int, *, shares: bool) -> bool
     if is_folded(connection, log):
         return False
     for column in ("asked", "came"):
-        folding = Folding()
+        folding = ColumnFold()
         for address, text in connection.execute(
             f"SELECT id, {column} FROM event WHERE id BETWEEN ? AND ?", (log << SHIFT, log << SHIFT | LOW)
         ):

@@ -16,25 +16,25 @@ from typing import TYPE_CHECKING, cast
 
 from reenact.errors import BlobCorrupt, BlobMissing, UsageError
 from reenact.facts.event import Payload
-from reenact.facts.growing import is_grown
+from reenact.facts.growth import is_grown
 from reenact.facts.ids import tail
 from reenact.facts.large import Withheld, is_large, is_withheld
 from reenact.facts.late import late
 from reenact.facts.weaving import Piece, Woven
-from reenact.store.growing import EntriesLost
-from reenact.store.hashes import DIGEST_SIZE
+from reenact.store.growing_lists import EntriesLost
+from reenact.store.keyed_hash import DIGEST_SIZE
 from reenact.store.splice_rows import SPLICED
-from reenact.store.splicing import Splicing
+from reenact.store.splicing import BodySplicer
 
 if TYPE_CHECKING:
-    from reenact.facts.growing import Grown
-    from reenact.store.growing import GrowingLists
-    from reenact.store.hashes import KeyedHash
+    from reenact.facts.growth import Grown
+    from reenact.store.growing_lists import GrowingLists
+    from reenact.store.keyed_hash import KeyedHash
     from reenact.store.portions import put_pieces
     from reenact.store.removing import is_forgotten, release_rest
     from reenact.store.resplicing import respliced
 else:
-    GrowingLists = late("reenact.store.growing", "GrowingLists")
+    GrowingLists = late("reenact.store.growing_lists", "GrowingLists")
     put_pieces = late("reenact.store.portions", "put_pieces")
     is_forgotten = late("reenact.store.removing", "is_forgotten")
     release_rest = late("reenact.store.removing", "release_rest")
@@ -244,7 +244,7 @@ class Payloads:
         self._hasher = hasher
         self._known: dict[bytes, int] = {}
         self._staged: dict[bytes, int] = {}
-        self._splicing = Splicing(log)
+        self._splicing = BodySplicer(log)
         self._growing = GrowingLists(log, hasher.begin)
         self._spliced = False
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reenact.abc.bodies import UNPROVEN
+from reenact.abc.body_access import UNPROVEN
 from reenact.errors import BlobMissing
-from reenact.facts.growing import unproven
+from reenact.facts.growth import unproven
 from reenact.facts.ids import tail
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-from reenact.store.connection import Writing
+from reenact.store.connection import WriteConnection
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.splice_rows import SPLICED
 
@@ -38,7 +38,7 @@ def is_forgotten(connection: sqlite3.Connection, log: int) -> bool:
     return connection.execute("SELECT 1 FROM log WHERE id = ?", (log,)).fetchone() is None
 
 
-def remove_rest(writing: Writing) -> Iterator[None]:
+def remove_rest(writing: WriteConnection) -> Iterator[None]:
     """Remove what is marked, step by step; yields after each."""
     while True:
         with writing.transaction() as connection:
@@ -47,7 +47,7 @@ def remove_rest(writing: Writing) -> Iterator[None]:
                 _step(connection, int(row[0][len(MARK) :]))
         if row is None:
             return
-        writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
+        writing.checkpoint(least_growth=WriteConnection.CHECKPOINT_BYTES)
         yield
 
 

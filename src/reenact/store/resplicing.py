@@ -11,8 +11,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from reenact.store.frames import Packing
-from reenact.store.splice_rows import SPLICED, Splice, Spliced, unpack_splice
+from reenact.store.frames import StreamPacker
+from reenact.store.splice_rows import SPLICED, Splice, SplicedBodies, unpack_splice
 from reenact.store.splices import SplicePiece, VersionChange
 from reenact.store.splicing import new_text, put_text
 
@@ -26,7 +26,7 @@ def respliced(connection: sqlite3.Connection, rows: Iterable[tuple[int, int]]) -
         connection: In a transaction.
         rows: Number of each row, and of the log that it is to belong to.
     """
-    spliced = Spliced(lambda sql, values: connection.execute(sql, values).fetchall())
+    spliced = SplicedBodies(lambda sql, values: connection.execute(sql, values).fetchall())
     found: list[tuple[bytes, int]] = []
     for heir, some in groupby(sorted(rows, key=lambda each: each[::-1]), lambda each: each[1]):
         texts: dict[int, dict[int, Splice]] = {}
@@ -36,7 +36,7 @@ def respliced(connection: sqlite3.Connection, rows: Iterable[tuple[int, int]]) -
             own = _own(splices, spliced)
             moved = _Moved(each for splice in own.values() for each in splice.change.middle)
             number = new_text(connection, heir)
-            packing = Packing()
+            packing = StreamPacker()
             for start, size in moved.pieces():
                 put_text(connection, number, packing, spliced.text(text, start, size))
             found += [(splice._replace(text=number, change=moved.change(splice.change)).pack(), row)
@@ -55,7 +55,7 @@ def _splices(connection: sqlite3.Connection, rows: Sequence[int]) -> Iterable[tu
                 continue
 
 
-def _own(splices: dict[int, Splice], spliced: Spliced) -> dict[int, Splice]:
+def _own(splices: dict[int, Splice], spliced: SplicedBodies) -> dict[int, Splice]:
     """The same with a whole list of pieces where the version before does not go along; without those that are damaged,
     as far as they tell by themselves."""
     found: dict[int, Splice] = {}

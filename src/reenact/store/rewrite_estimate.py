@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from reenact.errors import StoreError
-from reenact.store.folding import FOLDED, Folding
+from reenact.store.folding import FOLDED, ColumnFold
 from reenact.store.full_text import each_once, plain
 from reenact.store.payloads import LEAST_SPLICED, MOST_SPLICED, decompress
 from reenact.store.schema import LOW, SHIFT, create
 from reenact.store.splice_rows import SPLICED
-from reenact.store.splicing import Splicing
+from reenact.store.splicing import BodySplicer
 
 WHOLE_BODIES = f"codec < {SPLICED} AND size BETWEEN {LEAST_SPLICED} AND {MOST_SPLICED}"
 """Rows of ``payload`` that hold all of a body that today is kept as a change."""
@@ -56,7 +56,7 @@ def _bodies(connection: sqlite3.Connection, logs: Sequence[int]) -> float:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as trial:
         create(trial, bytes(32))
         for log in logs:
-            splicing = Splicing(log)
+            splicing = BodySplicer(log)
             within = log << SHIFT, log << SHIFT | LOW
             names = dict(connection.execute(
                 "SELECT request, kind || ' ' || name FROM event WHERE id BETWEEN ? AND ?", within
@@ -98,7 +98,7 @@ def _events(connection: sqlite3.Connection, logs: Sequence[int]) -> float:
     before = after = seen = 0
     for log in logs:
         for column in ("asked", "came"):
-            folding = Folding()
+            folding = ColumnFold()
             for address, text in connection.execute(
                 f"SELECT id, {column} FROM event WHERE id BETWEEN ? AND ? LIMIT {_EVENTS}",
                 (log << SHIFT, log << SHIFT | LOW),

@@ -29,7 +29,7 @@ from reenact.store.codec import (
     unpack_settled,
     weaker,
 )
-from reenact.store.hashes import DIGEST_SIZE
+from reenact.store.keyed_hash import DIGEST_SIZE
 from reenact.store.schema import LOW
 
 F = TypeVar("F", Call, Value)
@@ -108,7 +108,7 @@ Columns = tuple[int, str | None, str, int, str | None, int | None, str | None, i
 """Address and lane of an event; its three columns, each with its check sum; the digest of its stream."""
 
 
-class Recurring:
+class RecurringFacts:
     """Parts that recur from row to row, made once for all events of a run: facts are never changed, so events share
     them.
 
@@ -132,7 +132,7 @@ def _remember(known: dict[str, F], text: str, fact: F) -> None:
     known[text] = fact
 
 
-def _call_of(asked: str, at: int, recurring: Recurring) -> tuple[list[Json], Call]:
+def _call_of(asked: str, at: int, recurring: RecurringFacts) -> tuple[list[Json], Call]:
     """The column ``asked``, parsed: what stands before its call, and the call, whose text begins ``at``."""
     found: list[Json] = scan(asked, 0)[0]
     call = unpack_call(found[_CALL_AT:])
@@ -141,7 +141,7 @@ def _call_of(asked: str, at: int, recurring: Recurring) -> tuple[list[Json], Cal
     return found[:_CALL_AT], call
 
 
-def _came_of(came: str, at: int, recurring: Recurring) -> tuple[list[Json], Value | Failure | Stream]:
+def _came_of(came: str, at: int, recurring: RecurringFacts) -> tuple[list[Json], Value | Failure | Stream]:
     """The column ``came``, parsed: what stands before the outcome, and the outcome, whose text begins ``at``."""
     found: list[Json] = scan(came, 0)[0]
     if found[_FORM_AT] == "s":
@@ -158,7 +158,7 @@ def _end_of(ended: list[Json], begun: Stream | None) -> tuple[int, str, str, Str
     return at_us, word, said, Stream(begun.head if begun is not None else {}, unpack_end(end), size, segments)
 
 
-def event_of(run: str, columns: Columns, attributes: Mapping[str, Any], recurring: Recurring) -> Event:
+def event_of(run: str, columns: Columns, attributes: Mapping[str, Any], recurring: RecurringFacts) -> Event:
     """The event of its columns; a stream that is still open has the size 0 here.
 
     One function for the way of nearly every event: a replay makes each of its events here. Of each column only what is

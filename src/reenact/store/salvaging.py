@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from reenact.abc.bodies import body_or_size
+from reenact.abc.body_access import body_or_size
 from reenact.errors import EventNotFound, ReenactError, StoreError, UsageError
 from reenact.facts.call import Failure, Fidelity, Stream, Value
 from reenact.facts.effects import Claim
@@ -24,26 +24,26 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import (
     CallIssued,
     CallSettled,
-    Delivered,
+    EvidenceNoted,
     GapNoted,
     HeadArrived,
     LaneOpened,
-    Noted,
-    Printed,
+    OutputPrinted,
     Record,
     RunClosed,
     RunOpened,
     SegmentArrived,
     StreamEnded,
+    TurnsDelivered,
 )
 from reenact.facts.run import Run, Status
 from reenact.store.codec import joined
 from reenact.store.connection import connect_reading
 from reenact.store.inherited import SharingRecording
-from reenact.store.marks import sound_marks
-from reenact.store.records import TURNS, as_begun, contents_of, state_of
-from reenact.store.sqlite import SqliteStore
+from reenact.store.mark_rows import sound_marks
+from reenact.store.run_records import TURNS, as_begun, contents_of, state_of
 from reenact.store.sqlite_recording import SqliteRecording
+from reenact.store.sqlite_store import SqliteStore
 
 T = TypeVar("T")
 Rows = SqliteRecording | SharingRecording
@@ -72,7 +72,7 @@ class Loss(NamedTuple):
         return f"{self.what} of event {self.event}" if self.event is not None else self.what
 
 
-class Salvaged(NamedTuple):
+class SalvageResult(NamedTuple):
     """The result of a salvage.
 
     Attributes:
@@ -92,7 +92,7 @@ Told = Callable[[str, int, int], None]
 """Is told what is saved, how many were, and how many there are."""
 
 
-def salvage(source: Path, target: Path, told: Told, *, own_directory: bool) -> Salvaged:
+def salvage(source: Path, target: Path, told: Told, *, own_directory: bool) -> SalvageResult:
     """Save what can be read of a store.
 
     Args:
@@ -131,7 +131,7 @@ def salvage(source: Path, target: Path, told: Told, *, own_directory: bool) -> S
     return found
 
 
-def _save(source: Path, damaged: SqliteStore, saved: SqliteStore, told: Told) -> Salvaged:
+def _save(source: Path, damaged: SqliteStore, saved: SqliteStore, told: Told) -> SalvageResult:
     logs, gone = _logs(source)
     whole: list[str] = []
     partly: list[str] = []
@@ -147,7 +147,7 @@ def _save(source: Path, damaged: SqliteStore, saved: SqliteStore, told: Told) ->
     saved.note_claims(_claims(source))
     for mark in sound_marks(_both_ways(source, "mark", "id, body, crc")):
         saved.mark(mark)
-    return Salvaged(tuple(whole), tuple(partly), tuple(lost), tuple(losses))
+    return SalvageResult(tuple(whole), tuple(partly), tuple(lost), tuple(losses))
 
 
 def _saved(
@@ -210,14 +210,14 @@ class _Readable:
         yield from self._events(ends)
         yield from self._each(None, "some reads of the surroundings", recording.reads)
         for at in range(0, len(turns), TURNS):
-            yield Delivered(tuple(turns[at : at + TURNS]))
+            yield TurnsDelivered(tuple(turns[at : at + TURNS]))
         for stream, name in ((1, "some of the standard output"), (2, "some of the standard error")):
             for data in self._each(None, name, partial(recording.printed, stream)):
-                yield Printed(stream, 0, data)
+                yield OutputPrinted(stream, 0, data)
         for gap in self._each(None, "some gaps", recording.gaps):
             yield GapNoted(*gap)
         notes = self.notes()
-        yield from (Noted(None, key, value) for key, value in notes.items())
+        yield from (EvidenceNoted(None, key, value) for key, value in notes.items())
         yield from self._each(None, "what files held before", lambda: contents_of(recording, notes))
 
     def notes(self) -> dict[str, object]:
@@ -260,7 +260,7 @@ class _Readable:
         )  # fmt: skip
         yield from outcome
         evidence = self._one(number, "the evidence", lambda: dict(event.attributes)) or {}
-        yield from (Noted(number, key, value) for key, value in evidence.items())
+        yield from (EvidenceNoted(number, key, value) for key, value in evidence.items())
         for phase in self._phases(number):
             taken = self._one(number, f"the state ({phase})", partial(state_of, self._recording, number, phase))
             if taken is not None:

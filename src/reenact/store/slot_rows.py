@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from reenact.facts.call import Fidelity
-from reenact.facts.growing import is_grown
+from reenact.facts.growth import is_grown
 from reenact.facts.large import is_large, is_withheld
 from reenact.store.codec import dump, load
-from reenact.store.hashes import DIGEST_SIZE, KeyedHash
+from reenact.store.keyed_hash import DIGEST_SIZE, KeyedHash
 from reenact.store.payloads import WITHHELD
 from reenact.store.schema import LOW, SHIFT
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from reenact.facts.checkpoint import Snapshot
-from reenact.facts.growing import mark_in
+from reenact.facts.growth import mark_in
 from reenact.store.check_sums import damaged
 from reenact.store.connection import ReadConnection
 from reenact.store.payloads import RAW

@@ -15,10 +15,9 @@ from reenact.facts.order import unpack
 from reenact.store.beside import CHECK_SUM, MISSING, Beside
 from reenact.store.check_sums import sum_of
 from reenact.store.codec import load, unpack_call, unpack_end, unpack_run, unpack_settled
-from reenact.store.faults import Place, StoreFault
 from reenact.store.folding import first_of, whole
 from reenact.store.full_text import plain
-from reenact.store.marks import mark_of
+from reenact.store.mark_rows import mark_of
 from reenact.store.payloads import decompress
 from reenact.store.pieces import LogPart
 from reenact.store.ranges import unpack_ranges
@@ -26,6 +25,7 @@ from reenact.store.removing import MARK
 from reenact.store.runrows import amended_run
 from reenact.store.schema import LOW, MENTIONED, SHIFT
 from reenact.store.slot_rows import PACKED
+from reenact.store.store_fault import Place, StoreFault
 
 UNREADABLE = "cannot be read"
 

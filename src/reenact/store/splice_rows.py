@@ -89,7 +89,7 @@ def unpack_splice(data: bytes) -> Splice:
     return Splice(numbers[0], numbers[1], VersionChange(numbers[2], numbers[3], tuple(pieces)))
 
 
-class Spliced:
+class SplicedBodies:
     """Puts bodies together again. Any thread may use it: what it keeps in mind is never changed, only replaced.
 
     Args:

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from reenact.facts.alike import nearest
-from reenact.store.frames import Packing, Portion
+from reenact.store.frames import Portion, StreamPacker
 from reenact.store.splice_rows import LOW, SHIFT, SPLICED, Splice
 from reenact.store.splices import EMPTY, Recent, SplicePiece, SpliceVersion, VersionChange, split
 from reenact.store.versions import bring_up
@@ -51,7 +51,7 @@ class _Last:
         self.spent = spent
 
 
-class Splicing:
+class BodySplicer:
     """The bodies of one log that are kept as changes of each other.
 
     Its memory equals the file: after a failed transaction it begins a new text.
@@ -68,7 +68,7 @@ class Splicing:
         """Forget everything: what comes is kept in a new text."""
         self._text = 0
         self._recent = Recent()
-        self._packing = Packing()
+        self._packing = StreamPacker()
         self._pending: list[bytes] = []
         self._waiting = 0
         self._lasts: list[_Last] = []
@@ -168,7 +168,7 @@ class Splicing:
             self._held -= len(self._lasts.pop(0).version.body)
 
 
-def put_text(connection: sqlite3.Connection, number: int, packing: Packing, some: bytes) -> None:
+def put_text(connection: sqlite3.Connection, number: int, packing: StreamPacker, some: bytes) -> None:
     """Write what comes next in a text."""
     put_portions(connection, number, packing.pack(some))
 

@@ -16,34 +16,35 @@ from zlib import crc32
 from reenact.errors import StoreError
 from reenact.facts.call import RETURN, Fidelity, Kind, Value
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.noticing import Noticing
+from reenact.facts.noticing import FeatureCollector
 from reenact.facts.order import Delivery, pack
 from reenact.facts.record import (
     AmbientRead,
     CallIssued,
     CallSettled,
     CheckpointTaken,
-    Delivered,
+    EvidenceNoted,
     GapNoted,
     HeadArrived,
     LaneOpened,
-    Noted,
-    Printed,
+    OutputPrinted,
     Record,
     RunClosed,
     RunOpened,
     SegmentArrived,
     StreamEnded,
+    TurnsDelivered,
 )
 from reenact.facts.run import Run, Status
+from reenact.store.base_output import BaseOutput
 from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump
-from reenact.store.connection import Writing, lose, lost
+from reenact.store.connection import WriteConnection, lose, lost
 from reenact.store.feature_rows import put
-from reenact.store.folding import Folding, first_of, whole
+from reenact.store.folding import ColumnFold, first_of, whole
 from reenact.store.full_text import TextGatherer, put_text
-from reenact.store.hashes import KeyedHash
 from reenact.store.inheriting import Heir, last_serial, stretches
+from reenact.store.keyed_hash import KeyedHash
 from reenact.store.liveness import LiveLock
 from reenact.store.passages import share_text
 from reenact.store.payloads import LEAST_OF_A_STEP, LEAST_SPLICED, Payloads, compress
@@ -65,7 +66,6 @@ from reenact.store.slot_rows import (
     reader_of,
     said_of,
 )
-from reenact.store.spoken import BaseOutput
 from reenact.store.stream_pieces import OpenStream
 from reenact.store.versions import has_folded, has_packed
 
@@ -97,7 +97,7 @@ class SqliteLog:
     def __init__(
         self,
         run: Run,
-        writing: Writing,
+        writing: WriteConnection,
         hasher: KeyedHash,
         lock: LiveLock,
         parent_of: Callable[[sqlite3.Connection], int | None],
@@ -145,7 +145,7 @@ class SqliteLog:
         batch.commit()
         self._ended = None
         if not durable:
-            self._writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
+            self._writing.checkpoint(least_growth=WriteConnection.CHECKPOINT_BYTES)
 
     def close(self) -> None:
         """See ``abc.store.Log``. Again: nothing. Where the end could not be written, the sign of life tells it."""
@@ -153,7 +153,7 @@ class SqliteLog:
         if lock is not None:
             lock.release(self._ended)
             self._state.payloads.forget()
-            self._writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
+            self._writing.checkpoint(least_growth=WriteConnection.CHECKPOINT_BYTES)
 
 
 def write_whole(connection: sqlite3.Connection, run: Run, records: Iterable[Record], hasher: KeyedHash) -> None:
@@ -208,15 +208,15 @@ class _State:
         self.origin = number << SHIFT
         self.hasher = hasher
         self.payloads = Payloads(number, hasher, bases)
-        self.asked = Folding()
-        self.came = Folding()
+        self.asked = ColumnFold()
+        self.came = ColumnFold()
         self.folds = folds and not bases
         self.packs = packs
         self.shares = bool(bases)
         self.spoken: dict[int, int] = {}
         self.bases_spoken = BaseOutput()
         self.words = TextGatherer()
-        self.noticing = Noticing()
+        self.noticing = FeatureCollector()
         self.returned: int | None = None
         self.result = ""
         self.paths: dict[str, int] = {}
@@ -251,7 +251,7 @@ class _Batch:
         self._last = state.last
         self._ambient: list[tuple[int, int, int, str, bytes, int]] = []
         self._deliveries: list[Delivery] = []
-        self._printed: list[Printed] = []
+        self._printed: list[OutputPrinted] = []
         self._notes: list[tuple[int, str, int, str, str | None, bytes | None, int]] = []
         self._heir: Heir | None = None
         self._closes = False
@@ -451,7 +451,7 @@ class _Batch:
         self._stream(record.event)
         self._ended.append(record)
 
-    def _noted(self, record: Noted) -> None:
+    def _noted(self, record: EvidenceNoted) -> None:
         owner = -self._state.log if record.event is None else self._origin | record.event
         self._note(owner, record.key, record.value, record.fidelity)
 
@@ -472,10 +472,10 @@ class _Batch:
         crc = crc32(record.data, strand & LOW)
         self._ambient.append((strand, record.position, self._serial, record.source, record.data, crc))
 
-    def _delivered(self, record: Delivered) -> None:
+    def _delivered(self, record: TurnsDelivered) -> None:
         self._deliveries.extend(record.deliveries)
 
-    def _print(self, record: Printed) -> None:
+    def _print(self, record: OutputPrinted) -> None:
         self._printed.append(record)
 
     def _checkpoint_taken(self, record: CheckpointTaken) -> None:
@@ -638,10 +638,10 @@ _WRITERS: dict[type, Callable[[_Batch, Any], None]] = {
     HeadArrived: _Batch._head_arrived,
     SegmentArrived: _Batch._segment_arrived,
     StreamEnded: _Batch._stream_ended,
-    Noted: _Batch._noted,
+    EvidenceNoted: _Batch._noted,
     AmbientRead: _Batch._ambient_read,
-    Delivered: _Batch._delivered,
-    Printed: _Batch._print,
+    TurnsDelivered: _Batch._delivered,
+    OutputPrinted: _Batch._print,
     CheckpointTaken: _Batch._checkpoint_taken,
     GapNoted: _Batch._gap_noted,
     RunClosed: _Batch._run_closed,

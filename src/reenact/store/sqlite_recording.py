@@ -11,7 +11,7 @@ from reenact.store.guarding import guarded, guarded_each
 from reenact.store.span import Owner, span_of
 
 if TYPE_CHECKING:
-    from reenact.abc.hashes import Hash
+    from reenact.abc.hash_protocol import Hash
     from reenact.facts.call import Json
     from reenact.facts.checkpoint import SlotVersion, Snapshot
     from reenact.facts.event import Event, LaneFact, Payload
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from reenact.store.connection import ReadConnection
     from reenact.store.event_rows import EventRows
     from reenact.store.evidence_rows import EvidenceRows
-    from reenact.store.hashes import KeyedHash
+    from reenact.store.keyed_hash import KeyedHash
     from reenact.store.lane_rows import LaneRows
     from reenact.store.order_rows import deliveries
     from reenact.store.output_rows import printed
-    from reenact.store.rows import Recurring
+    from reenact.store.rows import RecurringFacts
     from reenact.store.snapshots import distinct
-    from reenact.store.states import States
+    from reenact.store.step_states import States
     from reenact.store.stream_rows import StreamRows
 else:
     AmbientRows = late("reenact.store.ambient_rows", "AmbientRows")
@@ -39,9 +39,9 @@ else:
     LaneRows = late("reenact.store.lane_rows", "LaneRows")
     deliveries = late("reenact.store.order_rows", "deliveries")
     printed = late("reenact.store.output_rows", "printed")
-    Recurring = late("reenact.store.rows", "Recurring")
+    RecurringFacts = late("reenact.store.rows", "RecurringFacts")
     distinct = late("reenact.store.snapshots", "distinct")
-    States = late("reenact.store.states", "States")
+    States = late("reenact.store.step_states", "States")
     StreamRows = late("reenact.store.stream_rows", "StreamRows")
 
 
@@ -68,8 +68,8 @@ class SqliteRecording:
     # Readers of rows are made when they are first asked: a list of runs asks none, and need not load them.
 
     @cached_property
-    def _recurring(self) -> Recurring:
-        return Recurring() if self._beside is None else self._beside._recurring
+    def _recurring(self) -> RecurringFacts:
+        return RecurringFacts() if self._beside is None else self._beside._recurring
 
     @cached_property
     def _streams(self) -> StreamRows:

@@ -11,12 +11,12 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from reenact.abc.hashes import Hash
+from reenact.abc.hash_protocol import Hash
 from reenact.facts.call import Fidelity
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.record import SegmentArrived
 from reenact.store.codec import dump, joined, load, weaker
-from reenact.store.hashes import DIGEST_SIZE, KeyedHash
+from reenact.store.keyed_hash import DIGEST_SIZE, KeyedHash
 from reenact.store.payloads import compress, decompress
 
 ROW_BYTES = 256 << 10

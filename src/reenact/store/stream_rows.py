@@ -10,7 +10,7 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.store.ahead import ShortStreams
 from reenact.store.codec import joined, weaker
 from reenact.store.connection import FEW, ReadConnection
-from reenact.store.hashes import KeyedHash
+from reenact.store.keyed_hash import KeyedHash
 from reenact.store.payloads import WITHHELD, corrupt, missing, taken_out
 from reenact.store.rows import parsed
 from reenact.store.span import RunRows

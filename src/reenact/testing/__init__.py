@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from reenact.testing import expecting
     from reenact.testing.expectations.courts import Court, Opinion, Question
     from reenact.testing.expectations.expectation import Expectation, expect
-    from reenact.testing.expectations.opinions import KeptOpinions
+    from reenact.testing.expectations.expectation_verdict import Verdict
+    from reenact.testing.expectations.kept_opinions import KeptOpinions
     from reenact.testing.expectations.runview import RunView
     from reenact.testing.expectations.strength import Strength, strength, weak
-    from reenact.testing.expectations.verdict import Verdict
     from reenact.testing.fake_sources import FrozenClock, SeededEntropy
     from reenact.testing.frozen_time import frozen_clock, seeded_entropy
     from reenact.testing.goldens.replayed import GoldenCall, Replayed
@@ -55,7 +55,7 @@ __all__ = [
 
 _HOMES = {
     "Court": "expectations.courts",
-    "KeptOpinions": "expectations.opinions",
+    "KeptOpinions": "expectations.kept_opinions",
     "Opinion": "expectations.courts",
     "Question": "expectations.courts",
     "GoldenCall": "goldens.replayed",
@@ -75,7 +75,7 @@ _HOMES = {
     "ScriptedProvider": "provider",
     "SeededEntropy": "fake_sources",
     "Strength": "expectations.strength",
-    "Verdict": "expectations.verdict",
+    "Verdict": "expectations.expectation_verdict",
     "expect": "expectations.expectation",
     "expecting": "expecting",
     "strength": "expectations.strength",

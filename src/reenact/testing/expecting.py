@@ -12,7 +12,7 @@ from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.expressions import MAX_TEXT
 from reenact.testing.expectations.expectation import Expectation
-from reenact.testing.expectations.spelling import called, spelled
+from reenact.testing.expectations.expression_text import called, spelled
 
 __all__ = [
     "all_answered",

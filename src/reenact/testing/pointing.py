@@ -36,7 +36,7 @@ _SYSTEM: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Pointed:
+class PointedAnswer:
     """A model's opinion.
 
     Attributes:
@@ -111,7 +111,7 @@ def ask_where(told: str, model: str, address: str) -> dict[str, Json]:
     return {"text": sent(body_of(_SYSTEM, told, model), model, address)}
 
 
-def kept(store: Store, about: Inquiry) -> Pointed | None:
+def kept(store: Store, about: Inquiry) -> PointedAnswer | None:
     """The answer that a store keeps; None for none."""
     run = next(iter(store.runs(tag={TAG: about.digest}, status="ok", limit=1)), None)
     if run is None:
@@ -119,7 +119,7 @@ def kept(store: Store, about: Inquiry) -> Pointed | None:
     return _read(RunScope(run, lambda: store.open(run)).value("result"), about, run.id)
 
 
-def asked(store: Store, about: Inquiry) -> Pointed:
+def asked(store: Store, about: Inquiry) -> PointedAnswer:
     """Ask a model, once, and keep the exchange.
 
     Raises:
@@ -144,7 +144,7 @@ def _cut(value: Json) -> str:
     return text[:_STEP]
 
 
-def _read(output: Json, about: Inquiry, run: str) -> Pointed:
+def _read(output: Json, about: Inquiry, run: str) -> PointedAnswer:
     """The steps and the reason in a reply: one JSON object, with any text around it."""
     text = str(output.get("text", "")) if isinstance(output, dict) else ""
     start, end = text.find("{"), text.rfind("}")
@@ -153,9 +153,9 @@ def _read(output: Json, about: Inquiry, run: str) -> Pointed:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        return Pointed((), text[:200], run)
+        return PointedAnswer((), text[:200], run)
     named = tuple(dict.fromkeys(_numbers(found.get("steps"), about.numbers)))
-    return Pointed(named[:MOST], str(found.get("reason", ""))[:500], run)
+    return PointedAnswer(named[:MOST], str(found.get("reason", ""))[:500], run)
 
 
 def _numbers(value: Json, known: frozenset[int]) -> Iterator[int]:

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequen
 from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypeVar, cast
 
-from reenact.abc.session import Unperformed
+from reenact.abc.session import NeverLive
 from reenact.abc.store import Recording, Store
 from reenact.errors import Divergence, UsageError
 from reenact.facts.call import Call, End, EndKind, Failure, Kind, Stream, Value
@@ -269,7 +269,7 @@ class _Ledger:
         return words.changed(nearest.event, nearest.body, call, self._next)
 
 
-class _Answer(Unperformed):
+class _Answer(NeverLive):
     """A recorded answer (``abc.session.Frozen``): its turn is always now."""
 
     mode: Literal["frozen"] = "frozen"

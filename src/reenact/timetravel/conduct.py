@@ -16,8 +16,8 @@ from reenact.facts.event import Event
 from reenact.facts.insides import holds_unseen
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.plumbing import is_plumbing
-from reenact.timetravel.readings import decision_of, is_model
-from reenact.timetravel.steps import event_state
+from reenact.timetravel.model_readings import decision_of, is_model
+from reenact.timetravel.step_view import event_state
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from reenact.abc.store import Recording
 from reenact.facts.call import Json, Kind, Stream
 from reenact.facts.event import Event
 from reenact.facts.late import late
-from reenact.timetravel.readings import reading_of
+from reenact.timetravel.model_readings import reading_of
 
 if TYPE_CHECKING:
     from reenact.facts.dialects import read, recognise

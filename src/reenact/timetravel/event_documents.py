@@ -9,9 +9,9 @@ from __future__ import annotations
 from reenact.abc.store import Recording
 from reenact.facts.call import EndKind, Failure, Json, Kind, Stream
 from reenact.facts.event import Event, Payload
-from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_data, error_of, status_of
-from reenact.timetravel.readings import decision_of
-from reenact.timetravel.steps import event_state
+from reenact.timetravel.event_contents import Unread, answered, arguments_of, asked, error_data, error_of, status_of
+from reenact.timetravel.model_readings import decision_of
+from reenact.timetravel.step_view import event_state
 
 _LIMIT = 16 << 20
 

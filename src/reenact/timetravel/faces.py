@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 
-from reenact.abc.bodies import body_or_size
+from reenact.abc.body_access import body_or_size
 from reenact.abc.store import Recording
 from reenact.facts.call import Failure, Json, Kind, Stream, Value
 from reenact.facts.event import Event
@@ -21,7 +21,7 @@ from reenact.facts.plumbing import is_plumbing
 from reenact.facts.states import GROWS
 from reenact.facts.trace_runs import is_original
 from reenact.timetravel.aligning import Face
-from reenact.timetravel.contents import Unread, asked, status_of
+from reenact.timetravel.event_contents import Unread, asked, status_of
 
 _POSITIONS: Mapping[Kind, str] = {Kind.STEP: "number", Kind.PROCESS: "of"}
 """The field in a head that gives a call's position, and not its request: an inserted call would shift it."""

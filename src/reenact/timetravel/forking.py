@@ -16,13 +16,13 @@ from reenact.store import open_store
 from reenact.timetravel.forks import resuming
 from reenact.timetravel.forks.allowing import require_known, with_settings
 from reenact.timetravel.forks.changes import check
-from reenact.timetravel.forks.code import require_code_here
-from reenact.timetravel.forks.dry import DryRun
-from reenact.timetravel.forks.dry import dry_run as planned
+from reenact.timetravel.forks.dry_run import DryRun
+from reenact.timetravel.forks.dry_run import dry_run as planned
+from reenact.timetravel.forks.fork_code import require_code_here
+from reenact.timetravel.forks.fork_in_process import fork_here
 from reenact.timetravel.forks.fork_launch import fork_run, require_ended
 from reenact.timetravel.forks.fork_points import require_fork_point
 from reenact.timetravel.forks.fork_report import ForkReport
-from reenact.timetravel.forks.here import fork_here
 from reenact.timetravel.forks.plan import OPENINGS, Plan, Settling
 
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from reenact.abc.bodies import WITHHELD
+from reenact.abc.body_access import WITHHELD
 from reenact.errors import BlobMissing
 from reenact.facts.call import Kind
 from reenact.facts.late import late
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from reenact.facts.run import Run
     from reenact.store.checkpoints import conversation_at
     from reenact.timetravel import preview
-    from reenact.timetravel.contents import Unread, answered, arguments_of, asked
-    from reenact.timetravel.readings import decides
+    from reenact.timetravel.event_contents import Unread, answered, arguments_of, asked
+    from reenact.timetravel.model_readings import decides
     from reenact.timetravel.vocabulary import RunScope
 else:
     conversation_at = late("reenact.store.checkpoints", "conversation_at")
     RunScope = late("reenact.timetravel.vocabulary", "RunScope")
     preview = late("reenact.timetravel.preview")
-    Unread = late("reenact.timetravel.contents", "Unread")
-    answered = late("reenact.timetravel.contents", "answered")
-    arguments_of = late("reenact.timetravel.contents", "arguments_of")
-    asked = late("reenact.timetravel.contents", "asked")
-    decides = late("reenact.timetravel.readings", "decides")
+    Unread = late("reenact.timetravel.event_contents", "Unread")
+    answered = late("reenact.timetravel.event_contents", "answered")
+    arguments_of = late("reenact.timetravel.event_contents", "arguments_of")
+    asked = late("reenact.timetravel.event_contents", "asked")
+    decides = late("reenact.timetravel.model_readings", "decides")
 
 _MOST = 2000
 _LIMIT = 1 << 20

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from reenact.facts.call import EndKind, Failure, Stream, Value
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import asdict
-from reenact.timetravel.contents import error_data
+from reenact.timetravel.event_contents import error_data
 
 if TYPE_CHECKING:
     from reenact.facts.call import Json

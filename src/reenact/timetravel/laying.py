@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from reenact.abc.bodies import WITHHELD
+from reenact.abc.body_access import WITHHELD
 from reenact.abc.store import Recording
 from reenact.errors import BlobMissing
 from reenact.facts.call import Failure, Stream
@@ -14,7 +14,7 @@ from reenact.timetravel import event_documents
 from reenact.timetravel.aligning import CallPair, PairSort, align, last_inside
 from reenact.timetravel.authorship import equal
 from reenact.timetravel.faces import Side, same_call
-from reenact.timetravel.readings import decision_of
+from reenact.timetravel.model_readings import decision_of
 
 
 class Laid:

@@ -21,7 +21,7 @@ from reenact.facts.run import Run
 from reenact.timetravel import preview
 from reenact.timetravel.gist import answer_of, command_of, error_of_run, question_of
 from reenact.timetravel.markup import LINE, block, cell, code
-from reenact.timetravel.readings import decides, decision_of, model_name
+from reenact.timetravel.model_readings import decides, decision_of, model_name
 from reenact.timetravel.run_comparison import Comparison, Pair
 from reenact.timetravel.story import StoryLine, tell
 

@@ -42,7 +42,7 @@ class ExpressionPart(NamedTuple):
     reads: Reads
 
 
-class Narrowing:
+class NarrowedQuery:
     """An expression over runs, with the filters that indices can apply.
 
     Args:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from reenact.errors import UsageError
 from reenact.facts.event import Event
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.timetravel.contents import headers_of
+from reenact.timetravel.event_contents import headers_of
 
 _COMPUTED = frozenset(("content-length", "host", "connection", "accept-encoding", "transfer-encoding"))
 _SECRET = lazy_regex(r"authorization|cookie|api[-_]?key|token|secret|signature|credential|password", re.IGNORECASE)

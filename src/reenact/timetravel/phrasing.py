@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from reenact.abc.bodies import WITHHELD
+from reenact.abc.body_access import WITHHELD
 from reenact.abc.store import Recording
 from reenact.facts.call import Failure, Json, Kind, Stream, calls_a_tool
 from reenact.facts.event import Event
@@ -12,8 +12,8 @@ from reenact.facts.phrases import counted
 from reenact.facts.quiet import is_housekeeping
 from reenact.facts.trace_runs import is_untold
 from reenact.timetravel import preview
-from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_of, error_text, status_of
-from reenact.timetravel.readings import decision_of, is_model, parameters
+from reenact.timetravel.event_contents import Unread, answered, arguments_of, asked, error_of, error_text, status_of
+from reenact.timetravel.model_readings import decision_of, is_model, parameters
 
 _MOST = 400
 _PREVIEW_LIMIT = 256 << 10

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from reenact.facts.late import late
 from reenact.timetravel.json_views import run_data
-from reenact.timetravel.readings import is_model
+from reenact.timetravel.model_readings import is_model
 
 if TYPE_CHECKING:
     from reenact.abc.store import Recording

@@ -16,10 +16,10 @@ from reenact.replaying.replay_report import Report
 from reenact.store import open_store
 from reenact.store.back_ends import names_bundle
 from reenact.timetravel.forking import concluded
-from reenact.timetravel.forks.code import require_code_here
+from reenact.timetravel.forks.fork_code import require_code_here
+from reenact.timetravel.forks.fork_in_process import fork_here
 from reenact.timetravel.forks.fork_launch import fork_run, require_ended
 from reenact.timetravel.forks.fork_report import ForkReport
-from reenact.timetravel.forks.here import fork_here
 from reenact.timetravel.forks.partial_replay import partial_replay
 
 

@@ -21,7 +21,7 @@ from reenact.facts.retention import classed
 from reenact.facts.run import Run, Status
 from reenact.facts.thinned import why_thinned
 from reenact.recording.tallies import belongs
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from reenact.store.usage import Usage
 from reenact.timetravel.cost import Priced, calls_around, reading_cost, reading_made
 from reenact.timetravel.forks.fork_course import ASKED

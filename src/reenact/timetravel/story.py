@@ -20,8 +20,8 @@ from reenact.facts.plumbing import MARK as PLUMBING
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.rounds import FEWEST_ROUNDS, rounds_at
 from reenact.timetravel import preview
+from reenact.timetravel.model_readings import decision_of, model_name, reading_of
 from reenact.timetravel.phrasing import event_text
-from reenact.timetravel.readings import decision_of, model_name, reading_of
 
 if TYPE_CHECKING:
     from reenact.facts.suspicions import Rule, Suspicion

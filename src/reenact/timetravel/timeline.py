@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from reenact.abc.bodies import UNPROVEN
+from reenact.abc.body_access import UNPROVEN
 from reenact.abc.store import Recording, Store
 from reenact.errors import BlobMissing
 from reenact.facts.call import Json, Kind
@@ -26,11 +26,11 @@ from reenact.store.checkpoints import (
     snapshot_at,
     snapshots_before,
 )
-from reenact.store.references import find_event
+from reenact.store.reference_lookup import find_event
 from reenact.timetravel.authorship import ValueOrigin, last_set
-from reenact.timetravel.readings import Decision, decides, decision_of
-from reenact.timetravel.references import parse_path
-from reenact.timetravel.steps import event_state
+from reenact.timetravel.model_readings import Decision, decides, decision_of
+from reenact.timetravel.reference_syntax import parse_path
+from reenact.timetravel.step_view import event_state
 from reenact.timetravel.watching import watch
 
 

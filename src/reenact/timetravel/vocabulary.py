@@ -20,10 +20,10 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.model_names import events_called
 from reenact.facts.run import Run, Status, run_failed
 from reenact.timetravel.conduct import Finding, acts, came_before, in_order, outermost, repeated, state_left, unanswered
-from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_of, status_of
 from reenact.timetravel.cost import event_cost, prices, run_cost
-from reenact.timetravel.readings import decision_of, is_model, model_name, reading_of
-from reenact.timetravel.steps import event_state
+from reenact.timetravel.event_contents import Unread, answered, arguments_of, asked, error_of, status_of
+from reenact.timetravel.model_readings import decision_of, is_model, model_name, reading_of
+from reenact.timetravel.step_view import event_state
 from reenact.timetravel.story import elapsed
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ _SHORT: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class AuditedRun:
     """One run of an audit.
 
     Attributes:
@@ -66,7 +66,7 @@ class Lack:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class ReplayShare:
     """The share of an agent's runs that can be replayed, before the last change of its code, and since.
 
     Attributes:
@@ -100,10 +100,10 @@ class Audit:
     replays: int
     helps: tuple[Lack, ...]
     others: tuple[Lack, ...]
-    moved: tuple[Moved, ...]
+    moved: tuple[ReplayShare, ...]
 
 
-def audited(run: Run, kit: Kit) -> Audited:
+def audited(run: Run, kit: Kit) -> AuditedRun:
     """One run, with its missing items.
 
     Args:
@@ -117,10 +117,10 @@ def audited(run: Run, kit: Kit) -> Audited:
         needed = {item.name for item in lacking if item.stops is not Stops.NOTHING}
     commit = kit.item("commit")
     known = str(commit.value)[:_SHORT] if commit is not None and commit.there and commit.value else ""
-    return Audited(run, tuple(lacking), frozenset(needed), " ".join(filter(None, (run.version, known))))
+    return AuditedRun(run, tuple(lacking), frozenset(needed), " ".join(filter(None, (run.version, known))))
 
 
-def audit(runs: Iterable[Audited]) -> Audit:
+def audit(runs: Iterable[AuditedRun]) -> Audit:
     """The audit of some runs. Pure.
 
     Args:
@@ -134,7 +134,7 @@ def audit(runs: Iterable[Audited]) -> Audit:
     return Audit(len(every), sum(each.replays for each in every), helps, tuple(others), tuple(_moved(every)))
 
 
-def _lacks(runs: list[Audited]) -> Iterator[tuple[str, Lack]]:
+def _lacks(runs: list[AuditedRun]) -> Iterator[tuple[str, Lack]]:
     found: dict[str, list[tuple[str, Item]]] = {}
     for each in runs:
         for item in each.lacking:
@@ -144,7 +144,7 @@ def _lacks(runs: list[Audited]) -> Iterator[tuple[str, Lack]]:
         yield name, Lack(name, tuple(run for run, _ in told), 0, told[0][1].about, capture)
 
 
-def _in_order(runs: list[Audited], lacks: Mapping[str, Lack]) -> Iterator[Lack]:
+def _in_order(runs: list[AuditedRun], lacks: Mapping[str, Lack]) -> Iterator[Lack]:
     """The items that keep runs from being replayed: each time the one that gains most. Where none gains any alone, the
     one that most of the runs need that need the fewest further ones."""
     left = [set(each.needed) for each in runs if each.needed]
@@ -161,17 +161,17 @@ def _in_order(runs: list[Audited], lacks: Mapping[str, Lack]) -> Iterator[Lack]:
         yield Lack(name, found.runs, before - len(left), found.about, found.capture)
 
 
-def _moved(runs: list[Audited]) -> Iterator[Moved]:
+def _moved(runs: list[AuditedRun]) -> Iterator[ReplayShare]:
     """Newest first: those at the head that have the newest code came since it changed."""
-    agents: dict[str, list[Audited]] = {}
+    agents: dict[str, list[AuditedRun]] = {}
     for each in runs:
         agents.setdefault(each.run.agent, []).append(each)
     for agent, of in sorted(agents.items()):
         code = of[0].code
         since = next((n for n, each in enumerate(of) if each.code != code), len(of))
         if code and since < len(of):
-            yield Moved(agent, code, _share(of[since:]), _share(of[:since]))
+            yield ReplayShare(agent, code, _share(of[since:]), _share(of[:since]))
 
 
-def _share(runs: list[Audited]) -> tuple[int, int]:
+def _share(runs: list[AuditedRun]) -> tuple[int, int]:
     return sum(each.replays for each in runs), len(runs)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from reenact.abc.store import Store
 from reenact.facts.call import Effect, Failure, Json, Kind, Stream
 from reenact.facts.event import Event
-from reenact.facts.imported import times_known
+from reenact.facts.imported_runs import times_known
 from reenact.facts.kit import Allowance, Hold
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import Run

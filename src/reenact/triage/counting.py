@@ -9,7 +9,7 @@ from reenact.abc.store import Store
 from reenact.errors import RunNotFound
 from reenact.facts.features import MOST_NAMED, OTHER, Case, names_suspicions
 from reenact.facts.frequent import FingerprintTally, Key
-from reenact.store.feature_rows import Featured
+from reenact.store.feature_rows import FeatureRow
 from reenact.triage.seen import EndedRun, ended, seen_of
 
 
@@ -75,7 +75,7 @@ def _unnamed(run: EndedRun) -> bool:
     return run.case is not None and run.features.suspicions is None and names_suspicions(run.case, run.features)
 
 
-def _ended(store: Store) -> list[Featured]:
+def _ended(store: Store) -> list[FeatureRow]:
     """Runs that have ended; none where nothing has been recorded yet."""
     try:
         return ended(store)

@@ -14,12 +14,12 @@ from reenact.facts.event import Event, Payload
 from reenact.facts.features import Features
 from reenact.facts.large import Withheld
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.noticing import LARGEST, LARGEST_REQUEST, Noticing
+from reenact.facts.noticing import LARGEST, LARGEST_REQUEST, FeatureCollector
 from reenact.facts.run import Run
 from reenact.facts.suspicions import RULES, suspicions
 from reenact.store.courses import course_of
 from reenact.triage.cold import stops
-from reenact.triage.kit import kit_of
+from reenact.triage.kit_of_run import kit_of
 
 _FAILURE = "failure"
 
@@ -33,7 +33,7 @@ def features_of(recording: Recording) -> Features:
     Raises:
         StoreError: A part of it is damaged.
     """
-    noticing = Noticing()
+    noticing = FeatureCollector()
     n = count()
     moments = sorted(
         (
@@ -85,7 +85,7 @@ def _suspicions(recording: Recording) -> tuple[str, ...]:
     return tuple(sorted({each.rule for each in suspicions(course_of(recording), rules)}))
 
 
-def _moments(recording: Recording, event: Event, noticing: Noticing) -> Iterator[tuple[int, partial[None]]]:
+def _moments(recording: Recording, event: Event, noticing: FeatureCollector) -> Iterator[tuple[int, partial[None]]]:
     """The moments of an event, each with a function that notes it."""
     yield event.issued_us, partial(_issued, recording, event, noticing)
     outcome = event.outcome
@@ -98,14 +98,14 @@ def _moments(recording: Recording, event: Event, noticing: Noticing) -> Iterator
         )
 
 
-def _issued(recording: Recording, event: Event, noticing: Noticing) -> None:
+def _issued(recording: Recording, event: Event, noticing: FeatureCollector) -> None:
     call = event.call
     if _asks(call) and event.request is not None and event.request.size <= LARGEST_REQUEST:
         call = replace(call, body=_body(recording, event.request))
     noticing.issued(event.number, event.lane, event.parent, call)
 
 
-def _ended(recording: Recording, event: Event, noticing: Noticing) -> None:
+def _ended(recording: Recording, event: Event, noticing: FeatureCollector) -> None:
     outcome, short = event.outcome, event.answer is not None and event.answer.size <= LARGEST
     if isinstance(outcome, Stream):
         if event.fidelity is Fidelity.WITHHELD:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from reenact.facts.kit import Bucket, Item, Standing, Stops
+from reenact.facts.kit import Bucket, Item, ItemState, Stops
 
 _CONTACT = ("socket", "connection", "datagram", "look-up", "process", "native", "library", "database", "import")
 """Words in a gap's name that mean contact with the world: a replay refuses it, so the code cannot run there."""
@@ -62,7 +62,7 @@ def gap_items(gaps: Iterable[tuple[str, str, int]]) -> Iterator[Item]:
         yield Item(
             Bucket.EFFECTS,
             f"gap: {what} at {place}",
-            Standing.MISSING,
+            ItemState.MISSING,
             f"{what} at {place}{often} is not in the recording",
             value={"what": what, "place": place, "count": count},
             capture=_capture(what),

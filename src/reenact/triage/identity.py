@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from reenact.facts.call import Kind
-from reenact.facts.kit import Bucket, Item, Standing
+from reenact.facts.kit import Bucket, Item, ItemState
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import Run
@@ -94,15 +94,15 @@ def named(scene: Scene) -> Iterator[Item]:
         value = getattr(scene.run, field)
         said, where = scene.said(name, field)
         if value is not None:
-            yield Item(Bucket.INPUT, field, Standing.CAPTURED, f"{value}", value=value)
+            yield Item(Bucket.INPUT, field, ItemState.CAPTURED, f"{value}", value=value)
         elif said:
-            yield Item(Bucket.INPUT, field, Standing.CAPTURED, f"{said}, from {where}", value=said)
+            yield Item(Bucket.INPUT, field, ItemState.CAPTURED, f"{said}, from {where}", value=said)
         else:
             carried = _carried_by_some(scene, name)
             yield Item(
                 Bucket.INPUT,
                 field,
-                Standing.MISSING,
+                ItemState.MISSING,
                 f"its tool calls carry a {name}, the run names none" if carried else f"the run names no {field}",
                 events=carried,
                 capture=(f"reenact record --{field} …", f"reenact.record({field}=…)"),
@@ -126,7 +126,7 @@ def _item(name: str, field: str, value: str | None, found: list[_Found]) -> Item
     lacking = [each for each in found if each.how != "right"]
     if not lacking:
         about = f"carried by every tool call ({len(found)})"
-        return Item(Bucket.EFFECTS, name, Standing.CAPTURED, about, _numbers(found))
+        return Item(Bucket.EFFECTS, name, ItemState.CAPTURED, about, _numbers(found))
     wrong = [each for each in lacking if each.how == "wrong"]
     hidden = [each for each in lacking if each.how == "hidden"]
     whose = f"the run's {field} is {value}" if value is not None else f"the run names no {field} either"
@@ -143,7 +143,7 @@ def _item(name: str, field: str, value: str | None, found: list[_Found]) -> Item
     return Item(
         Bucket.EFFECTS,
         name,
-        Standing.MISSING if whole else Standing.PARTIAL,
+        ItemState.MISSING if whole else ItemState.PARTIAL,
         words,
         _numbers(lacking),
         capture=_capture(name, lacking[0].act),

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
-from reenact.facts.imported import is_imported
-from reenact.facts.kit import Bucket, Item, Standing, Stops
+from reenact.facts.imported_runs import is_imported
+from reenact.facts.kit import Bucket, Item, ItemState, Stops
 from reenact.facts.reading import Reading
 from reenact.facts.serving import ARRIVING, REQUEST
 from reenact.triage import identity
@@ -40,7 +40,7 @@ def _input(scene: Scene) -> Item:
     more = f", and {len(stdin)} reads of what a person or a pipe gave it" if stdin else ""
     if entry.kind == "command" and entry.argv:
         words = f"the command line, byte for byte{more}: {shlex.join(entry.argv)}"
-        return Item(Bucket.INPUT, "input", Standing.CAPTURED, words, tuple(stdin), list(entry.argv))
+        return Item(Bucket.INPUT, "input", ItemState.CAPTURED, words, tuple(stdin), list(entry.argv))
     if entry.kind == "callable":
         return _arguments(scene, more)
     if entry.kind == REQUEST:
@@ -48,7 +48,7 @@ def _input(scene: Scene) -> Item:
     if is_imported(scene.run):
         about = f"imported ({entry.target}): the file knows no program, and not what it was given"
         capture = ("reenact record -- python agent.py",)
-        return Item(Bucket.INPUT, "input", Standing.MISSING, about, capture=capture)
+        return Item(Bucket.INPUT, "input", ItemState.MISSING, about, capture=capture)
     noted, where = scene.said("input")
     if noted:
         about = f"{where}; the block itself cannot be called again"
@@ -57,7 +57,7 @@ def _input(scene: Scene) -> Item:
     return Item(
         Bucket.INPUT,
         "input",
-        Standing.PARTIAL,
+        ItemState.PARTIAL,
         about,
         tuple(stdin),
         noted or None,
@@ -77,10 +77,10 @@ def _request(scene: Scene) -> Item:
     if event is None:
         about = f"{target} was served, the request is in no event"
         capture = ("reenact record -- uvicorn app:app",)
-        return Item(Bucket.INPUT, "input", Standing.MISSING, about, capture=capture, stops=Stops.CODE)
+        return Item(Bucket.INPUT, "input", ItemState.MISSING, about, capture=capture, stops=Stops.CODE)
     read = "its body as far as it was read" if event.answer is not None and event.answer.size else "without a body"
     about = f"the request {target}: its head, {read}"
-    return Item(Bucket.INPUT, "input", Standing.CAPTURED, about, (event.number,))
+    return Item(Bucket.INPUT, "input", ItemState.CAPTURED, about, (event.number,))
 
 
 def _arguments(scene: Scene, more: str) -> Item:
@@ -90,13 +90,13 @@ def _arguments(scene: Scene, more: str) -> Item:
     if event is None:
         about = f"{entry.target} was called, its arguments are in no event"
         capture = ("reenact replay REF --entry module:function",)
-        return Item(Bucket.INPUT, "input", Standing.MISSING, about, capture=capture, stops=Stops.CODE)
+        return Item(Bucket.INPUT, "input", ItemState.MISSING, about, capture=capture, stops=Stops.CODE)
     opaque = event.call.head.get("opaque")
     if isinstance(opaque, (list, tuple)) and opaque:
         return Item(
             Bucket.INPUT,
             "input",
-            Standing.PARTIAL,
+            ItemState.PARTIAL,
             f"{entry.target} was called with what cannot be stored: {', '.join(map(str, opaque))}",
             (event.number,),
             capture=(
@@ -111,14 +111,14 @@ def _arguments(scene: Scene, more: str) -> Item:
         return Item(
             Bucket.INPUT,
             "input",
-            Standing.PARTIAL,
+            ItemState.PARTIAL,
             f"{entry.target} was called with a type that is not declared, and comes back by that only: {name}",
             (event.number,),
             capture=(f"annotate its parameter, as def {_function(entry.target)}(task: {name.rpartition('.')[2]})",),
             stops=Stops.CODE,
         )
     about = f"the arguments of {entry.target}, exactly{more}"
-    return Item(Bucket.INPUT, "input", Standing.CAPTURED, about, (event.number,))
+    return Item(Bucket.INPUT, "input", ItemState.CAPTURED, about, (event.number,))
 
 
 def _function(target: str) -> str:
@@ -133,17 +133,17 @@ def _system_prompt(models: list[ModelCall]) -> Item:
     prompts = {each.reading.system for each in models if each.full and each.reading.system}
     if unread:
         about = f"the request of {len(unread)} of {len(models)} model calls cannot be read"
-        return Item(Bucket.INPUT, "system_prompt", Standing.PARTIAL, about, unread)
+        return Item(Bucket.INPUT, "system_prompt", ItemState.PARTIAL, about, unread)
     if not prompts:
         about = f"{len(models)} model calls, none sends a system prompt"
-        return Item(Bucket.INPUT, "system_prompt", Standing.CAPTURED, about, numbers)
+        return Item(Bucket.INPUT, "system_prompt", ItemState.CAPTURED, about, numbers)
     hashes = [_hash(prompt) for prompt in sorted(prompts)]
     longest = max(map(len, prompts))
     about = f"in full, {longest} characters, hash {hashes[0]}"
     if len(hashes) > 1:
         about = f"in full, {len(hashes)} different ones, up to {longest} characters"
     value: list[Json] = [{"hash": _hash(prompt), "text": prompt} for prompt in sorted(prompts)]
-    return Item(Bucket.INPUT, "system_prompt", Standing.CAPTURED, about, numbers, value)
+    return Item(Bucket.INPUT, "system_prompt", ItemState.CAPTURED, about, numbers, value)
 
 
 def _unread(reading: Reading) -> bool:
@@ -161,16 +161,16 @@ def _history(models: list[ModelCall]) -> Item:
     capture = ("send the whole conversation with each request",)
     if elsewhere:
         about = f"{len(elsewhere)} of {len(models)} model calls continue a conversation that the provider keeps"
-        return Item(Bucket.INPUT, "history", Standing.PARTIAL, about, tuple(elsewhere), capture=capture)
+        return Item(Bucket.INPUT, "history", ItemState.PARTIAL, about, tuple(elsewhere), capture=capture)
     first = next((each for each in models if each.full and each.reading.messages), None)
     opening = first.reading.messages[0] if first is not None else None
     role = opening.get("role") if isinstance(opening, dict) else None
     if first is not None and role not in _FIRST:
         about = f"truncated: the conversation at #{first.event.number} begins with a message of {_role(role)}"
-        return Item(Bucket.INPUT, "history", Standing.PARTIAL, about, (first.event.number,), capture=capture)
+        return Item(Bucket.INPUT, "history", ItemState.PARTIAL, about, (first.event.number,), capture=capture)
     shown = max((len(each.reading.messages) for each in models if each.full), default=0)
     about = f"as sent, up to {shown} messages"
-    return Item(Bucket.INPUT, "history", Standing.CAPTURED, about, tuple(each.event.number for each in models))
+    return Item(Bucket.INPUT, "history", ItemState.CAPTURED, about, tuple(each.event.number for each in models))
 
 
 def _role(role: Json) -> str:
@@ -184,10 +184,10 @@ def _functions(events: list[Event]) -> Item:
         return Item(
             Bucket.INPUT,
             "prompts",
-            Standing.PARTIAL,
+            ItemState.PARTIAL,
             f"{len(opaque)} of {len(events)} calls of models in the process have arguments that cannot be stored",
             opaque,
             capture=("pass text and data to the function that @reenact.model marks",),
         )
     about = f"the arguments of {len(events)} calls of models in the process"
-    return Item(Bucket.INPUT, "prompts", Standing.CAPTURED, about, tuple(event.number for event in events))
+    return Item(Bucket.INPUT, "prompts", ItemState.CAPTURED, about, tuple(event.number for event in events))

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from reenact.facts.call import Effect, Failure, Fidelity, Json, Kind, Stream, Value
 from reenact.facts.event import Event
-from reenact.facts.imported import is_imported, times_known
-from reenact.facts.kit import Bucket, Item, Standing, Stops
+from reenact.facts.imported_runs import is_imported, times_known
+from reenact.facts.kit import Bucket, Item, ItemState, Stops
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.thinned import why_thinned
 from reenact.facts.unstored import ITEMS, is_opaque, item_of
@@ -47,7 +47,7 @@ def _by_name(scene: Scene, spoken: set[int]) -> dict[str, list[Event]]:
     return found
 
 
-def _item(name: str, standing: Standing, about: str, events: Iterable[Event] = (), **more: object) -> Item:
+def _item(name: str, standing: ItemState, about: str, events: Iterable[Event] = (), **more: object) -> Item:
     numbers = tuple(event.number for event in events)
     return Item(Bucket.EFFECTS, name, standing, about, numbers, **more)  # type: ignore[arg-type]
 
@@ -83,13 +83,13 @@ def _calls(name: str, events: list[Event], inside: set[int]) -> Item:
     if blind:
         about = f"{len(blind)} of {len(events)} are outputs without inputs: {blind[0].name}"
         capture = ("record the run with reenact, rather than import what was traced",)
-        return _item(name, Standing.PARTIAL, about, blind, capture=capture, stops=Stops.CODE)
+        return _item(name, ItemState.PARTIAL, about, blind, capture=capture, stops=Stops.CODE)
     opaque = [event for event in events if event.number not in inside and is_opaque(event.call, event.outcome)]
     if opaque:
         first = opaque[0]
         return _item(
             name,
-            Standing.PARTIAL,
+            ItemState.PARTIAL,
             f"{len(opaque)} of {len(events)} returned what cannot be stored: {first.name} at #{first.number}",
             opaque,
             capture=(
@@ -106,7 +106,7 @@ def _calls(name: str, events: list[Event], inside: set[int]) -> Item:
             declared = f"Iterator[{declared}]"
         return _item(
             name,
-            Standing.PARTIAL,
+            ItemState.PARTIAL,
             f"{len(undeclared)} of {len(events)} returned a type that is not declared, and comes back by that only: "
             f"{types[0]} from {first.name} at #{first.number}",
             [event for event, _ in undeclared],
@@ -119,11 +119,11 @@ def _calls(name: str, events: list[Event], inside: set[int]) -> Item:
     never = [event for event in events if event.outcome is None and not event.call.observed]
     if never:
         about = f"{len(never)} of {len(events)} were never answered: {never[0].name} at #{never[0].number}"
-        return _item(name, Standing.PARTIAL, about, never)
+        return _item(name, ItemState.PARTIAL, about, never)
     failed = sum(isinstance(event.outcome, Failure) for event in events)
     answered = "answered" if not failed else f"{failed} of them answered by an exception"
     between = " and " if not failed else ", "
-    return _item(name, Standing.CAPTURED, f"{len(events)}, asked{between}{answered}: {names}", events)
+    return _item(name, ItemState.CAPTURED, f"{len(events)}, asked{between}{answered}: {names}", events)
 
 
 def _withheld(name: str, events: list[Event], of: int, inside: set[int]) -> Item:
@@ -132,7 +132,7 @@ def _withheld(name: str, events: list[Event], of: int, inside: set[int]) -> Item
     limit = _LIMITS.search(note)
     return _item(
         name,
-        Standing.PARTIAL,
+        ItemState.PARTIAL,
         f"{len(events)} of {of} are withheld: {note}",
         events,
         capture=(
@@ -170,17 +170,17 @@ def _chunks(events: tuple[Event, ...]) -> Iterator[Item]:
     capture = ("return dictionaries with id, score and content (or pairs of a document and its score)",)
     if unread:
         about = f"{len(unread)} of {len(events)} results have a shape that is not known; the results are kept whole"
-        yield _item("chunks", Standing.PARTIAL, about, unread, capture=capture)
+        yield _item("chunks", ItemState.PARTIAL, about, unread, capture=capture)
         return
     every = [chunk for _, chunks in found for chunk in chunks or () if isinstance(chunk, Mapping)]
     lacking = [name for name in ("id", "score", "content") if any(chunk.get(name) is None for chunk in every)]
     value: list[Json] = [{"event": event.number, "chunks": chunks} for event, chunks in found]
     if lacking:
         about = f"{len(every)} chunks, some without {' and '.join(lacking)}"
-        yield _item("chunks", Standing.PARTIAL, about, events, value=value, capture=capture)
+        yield _item("chunks", ItemState.PARTIAL, about, events, value=value, capture=capture)
     else:
         about = f"{len(every)} chunks with ids, scores and contents"
-        yield _item("chunks", Standing.CAPTURED, about, events, value=value)
+        yield _item("chunks", ItemState.CAPTURED, about, events, value=value)
 
 
 def _of(event: Event) -> list[Json] | None:
@@ -201,14 +201,14 @@ def _timestamps(scene: Scene) -> Iterator[Item]:
     lacking = list({event.number: event for event in (*open_, *headless, *silent)}.values())
     if not times_known(scene.run):
         about = "the file that was imported does not know when anything happened"
-        yield _item("timestamps", Standing.MISSING, about, events)
+        yield _item("timestamps", ItemState.MISSING, about, events)
     elif lacking:
         about = f"{len(lacking)} of {len(events)} calls have no end, first byte or first token"
-        yield _item("timestamps", Standing.PARTIAL, about, lacking, value=value)
+        yield _item("timestamps", ItemState.PARTIAL, about, lacking, value=value)
     else:
         tokens = f", first token of {len(words)} streams" if words else ""
         about = f"start, first byte and end of {len(events)} calls{tokens}"
-        yield _item("timestamps", Standing.CAPTURED, about, events, value=value)
+        yield _item("timestamps", ItemState.CAPTURED, about, events, value=value)
 
 
 def _said_nothing(call: ModelCall) -> bool:
@@ -233,17 +233,17 @@ def _order(scene: Scene) -> Item:
     unproven = scene.run.totals.unproven
     if is_imported(scene.run):
         about = "the file that was imported knows no order but that of its list"
-        return _item("order", Standing.MISSING, about, capture=("reenact record -- python agent.py",))
+        return _item("order", ItemState.MISSING, about, capture=("reenact record -- python agent.py",))
     if kept == "off":
         about = "not numbered: order = off"
-        return _item("order", Standing.MISSING, about, capture=("reenact record --order exact",))
+        return _item("order", ItemState.MISSING, about, capture=("reenact record --order exact",))
     if unproven:
         about = f"{unproven} of {scene.run.totals.deliveries} deliveries came in an order that could not be proven"
-        return _item("order", Standing.PARTIAL, about, capture=("a larger hold_ms in the settings",))
+        return _item("order", ItemState.PARTIAL, about, capture=("a larger hold_ms in the settings",))
     if kept == "arrival":
         about = "numbered as they came, never held: races may not be reproduced"
-        return _item("order", Standing.PARTIAL, about, capture=("reenact record --order exact",))
-    return _item("order", Standing.CAPTURED, f"{scene.run.totals.deliveries} deliveries, proven")
+        return _item("order", ItemState.PARTIAL, about, capture=("reenact record --order exact",))
+    return _item("order", ItemState.CAPTURED, f"{scene.run.totals.deliveries} deliveries, proven")
 
 
 def _recording(scene: Scene) -> Iterator[Item]:
@@ -251,15 +251,15 @@ def _recording(scene: Scene) -> Iterator[Item]:
     run = scene.run
     if run.degraded:
         about = f"the recorder failed at times: {'; '.join(run.degraded[:_FEW])}"
-        yield _item("recording", Standing.PARTIAL, about, capture=("record it again",))
+        yield _item("recording", ItemState.PARTIAL, about, capture=("record it again",))
     if run.interrupted_at is not None or run.status.value == "interrupted":
-        yield _item("end", Standing.PARTIAL, "the process died: the run has no end of its own")
+        yield _item("end", ItemState.PARTIAL, "the process died: the run has no end of its own")
     why = why_thinned(run)
     if why:
         about = f"thinned ({why}): of each body size and digest are left; it can be listed, shown, counted and compared"
         capture = ("reenact tag REF keep=always on runs that are to stay whole", "a larger sample or day_mb")
-        yield _item("payloads", Standing.MISSING, about, capture=capture, stops=Stops.EVENTS)
+        yield _item("payloads", ItemState.MISSING, about, capture=capture, stops=Stops.EVENTS)
     elif scene.lost:
         about = f"{len(scene.lost)} payloads cannot be read: {scene.lost[0]}"
         damaged = ("reenact fsck, which names what is damaged",)
-        yield _item("payloads", Standing.MISSING, about, capture=damaged, stops=Stops.EVENTS)
+        yield _item("payloads", ItemState.MISSING, about, capture=damaged, stops=Stops.EVENTS)

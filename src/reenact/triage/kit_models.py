@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from reenact.facts.call import Json, Kind, Stream
-from reenact.facts.kit import Bucket, Item, Standing
+from reenact.facts.kit import Bucket, Item, ItemState
 from reenact.triage.scene import ModelCall, Scene
 
 _OFFERS: tuple[tuple[str, frozenset[str]], ...] = (
@@ -62,30 +62,30 @@ def _model(calls: tuple[ModelCall, ...]) -> Item:
     about = "; ".join(words[:_FEW])
     if silent:
         about += f"; {len(silent)} of {len(calls)} answers name none"
-        return Item(Bucket.ENVIRONMENT, "model", Standing.PARTIAL, about, _numbers(silent), value)
-    return Item(Bucket.ENVIRONMENT, "model", Standing.CAPTURED, about, _numbers(calls), value)
+        return Item(Bucket.ENVIRONMENT, "model", ItemState.PARTIAL, about, _numbers(silent), value)
+    return Item(Bucket.ENVIRONMENT, "model", ItemState.CAPTURED, about, _numbers(calls), value)
 
 
 def _provider(calls: list[ModelCall]) -> Item:
     names = list(dict.fromkeys(each.reading.provider for each in calls if each.reading.provider))
     about = (", ".join(names) or "unknown") + f" ({', '.join(dict.fromkeys(each.reading.dialect for each in calls))})"
-    standing = Standing.CAPTURED if names else Standing.MISSING
+    standing = ItemState.CAPTURED if names else ItemState.MISSING
     return Item(Bucket.ENVIRONMENT, "provider", standing, about, _numbers(calls), names)
 
 
 def _region(scene: Scene, calls: list[ModelCall]) -> Item:
     names = list(dict.fromkeys(each.reading.region for each in calls if each.reading.region))
     if names:
-        return Item(Bucket.ENVIRONMENT, "region", Standing.CAPTURED, ", ".join(names), _numbers(calls), names)
+        return Item(Bucket.ENVIRONMENT, "region", ItemState.CAPTURED, ", ".join(names), _numbers(calls), names)
     said, where = scene.said("region")
     if said:
-        return Item(Bucket.ENVIRONMENT, "region", Standing.PINNED, f"{said}, from {where}", value=[said])
+        return Item(Bucket.ENVIRONMENT, "region", ItemState.PINNED, f"{said}, from {where}", value=[said])
     regional = [each for each in calls if each.reading.provider in _REGIONAL]
     names = list(dict.fromkeys(each.reading.provider for each in calls))
     return Item(
         Bucket.ENVIRONMENT,
         "region",
-        Standing.MISSING,
+        ItemState.MISSING,
         f"{', '.join(names) or 'the provider'} names none in its address",
         _numbers(regional),
         capture=("AWS_REGION, AZURE_REGION or GOOGLE_CLOUD_REGION in the environment", 'reenact.note("region", …)'),
@@ -104,7 +104,7 @@ def _parameters(calls: list[ModelCall]) -> Item:
         about += f" and {len(first) - _FEW} more"
     if len(sets) > 1:
         about += f"; {len(sets)} different sets"
-    return Item(Bucket.ENVIRONMENT, "parameters", Standing.CAPTURED, about, _numbers(calls), list(sets.values()))
+    return Item(Bucket.ENVIRONMENT, "parameters", ItemState.CAPTURED, about, _numbers(calls), list(sets.values()))
 
 
 def _short(value: Json) -> str:
@@ -118,10 +118,10 @@ def _offered(scene: Scene, calls: list[ModelCall], name: str, value_of: Callable
     if len(having) == len(calls):
         values = list(dict.fromkeys(str(value_of(each)) for each in calls))
         about = ", ".join(values[:_FEW])
-        return Item(Bucket.ENVIRONMENT, name, Standing.CAPTURED, about, _numbers(calls), values)
+        return Item(Bucket.ENVIRONMENT, name, ItemState.CAPTURED, about, _numbers(calls), values)
     said, where = scene.said(name)
     if said:
-        return Item(Bucket.ENVIRONMENT, name, Standing.PINNED, f"{said}, from {where}", value=[said])
+        return Item(Bucket.ENVIRONMENT, name, ItemState.PINNED, f"{said}, from {where}", value=[said])
     lacking = [each for each in calls if each not in having]
     dialects = list(dict.fromkeys(each.reading.dialect for each in lacking))
     offers = [_offers(each) for each in dialects]
@@ -135,7 +135,7 @@ def _offered(scene: Scene, calls: list[ModelCall], name: str, value_of: Callable
     return Item(
         Bucket.ENVIRONMENT,
         name,
-        Standing.PARTIAL if having else Standing.MISSING,
+        ItemState.PARTIAL if having else ItemState.MISSING,
         about,
         _numbers(lacking),
         capture=("seed=7 in the request",) if name == "seed" and offering else (),
@@ -168,7 +168,7 @@ def _tool_schemas(calls: list[ModelCall]) -> Iterator[Item]:
     if len(offered) > 1:
         about = f"{len(offered)} different sets: {about}"
     calls_with = tuple(number for group in offered.values() for number in _numbers(group))
-    yield Item(Bucket.ENVIRONMENT, "tool_schemas", Standing.CAPTURED, about, tuple(sorted(calls_with)), value)
+    yield Item(Bucket.ENVIRONMENT, "tool_schemas", ItemState.CAPTURED, about, tuple(sorted(calls_with)), value)
 
 
 def _embeddings(scene: Scene) -> Iterator[Item]:
@@ -199,9 +199,9 @@ def _embeddings(scene: Scene) -> Iterator[Item]:
     if sizes:
         words.append(f"{sizes} dimensions")
     if not names:
-        standing, about = Standing.MISSING, f"{len(lacking)} retrievals do not say which model made the vectors"
+        standing, about = ItemState.MISSING, f"{len(lacking)} retrievals do not say which model made the vectors"
     else:
-        standing = Standing.CAPTURED if whole else Standing.PARTIAL
+        standing = ItemState.CAPTURED if whole else ItemState.PARTIAL
         about = "; ".join(words) + ("" if whole else f"; {'a model' if lacking else 'the dimensions'} not told")
     yield Item(
         Bucket.ENVIRONMENT,

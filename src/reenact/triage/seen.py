@@ -13,8 +13,8 @@ from reenact.facts.features import Case, Features, case_of, fingerprint
 from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run, Status
-from reenact.store.feature_rows import Featured
-from reenact.store.sqlite import SqliteStore
+from reenact.store.feature_rows import FeatureRow
+from reenact.store.sqlite_store import SqliteStore
 
 if TYPE_CHECKING:
     from reenact.triage.featuring import features_of, looked_at
@@ -79,7 +79,7 @@ def seen(store: Store, told: Told = lambda what, done, total: None) -> list[Ende
     return [seen_of(row) for row in _examined(store, rows, told)]
 
 
-def seen_of(row: Featured) -> EndedRun:
+def seen_of(row: FeatureRow) -> EndedRun:
     """A run with features, as a triage sees it."""
     features = row.features or Features()
     case = case_of(row.status, row.flag is not None, features)
@@ -89,7 +89,7 @@ def seen_of(row: Featured) -> EndedRun:
     )
 
 
-def _rows(store: Store) -> Iterator[Featured]:
+def _rows(store: Store) -> Iterator[FeatureRow]:
     if isinstance(store, SqliteStore):
         yield from store.features().all()
         return
@@ -110,16 +110,16 @@ def features_in(store: Store, run: Run) -> Features:
     return features_of(store.open(run))
 
 
-def row_of(run: Run, features: Features | None) -> Featured:
+def row_of(run: Run, features: Features | None) -> FeatureRow:
     """A run as a row."""
     flag = (run.flag or "") if run.flagged else None
-    return Featured(
+    return FeatureRow(
         run.id, run.agent, run.user, run.tenant, run.session, run.started_us, run.status, run.relation,
         bool(run.lane), flag, features,
     )  # fmt: skip
 
 
-def ended(store: Store) -> list[Featured]:
+def ended(store: Store) -> list[FeatureRow]:
     """The ended runs of a store with logs of their own, newest first, with the features that exist. Runs that are still
     being recorded are left out; those whose process died are interrupted."""
     found = []
@@ -134,7 +134,7 @@ def ended(store: Store) -> list[Featured]:
     return found
 
 
-def _filled(store: Store, rows: list[Featured], told: Told) -> list[Featured]:
+def _filled(store: Store, rows: list[FeatureRow], told: Told) -> list[FeatureRow]:
     """With the features that were not written when a run closed."""
     lacking = [row for row in rows if row.features is None]
     made = _made(store, lacking, lambda run, _: features_of(store.open(run)), "features", told)
@@ -142,10 +142,10 @@ def _filled(store: Store, rows: list[Featured], told: Told) -> list[Featured]:
     return [row for row in known if row is not None and (row.origin in _OWN and not row.inside)]
 
 
-def _examined(store: Store, rows: list[Featured], told: Told) -> list[Featured]:
+def _examined(store: Store, rows: list[FeatureRow], told: Told) -> list[FeatureRow]:
     """Add the features that need the whole run: for cases, and for some healthy runs of each agent."""
-    wanted: list[Featured] = []
-    healthy: dict[str, list[Featured]] = {}
+    wanted: list[FeatureRow] = []
+    healthy: dict[str, list[FeatureRow]] = {}
     for row in rows:
         if seen_of(row).case is None:
             healthy.setdefault(row.agent, []).append(row)
@@ -159,16 +159,16 @@ def _examined(store: Store, rows: list[Featured], told: Told) -> list[Featured]:
     return [made.get(row.id, row) for row in rows]
 
 
-def _unexamined(row: Featured) -> bool:
+def _unexamined(row: FeatureRow) -> bool:
     return row.features is not None and row.features.lacks is None
 
 
 def _made(
-    store: Store, rows: list[Featured], make: Callable[[Run, Featured], Features], what: str, told: Told
-) -> dict[str, Featured]:
+    store: Store, rows: list[FeatureRow], make: Callable[[Run, FeatureRow], Features], what: str, told: Told
+) -> dict[str, FeatureRow]:
     """Make features for some runs, and store them, by run. A run that cannot be read is left out; features that cannot
     be stored are still used."""
-    found: dict[str, Featured] = {}
+    found: dict[str, FeatureRow] = {}
     source, done = iter(rows), 0
     while some := list(islice(source, _AT_ONCE)):
         made: list[tuple[Run, Features]] = []

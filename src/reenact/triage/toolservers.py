@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reenact.facts.call import Json, Kind, Value
 from reenact.facts.event import Event
-from reenact.facts.kit import Bucket, Item, Standing
+from reenact.facts.kit import Bucket, Item, ItemState
 from reenact.triage.scene import Scene
 
 _SHORT = 12
@@ -36,7 +36,7 @@ def offered(scene: Scene) -> Iterator[Item]:
         yield Item(
             Bucket.ENVIRONMENT,
             "mcp_tools",
-            Standing.PARTIAL,
+            ItemState.PARTIAL,
             about,
             (sessions[0].number,),
             capture=capture,
@@ -44,7 +44,7 @@ def offered(scene: Scene) -> Iterator[Item]:
         )
         return
     numbers = tuple(sorted(event.number for events in lists.values() for event in events))
-    yield Item(Bucket.ENVIRONMENT, "mcp_tools", Standing.CAPTURED, "; ".join(words), numbers, value)
+    yield Item(Bucket.ENVIRONMENT, "mcp_tools", ItemState.CAPTURED, "; ".join(words), numbers, value)
 
 
 def _names(event: Event) -> list[str]:

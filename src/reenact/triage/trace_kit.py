@@ -12,7 +12,7 @@ from typing import Final
 
 from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
-from reenact.facts.kit import Bucket, Item, Standing, Stops
+from reenact.facts.kit import Bucket, Item, ItemState, Stops
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.trace_runs import NEEDED, SPAN, Grade, graded, trace_of, weakest
 from reenact.triage import identity
@@ -68,7 +68,7 @@ def traced(scene: Scene) -> Iterator[Item]:
     if scene.lost:
         about = f"{len(scene.lost)} payloads cannot be read: {scene.lost[0]}"
         capture = ("reenact fsck, which names what is damaged",)
-        yield Item(Bucket.EFFECTS, "payloads", Standing.MISSING, about, capture=capture, stops=Stops.EVENTS)
+        yield Item(Bucket.EFFECTS, "payloads", ItemState.MISSING, about, capture=capture, stops=Stops.EVENTS)
 
 
 def _part(event: Event, name: str) -> Grade | None:
@@ -95,7 +95,9 @@ def _item(bucket: Bucket, name: str, events: Iterable[Event], parts: tuple[str, 
     counts = {grade: sum(each is grade for each in grades.values()) for grade in Grade}
     about = ", ".join(f"{grade.value} in {count} of {len(grades)}" for grade, count in counts.items() if count)
     told = ", ".join(dict.fromkeys(each for each in dialects.values() if each))
-    standing = Standing.CAPTURED if not absent else Standing.MISSING if len(absent) == len(grades) else Standing.PARTIAL
+    standing = (
+        ItemState.CAPTURED if not absent else ItemState.MISSING if len(absent) == len(grades) else ItemState.PARTIAL
+    )
     yield Item(
         bucket,
         name,
@@ -128,7 +130,7 @@ def _entry(scene: Scene) -> Iterator[Item]:
     yield Item(
         Bucket.INPUT,
         "entry",
-        Standing.MISSING,
+        ItemState.MISSING,
         f"imported ({scene.run.entry.target}): a trace knows no program, and no code can be run from it",
         capture=(_RECORD,),
         stops=Stops.CODE,
@@ -149,7 +151,7 @@ def _trace(scene: Scene) -> Item:
     said = trace_of(scene.run)
     about = f"{said.get('id')}, {said.get('spans')} spans"
     value: Json = {"run": scene.run.id, "trace": said.get("id")}
-    return Item(Bucket.ENVIRONMENT, "run", Standing.CAPTURED, about, value=value, fidelity=Grade.EXACT.value)
+    return Item(Bucket.ENVIRONMENT, "run", ItemState.CAPTURED, about, value=value, fidelity=Grade.EXACT.value)
 
 
 _OTEL_COMMIT: Final = "OTEL_RESOURCE_ATTRIBUTES=vcs.ref.head.revision=$(git rev-parse HEAD) in the agent's environment"
@@ -165,13 +167,13 @@ def _commit(scene: Scene) -> Item:
     said, where = scene.said("commit")
     if said:
         about = f"{said[:12]}, from {where}"
-        return Item(Bucket.ENVIRONMENT, "commit", Standing.PINNED, about, value=said, fidelity=Grade.EXACT.value)
+        return Item(Bucket.ENVIRONMENT, "commit", ItemState.PINNED, about, value=said, fidelity=Grade.EXACT.value)
     form = scene.run.entry.target or "otlp"
     said_by = (_COMMITS[form],) if form in _COMMITS else ()
     capture = (*said_by, f"reenact import {form} FILE --tag commit=…")
     about = "the trace does not name the code's revision"
     return Item(
-        Bucket.ENVIRONMENT, "commit", Standing.MISSING, about, capture=capture, fidelity=Grade.ABSENT.value
+        Bucket.ENVIRONMENT, "commit", ItemState.MISSING, about, capture=capture, fidelity=Grade.ABSENT.value
     )  # fmt: skip
 
 
@@ -186,5 +188,5 @@ def _never(scene: Scene) -> Iterator[Item]:
     """Items that no trace has."""
     for bucket, name, about in _NEVER:
         yield Item(
-            bucket, name, Standing.MISSING, about, capture=(_RECORD,), expected=False, fidelity=Grade.ABSENT.value
+            bucket, name, ItemState.MISSING, about, capture=(_RECORD,), expected=False, fidelity=Grade.ABSENT.value
         )

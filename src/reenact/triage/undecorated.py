@@ -10,7 +10,7 @@ from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
 from reenact.facts.file_notes import ABSENT
 from reenact.facts.file_notes import NOTE as READ
-from reenact.facts.kit import UNDECORATED, Bucket, Item, Standing
+from reenact.facts.kit import UNDECORATED, Bucket, Item, ItemState
 from reenact.facts.unstored import ITEMS
 from reenact.triage.scene import ModelCall, Scene
 
@@ -39,9 +39,9 @@ def undecorated(scene: Scene) -> Iterator[Item]:
     numbers = tuple(asked.values())
     if files:
         capture = (f"decorate {them} with @reenact.tool",)
-        yield Item(Bucket.EFFECTS, UNDECORATED, Standing.PARTIAL, about, numbers, names, capture)
+        yield Item(Bucket.EFFECTS, UNDECORATED, ItemState.PARTIAL, about, numbers, names, capture)
     else:
-        yield Item(Bucket.EFFECTS, UNDECORATED, Standing.CAPTURED, about, numbers, names)
+        yield Item(Bucket.EFFECTS, UNDECORATED, ItemState.CAPTURED, about, numbers, names)
 
 
 def _asked(scene: Scene) -> Iterator[tuple[int, list[str], bool]]:

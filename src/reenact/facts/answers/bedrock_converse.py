@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from reenact.facts.answers import openai_chat
 from reenact.facts.answers.asks import Ask, BadAsk, ModelAnswer
 from reenact.facts.answers.drawing import pieces
-from reenact.facts.answers.formats import (
-    Prepared,
+from reenact.facts.answers.wire_formats import (
+    PreparedAnswer,
     Recall,
     Stamp,
     WireFormat,
@@ -72,16 +72,16 @@ def _plain(content: list[Mapping[str, Json]]) -> str:
     return "\n".join(block["text"] if "text" in block else json.dumps(block.get("json")) for block in content)
 
 
-def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
+def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> PreparedAnswer:
     """The answer in this dialect."""
     whole, events = told(ask, answer, stamp)
-    return Prepared(stamp.hex("", 32), whole, [frame(kind, data) for kind, data in events])
+    return PreparedAnswer(stamp.hex("", 32), whole, [frame(kind, data) for kind, data in events])
 
 
-def write_invoked(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
+def write_invoked(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> PreparedAnswer:
     """The answer of Nova behind ``invoke``: the same documents, in chunks whose bytes hold them."""
     whole, events = told(ask, answer, stamp)
-    return Prepared(stamp.hex("", 32), whole, [chunk(encoded({kind: data})) for kind, data in events])
+    return PreparedAnswer(stamp.hex("", 32), whole, [chunk(encoded({kind: data})) for kind, data in events])
 
 
 def told(ask: Ask, answer: ModelAnswer, stamp: Stamp) -> tuple[Json, list[tuple[str, Json]]]:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from reenact.facts.answers import openai_chat
 from reenact.facts.answers.asks import Ask, ModelAnswer
 from reenact.facts.answers.drawing import pieces
-from reenact.facts.answers.formats import (
-    Prepared,
+from reenact.facts.answers.wire_formats import (
+    PreparedAnswer,
     Recall,
     Stamp,
     WireFormat,
@@ -27,7 +27,7 @@ def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
     return openai_chat.read({**body, "tool_choice": choice}, call, day, recall)
 
 
-def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
+def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> PreparedAnswer:
     """The answer in this dialect."""
     identity = stamp.kept.id or stamp.hex("", 32)
     asked, said = asked_tokens(ask), said_tokens(answer)
@@ -67,7 +67,7 @@ def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp)
     events.append({"type": "message-end", "delta": end})
     message: dict[str, Json] = {"role": "assistant"} | ({"content": texts} if texts else {})
     whole = {"id": identity, "message": message | ({"tool_calls": calls} if calls else {}), **end}
-    return Prepared(identity, whole, [named_event(event) for event in events])
+    return PreparedAnswer(identity, whole, [named_event(event) for event in events])
 
 
 def _event(kind: str, index: int, **message: Json) -> dict[str, Json]:

@@ -8,7 +8,15 @@ from collections.abc import Mapping
 from reenact.facts.answers import openai_chat
 from reenact.facts.answers.asks import Ask, BadAsk, ModelAnswer, ToolUse
 from reenact.facts.answers.drawing import pieces
-from reenact.facts.answers.formats import Prepared, Recall, Stamp, WireFormat, asked_tokens, encoded, said_tokens
+from reenact.facts.answers.wire_formats import (
+    PreparedAnswer,
+    Recall,
+    Stamp,
+    WireFormat,
+    asked_tokens,
+    encoded,
+    said_tokens,
+)
 from reenact.facts.call import Json
 from reenact.facts.lazy_regex import lazy_regex
 
@@ -61,7 +69,7 @@ def _messages(content: Mapping[str, Json]) -> list[Json]:
     return [{"role": "assistant" if content.get("role") == "model" else "user", "content": text, "tool_calls": made}]
 
 
-def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
+def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> PreparedAnswer:
     """The answer in this dialect."""
     asked, said = asked_tokens(ask), said_tokens(answer)
     counts = {"promptTokenCount": asked, "candidatesTokenCount": said, "totalTokenCount": asked + said}
@@ -82,7 +90,7 @@ def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp)
     chunks += [chunk([{"text": piece}], None) for piece in pieces(answer.text)]
     chunks.append(chunk(calls or [{"text": "", **sign}], finish))
     frames = [b"data: " + encoded(one) + b"\r\n\r\n" for one in chunks]
-    return Prepared(identity, chunk(thought + texts + calls, finish), frames)
+    return PreparedAnswer(identity, chunk(thought + texts + calls, finish), frames)
 
 
 def _call(at: int, use: ToolUse, stamp: Stamp) -> Json:

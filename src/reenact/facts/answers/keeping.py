@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from reenact.facts.answers.formats import InheritedParts
+from reenact.facts.answers.wire_formats import InheritedParts
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import listing, mapping, text
 from reenact.facts.reading import Reading

@@ -8,7 +8,15 @@ from collections.abc import Mapping
 from reenact.facts.answers import openai_chat
 from reenact.facts.answers.asks import Ask, BadAsk, ModelAnswer
 from reenact.facts.answers.drawing import pieces
-from reenact.facts.answers.formats import Prepared, Recall, Stamp, WireFormat, asked_tokens, encoded, said_tokens
+from reenact.facts.answers.wire_formats import (
+    PreparedAnswer,
+    Recall,
+    Stamp,
+    WireFormat,
+    asked_tokens,
+    encoded,
+    said_tokens,
+)
 from reenact.facts.call import Json
 
 
@@ -33,7 +41,7 @@ def _message(one: Mapping[str, Json]) -> Json:
     return {**one, "tool_calls": made, "tool_call_id": one.get("tool_name")}
 
 
-def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
+def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> PreparedAnswer:
     """The answer in this dialect."""
     top: dict[str, Json] = {"model": stamp.kept.model or ask.model, "created_at": "2026-01-01T00:00:00Z"}
     calls: list[Json] = [{"function": {"name": use.name, "arguments": dict(use.arguments)}} for use in answer.uses]
@@ -51,16 +59,16 @@ def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp)
     ]
     lines.append({**top, "message": {"role": "assistant", "content": "", **more}, **end})
     whole = {**top, "message": {"role": "assistant", "content": answer.text, **more}, **end}
-    return Prepared("", whole, [encoded(line) + b"\n" for line in lines])
+    return PreparedAnswer("", whole, [encoded(line) + b"\n" for line in lines])
 
 
-def _generated(top: Mapping[str, Json], answer: ModelAnswer, end: Mapping[str, Json]) -> Prepared:
+def _generated(top: Mapping[str, Json], answer: ModelAnswer, end: Mapping[str, Json]) -> PreparedAnswer:
     """The answer of ``generate``."""
     if answer.uses:
         raise BadAsk("a prompt that is completed is answered in words, without tool calls")
     lines: list[Json] = [{**top, "response": piece, "done": False} for piece in pieces(answer.text)]
     lines.append({**top, "response": "", **end})
-    return Prepared("", {**top, "response": answer.text, **end}, [encoded(line) + b"\n" for line in lines])
+    return PreparedAnswer("", {**top, "response": answer.text, **end}, [encoded(line) + b"\n" for line in lines])
 
 
 def error(status: int, message: str, request_id: str) -> Json:

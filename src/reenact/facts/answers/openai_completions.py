@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from reenact.facts.answers.asks import Ask, BadAsk, ModelAnswer
 from reenact.facts.answers.drawing import pieces
-from reenact.facts.answers.formats import Prepared, Stamp, asked_tokens, encoded, said_tokens
+from reenact.facts.answers.wire_formats import PreparedAnswer, Stamp, asked_tokens, encoded, said_tokens
 from reenact.facts.call import Json
 
 
-def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
+def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> PreparedAnswer:
     """The answer in this dialect.
 
     Raises:
@@ -28,4 +28,4 @@ def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp)
     usage = {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
     chunks = [chosen(piece, None) for piece in pieces(answer.text)] + [chosen("", "stop")]
     frames = [b"data: " + encoded(chunk) + b"\n\n" for chunk in chunks] + [b"data: [DONE]\n\n"]
-    return Prepared(identity, {**chosen(answer.text, "stop"), "usage": usage}, frames)
+    return PreparedAnswer(identity, {**chosen(answer.text, "stop"), "usage": usage}, frames)

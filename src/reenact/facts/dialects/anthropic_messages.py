@@ -21,13 +21,13 @@ from reenact.facts.dialects.dialect import (
     usage,
 )
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.repeated import Searched
+from reenact.facts.repeated import PatternSearch
 
 _ELSEWHERE = lazy_regex(
     r"/publishers/anthropic/models/([^/:]+):(?:stream)?[rR]awPredict$|/model/([^/]+)/invoke(?:-with-response-stream)?$"
 )
 _NOT_PARAMETERS = ("model", "messages", "system", "tools")
-_ACTS = Searched(UNUSUAL, lazy_regex(rb'"(?:mcp_servers|container)"'))
+_ACTS = PatternSearch(UNUSUAL, lazy_regex(rb'"(?:mcp_servers|container)"'))
 _OWN = lazy_regex(r"(?:custom|bash|text_editor|computer|memory)(?:_\d+)?\Z")
 
 

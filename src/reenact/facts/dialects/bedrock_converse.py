@@ -22,11 +22,11 @@ from reenact.facts.dialects.dialect import (
     usage,
 )
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.repeated import Searched
+from reenact.facts.repeated import PatternSearch
 
 _PATH = lazy_regex(r"/model/([^/]+)/converse(?:-stream)?$")
 _NOT_PARAMETERS = ("messages", "system", "toolConfig", "inferenceConfig", "modelId", "schemaVersion")
-_ACTS = Searched(UNUSUAL, lazy_regex(rb'"(?:systemTool|mcp_servers|container)"'))
+_ACTS = PatternSearch(UNUSUAL, lazy_regex(rb'"(?:systemTool|mcp_servers|container)"'))
 _OWN = lazy_regex(r"(?:function|custom|bash|text_editor|computer|memory)(?:_\d+)?\Z")
 
 

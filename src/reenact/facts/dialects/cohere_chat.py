@@ -22,9 +22,9 @@ from reenact.facts.dialects.dialect import (
     usage,
 )
 from reenact.facts.dialects.openai_chat import called, message, tool
-from reenact.facts.repeated import Searched
+from reenact.facts.repeated import PatternSearch
 
-_ACTS = Searched(UNUSUAL)
+_ACTS = PatternSearch(UNUSUAL)
 _KNOWN = frozenset((
     "stream", "model", "messages", "tools", "strict_tools", "documents", "citation_options", "response_format",
     "safety_mode", "max_tokens", "stop_sequences", "temperature", "seed", "frequency_penalty", "presence_penalty",

@@ -22,11 +22,11 @@ from reenact.facts.dialects.dialect import (
     usage,
 )
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.repeated import Searched
+from reenact.facts.repeated import PatternSearch
 
 _METHOD = lazy_regex(r"/([^/:]+)(?::|%3[Aa])(?:generateContent|streamGenerateContent)$")
 _SETTLED = ("contents", "systemInstruction", "system_instruction", "tools", "generationConfig", "generation_config")
-_ACTS = Searched(
+_ACTS = PatternSearch(
     lazy_regex(rb'"(?:cachedContent|cached_content|store|background|previousInteractionId|previous_interaction_id)"'),
     lazy_regex(rb'"tools"'),
 )

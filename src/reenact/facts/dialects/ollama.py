@@ -22,9 +22,9 @@ from reenact.facts.dialects.dialect import (
     usage,
 )
 from reenact.facts.dialects.openai_chat import called, tool
-from reenact.facts.repeated import Searched
+from reenact.facts.repeated import PatternSearch
 
-_ACTS = Searched(UNUSUAL)
+_ACTS = PatternSearch(UNUSUAL)
 _SHARED = (
     "model",
     "stream",

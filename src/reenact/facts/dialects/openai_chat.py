@@ -21,10 +21,10 @@ from reenact.facts.dialects.dialect import (
     usage,
 )
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.repeated import Searched
+from reenact.facts.repeated import PatternSearch
 
 _DEPLOYMENT = lazy_regex(r"/deployments/([^/]+)/")
-_ACTS = Searched(
+_ACTS = PatternSearch(
     UNUSUAL,
     lazy_regex(
         rb'"(?:store|web_search_options|background|conversation|plugins|mcp_servers|deferred|agent_id|search_parameters'

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from reenact.facts.call import Json
 from reenact.facts.dialects.addressing import maker_of, model_in, readdressed, through_one_door
-from reenact.facts.dialects.settings import NoPlace, prompted, tuned
+from reenact.facts.dialects.prompt_fields import NoPlace, prompted, tuned
 from reenact.facts.lazy_regex import lazy_regex
 
 SPOKEN: Final = frozenset({

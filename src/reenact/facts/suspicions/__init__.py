@@ -5,6 +5,6 @@ recording.
 """
 
 from reenact.facts.suspicions.rule_table import RULES, Rule, suspicions
-from reenact.facts.suspicions.run_course import UNREAD, Act, Course, Said, Sort, Suspicion
+from reenact.facts.suspicions.run_course import UNREAD, Act, Course, ModelTurn, Sort, Suspicion
 
-__all__ = ["RULES", "UNREAD", "Act", "Course", "Rule", "Said", "Sort", "Suspicion", "suspicions"]
+__all__ = ["RULES", "UNREAD", "Act", "Course", "ModelTurn", "Rule", "Sort", "Suspicion", "suspicions"]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.facts.suspicions.failures import tool_failed
-from reenact.facts.suspicions.repeats import is_empty
+from reenact.facts.suspicions.event_rules import tool_failed
+from reenact.facts.suspicions.repeat_rules import is_empty
 from reenact.facts.suspicions.run_course import Act, Course, Sort
 
 FEWEST: Final = 3

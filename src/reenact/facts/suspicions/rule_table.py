@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.facts.suspicions.failures import cut_off, failure, hour_limit, other_model
-from reenact.facts.suspicions.repeats import empty_repeat, loop, repeat
+from reenact.facts.suspicions.event_rules import cut_off, failure, hour_limit, other_model
+from reenact.facts.suspicions.repeat_rules import empty_repeat, loop, repeat
 from reenact.facts.suspicions.run_course import Course, Suspicion
 from reenact.facts.suspicions.sayings import foreign_id, ignored_error, unsupported_answer
 

@@ -33,7 +33,7 @@ class Sort(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ModelTurn:
     """One model call.
 
     Attributes:
@@ -105,7 +105,7 @@ class Act:
     json: bool = False
     missing: int = 0
     at_us: int = 0
-    said: Said | None = None
+    said: ModelTurn | None = None
 
 
 @dataclass(frozen=True, slots=True)

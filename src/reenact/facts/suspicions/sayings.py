@@ -8,7 +8,7 @@ from typing import Final
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.suspicions.failures import tool_failed
+from reenact.facts.suspicions.event_rules import tool_failed
 from reenact.facts.suspicions.run_course import UNREAD, Act, Course, Sort, Suspicion
 from reenact.facts.suspicions.suspicion_evidence import SuspicionEvidence, first_unseen, leaves_of
 

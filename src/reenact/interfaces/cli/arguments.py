@@ -14,9 +14,9 @@ from reenact.facts.late import late
 from reenact.facts.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
-    from reenact.timetravel.references import Reference, parse_reference
+    from reenact.timetravel.reference_syntax import Reference, parse_reference
 else:
-    parse_reference = late("reenact.timetravel.references", "parse_reference")
+    parse_reference = late("reenact.timetravel.reference_syntax", "parse_reference")
 
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SPAN = lazy_regex(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|min|m|h|d|w)")

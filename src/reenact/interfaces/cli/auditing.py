@@ -12,7 +12,7 @@ from reenact.interfaces.cli.progress import ReadingProgress
 from reenact.interfaces.cli.shell import Shell, columns, paint
 from reenact.timetravel.preview import clip, safe
 from reenact.triage.audit import Audit, Lack, audit, audited
-from reenact.triage.kit import kit_of
+from reenact.triage.kit_of_run import kit_of
 
 _OTHERS = 8
 """The number of further items that are listed."""

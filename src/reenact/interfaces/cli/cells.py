@@ -13,11 +13,11 @@ from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.shell import Shell
 from reenact.interfaces.cli.stores import store_url
 from reenact.replaying.replay_launch import folder_of
-from reenact.testing.experiments.batch import Experiment, Runner, run_experiment
 from reenact.testing.experiments.cache import FOLDER
 from reenact.testing.experiments.candidates import Candidate, parse_candidate
 from reenact.testing.experiments.cell import CellResult
-from reenact.testing.experiments.code import commit_of
+from reenact.testing.experiments.code_digest import commit_of
+from reenact.testing.experiments.experiment_batch import Experiment, Runner, run_experiment
 
 
 def candidates_of(texts: Sequence[str], project: Path) -> list[Candidate]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reenact.abc.bodies import UNPROVEN
+from reenact.abc.body_access import UNPROVEN
 from reenact.abc.sources import CLOCK
 from reenact.errors import BlobMissing, UsageError
 from reenact.facts.ids import tail
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from reenact.facts.run import Run
     from reenact.store.indices import indices
     from reenact.timetravel import vocabulary
-    from reenact.timetravel.narrowing import Narrowing
-    from reenact.triage.kit import kit_of
+    from reenact.timetravel.narrowing import NarrowedQuery
+    from reenact.triage.kit_of_run import kit_of
 else:
     indices = late("reenact.store.indices", "indices")
-    Narrowing = late("reenact.timetravel.narrowing", "Narrowing")
+    NarrowedQuery = late("reenact.timetravel.narrowing", "NarrowedQuery")
     compile_expression = late("reenact.facts.expressions", "compile_expression")
     vocabulary = late("reenact.timetravel.vocabulary")
-    kit_of = late("reenact.triage.kit", "kit_of")
+    kit_of = late("reenact.triage.kit_of_run", "kit_of")
     find_mark = late("reenact.facts.marks", "find_mark")
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -125,7 +125,7 @@ def chosen(
     """
     if where is None:
         return store.runs(**filters, **({"limit": limit} if limit else {}))
-    narrowing = Narrowing(compile_expression(where, vocabulary.STORED_WORDS))
+    narrowing = NarrowedQuery(compile_expression(where, vocabulary.STORED_WORDS))
 
     def holds(run: Run) -> bool:
         try:
@@ -153,7 +153,7 @@ def ways(store: Store, where: str | None, filters: Mapping[str, Any]) -> Iterato
         yield _SPOKEN.get(name, f"--{name}"), _by(found.words if name == "text" else found.runs)
     if where is None:
         return
-    for part in Narrowing(compile_expression(where, vocabulary.STORED_WORDS)).parts:
+    for part in NarrowedQuery(compile_expression(where, vocabulary.STORED_WORDS)).parts:
         yield part.text, _by(found.runs) if part.reads == "index" else _READS[part.reads]
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from reenact.abc.bodies import WITHHELD
+from reenact.abc.body_access import WITHHELD
 from reenact.abc.store import Recording
 from reenact.facts.call import Failure, Json, Kind, Stream
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.shell import paint
 from reenact.timetravel import preview
-from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_of, headers_of
-from reenact.timetravel.readings import reading_of
-from reenact.timetravel.steps import shown_state
+from reenact.timetravel.event_contents import Unread, answered, arguments_of, asked, error_of, headers_of
+from reenact.timetravel.model_readings import reading_of
+from reenact.timetravel.step_view import shown_state
 from reenact.timetravel.story import elapsed
 
 _WIDTH = 160

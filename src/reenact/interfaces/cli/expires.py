@@ -10,17 +10,17 @@ from reenact.errors import ReenactError
 from reenact.facts.late import late
 from reenact.facts.retention import DAY_US, began_us
 from reenact.facts.run import Status
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 from reenact.timetravel.preview import ago
 
 if TYPE_CHECKING:
-    from reenact.abc.settings import load_settings
+    from reenact.abc.project_settings import load_settings
     from reenact.abc.store import Store
     from reenact.facts.retention import Expiry
     from reenact.facts.run import Run
     from reenact.store.expiring import Housekeeping
 else:
-    load_settings = late("reenact.abc.settings", "load_settings")
+    load_settings = late("reenact.abc.project_settings", "load_settings")
 
 _NEAR = 4
 """A list shows when a run expires once less than a fourth of its term is left, and less than a day."""

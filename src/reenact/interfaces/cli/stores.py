@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reenact.abc.settings import load_settings
+from reenact.abc.project_settings import load_settings
 from reenact.interfaces.cli.shell import Shell
 
 

@@ -10,13 +10,13 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from reenact.abc.settings import load_settings
+from reenact.abc.project_settings import load_settings
 from reenact.abc.sources import CLOCK
 from reenact.errors import ReenactError
 from reenact.facts.late import late
 from reenact.interfaces.cli.stores import store_url
 from reenact.store import open_store
-from reenact.store.sqlite import SqliteStore
+from reenact.store.sqlite_store import SqliteStore
 
 if TYPE_CHECKING:
     from reenact.facts.retention import shortest_us

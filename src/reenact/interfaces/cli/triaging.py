@@ -21,7 +21,7 @@ from reenact.timetravel.markup import cell, code
 from reenact.timetravel.preview import ago, clip, safe
 from reenact.triage.groups import Novelty, RunGroup
 from reenact.triage.seen import EndedRun
-from reenact.triage.sharing import LEAST, Share, Trait
+from reenact.triage.shared_traits import LEAST, Share, Trait
 
 if TYPE_CHECKING:
     from reenact.triage.cold import Reason

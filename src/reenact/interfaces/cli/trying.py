@@ -12,7 +12,7 @@ from reenact.abc.store import Store
 from reenact.errors import ReenactError, UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
-from reenact.facts.imported import is_imported
+from reenact.facts.imported_runs import is_imported
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.phrases import counted
 from reenact.facts.typed import typed
@@ -23,23 +23,23 @@ from reenact.replaying.entries import start_of
 from reenact.replaying.options import Options
 from reenact.replaying.replay_launch import project_of
 from reenact.testing.expectations.expectation import Expectation, expect
-from reenact.testing.experiments.batch import Experiment, here
 from reenact.testing.experiments.candidates import Candidate
 from reenact.testing.experiments.cell import UNANSWERED_MODEL
-from reenact.testing.experiments.code import project_digest
+from reenact.testing.experiments.cell_run import CellPlace
+from reenact.testing.experiments.code_digest import project_digest
 from reenact.testing.experiments.dataset import Row, stored_rows
+from reenact.testing.experiments.experiment_batch import Experiment, here
 from reenact.testing.experiments.fix_trial import (
     REPRESENTATIVES,
     Fate,
     FixTrial,
     FixVerdict,
-    Tried,
+    TriedRun,
     judged_by_person,
     trial,
     varied,
 )
 from reenact.testing.experiments.pricing import Estimate, estimate
-from reenact.testing.experiments.running import CellPlace
 from reenact.timetravel.cost import prices
 from reenact.timetravel.markup import cell, code
 from reenact.timetravel.preview import amount, brief, safe
@@ -326,12 +326,12 @@ def _verdict(found: FixTrial, chosen: TrialChoice) -> str:
     return f"{told}; {f'breaks {broken} of {found.broken.of}' if found.broken.hits else 'breaks none that was healthy'}"
 
 
-def _summed(runs: Sequence[Tried]) -> str:
+def _summed(runs: Sequence[TriedRun]) -> str:
     counts = [(sum(each.fate is fate for each in runs), fate) for fate in Fate]
     return f"{len(runs)} chosen: " + ", ".join(f"{count} {fate.value}" for count, fate in counts if count)
 
 
-def _named(runs: Sequence[Tried], fates: Sequence[Fate]) -> Iterator[str]:
+def _named(runs: Sequence[TriedRun], fates: Sequence[Fate]) -> Iterator[str]:
     width = max(len(fate.value) for fate in fates)
     for fate in fates:
         some = [each for each in runs if each.fate is fate]

@@ -22,12 +22,12 @@ from reenact.timetravel.suspicious import SuspicionLook
 if TYPE_CHECKING:
     from reenact.store.bundles import BundleStore
     from reenact.testing.expectations.judge_calls import protocol_of
-    from reenact.testing.pointing import Inquiry, Pointed, asked, inquiry, kept
+    from reenact.testing.pointing import Inquiry, PointedAnswer, asked, inquiry, kept
 else:
     BundleStore = late("reenact.store.bundles", "BundleStore")
     protocol_of = late("reenact.testing.expectations.judge_calls", "protocol_of")
     Inquiry = late("reenact.testing.pointing", "Inquiry")
-    Pointed = late("reenact.testing.pointing", "Pointed")
+    PointedAnswer = late("reenact.testing.pointing", "PointedAnswer")
     asked = late("reenact.testing.pointing", "asked")
     inquiry = late("reenact.testing.pointing", "inquiry")
     kept = late("reenact.testing.pointing", "kept")
@@ -57,7 +57,7 @@ def hint_data(store: Store, run: Run, seen: SuspicionLook) -> dict[str, Json] | 
     return {"type": "hint", "steps": rows}
 
 
-def pointed(shell: Shell, store: Store, recording: Recording, model: str, live: bool) -> Pointed | None:
+def pointed(shell: Shell, store: Store, recording: Recording, model: str, live: bool) -> PointedAnswer | None:
     """A model's opinion on a run: the stored one, or a new one if the user consents.
 
     Args:
@@ -88,7 +88,7 @@ def pointed(shell: Shell, store: Store, recording: Recording, model: str, live: 
     return asked(store, about)
 
 
-def pointed_lines(found: Pointed, model: str) -> Iterator[str]:
+def pointed_lines(found: PointedAnswer, model: str) -> Iterator[str]:
     """A model's opinion, as text."""
     named = ", ".join(f"#{number}" for number in found.steps) or "names no step"
     source = f" (run {tail(found.run)})" if found.run else ""
@@ -96,7 +96,7 @@ def pointed_lines(found: Pointed, model: str) -> Iterator[str]:
     yield paint(preview.clip(text, columns()), fg="yellow")
 
 
-def pointed_data(found: Pointed, model: str) -> dict[str, Json]:
+def pointed_data(found: PointedAnswer, model: str) -> dict[str, Json]:
     """A model's opinion, as JSON data."""
     return {"type": "judge", "model": model, "steps": list(found.steps), "reason": found.reason, "run": found.run}
 

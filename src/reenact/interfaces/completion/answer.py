@@ -89,7 +89,7 @@ def _offers(place: CursorPlace) -> Iterable[tuple[str, str]]:
         yield from ((word, "") for word in place.kind.split("|"))
     elif place.kind in ("golden", "run") and (place.kind == "golden" or place.start.startswith("@")):
         lead = "@golden/" if place.kind == "run" else ""
-        files = import_module("reenact.testing.goldens.files")  # late: few lines want a golden
+        files = import_module("reenact.testing.goldens.golden_files")  # late: few lines want a golden
         yield from ((lead + name, "golden") for name in files.names_in(files.root_of(Path.cwd()) / files.FOLDER))
     if place.kind in ("run", "tag", "tool", "agent", "user", "tenant", "session"):
         glance = import_module("reenact.store.glance")  # late: few lines want what a store holds
@@ -103,7 +103,9 @@ def _store(place: CursorPlace) -> str | None:
     here = Path.cwd()
     if not any(_says_where(folder / name) for folder in (here, *here.parents) for name in _SETTINGS):
         return None
-    url = import_module("reenact.abc.settings").load_settings()["store"].value  # late: it takes as long as all the rest
+    url = (
+        import_module("reenact.abc.project_settings").load_settings()["store"].value
+    )  # late: it takes as long as all the rest
     return url if isinstance(url, str) else None
 
 

@@ -20,7 +20,7 @@ from reenact.abc.sources import Clock, Entropy
 from reenact.abc.store import Store
 from reenact.errors import InteropError, ReenactError, RunNotFound
 from reenact.facts.call import Value
-from reenact.facts.imported import NOTE
+from reenact.facts.imported_runs import NOTE
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run

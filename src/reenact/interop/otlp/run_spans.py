@@ -25,8 +25,8 @@ from reenact.interop.otlp.span_tree import SpanTree, resource
 from reenact.interop.questions import conversation
 from reenact.recording.revision import REVISION
 from reenact.replaying.ambient_replay import clock_of
-from reenact.timetravel.contents import Unread, answered, arguments_of, asked
-from reenact.timetravel.readings import reading_of
+from reenact.timetravel.event_contents import Unread, answered, arguments_of, asked
+from reenact.timetravel.model_readings import reading_of
 from reenact.timetravel.suspicious import marked
 
 _ENDS: Final = frozenset({Kind.INPUT, Kind.OUTPUT})

@@ -16,15 +16,15 @@ from reenact.facts.call import Call, Failure, Json, Kind, Outcome, Stream, Value
 from reenact.facts.dialects import read, recognise
 from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import dataclass, field, replace
-from reenact.facts.noticing import Noticing
+from reenact.facts.noticing import FeatureCollector
 from reenact.facts.policy import Policy
 from reenact.facts.reading import Reading
 from reenact.facts.record import (
     CallIssued,
     CallSettled,
+    EvidenceNoted,
     HeadArrived,
     LaneOpened,
-    Noted,
     Record,
     RunClosed,
     SegmentArrived,
@@ -41,7 +41,7 @@ from reenact.interop.otlp.sent import SentSpan
 from reenact.interop.otlp.span_tree import SpanTree, resource
 from reenact.interop.questions import conversation
 from reenact.interop.traces import SpanSort
-from reenact.timetravel.contents import arguments_of, decoded_body, parsed
+from reenact.timetravel.event_contents import arguments_of, decoded_body, parsed
 
 LARGEST: Final = 4 << 20
 """Bytes of one answer that are held for its content."""
@@ -83,7 +83,7 @@ class SpanTap:
         self._inline = policy.otel_content == "inline"
         self._metrics = "" if policy.otel_metrics == "off" else policy.otel_metrics
         self._counts: Counter[SpanSort] = Counter()
-        self._noticing = Noticing()
+        self._noticing = FeatureCollector()
         self._sender = resource(run, version("reenact"))
         self._course = SpanTree(run, run.started_us, policy.otel_dialect, caller)
         self._exporter = exporter
@@ -162,7 +162,7 @@ class SpanTap:
         else:
             self._tell(held)
 
-    def _noted(self, record: Noted) -> None:
+    def _noted(self, record: EvidenceNoted) -> None:
         if record.event is None:
             if record.key == _REVISION and isinstance(record.value, Mapping) and record.value.get("commit"):
                 self._resource = resource(self._run, version("reenact"), str(record.value["commit"]))
@@ -233,7 +233,7 @@ _SEEN_BY: Final[Mapping[type, Callable[[SpanTap, Any], None]]] = {
     HeadArrived: SpanTap._head,
     StreamEnded: SpanTap._ended,
     LaneOpened: SpanTap._lane,
-    Noted: SpanTap._noted,
+    EvidenceNoted: SpanTap._noted,
     RunClosed: SpanTap._closed,
 }
 """The function for each sort of record; other records are in no span."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from reenact.facts.call import Json
-from reenact.facts.evals import MARK
+from reenact.facts.evals_mark import MARK
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop.rows.call_items import (
     LoggedCall,

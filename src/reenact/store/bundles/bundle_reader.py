@@ -15,8 +15,8 @@ from reenact.facts.run import Run
 from reenact.store.bundles import limits
 from reenact.store.bundles.archive import OLDEST_READER, WRITTEN, Archive, open_archive, refused
 from reenact.store.bundles.chain import last_link, texts, unchained, value_of
-from reenact.store.bundles.lines import record_of
 from reenact.store.bundles.model import MAIN, ROLES, Bundle, PackedRun
+from reenact.store.bundles.record_lines import record_of
 
 MANIFEST: Final = "bundle.json"
 GOLDEN: Final = "golden.json"

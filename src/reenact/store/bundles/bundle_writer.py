@@ -18,8 +18,8 @@ from reenact.store.bundles import limits
 from reenact.store.bundles.archive import OLDEST_READER, WRITTEN, too_large, write_archive
 from reenact.store.bundles.bundle_reader import GOLDEN, MANIFEST, read_bundle
 from reenact.store.bundles.chain import chained, last_link
-from reenact.store.bundles.lines import line_of
 from reenact.store.bundles.model import PackedRun
+from reenact.store.bundles.record_lines import line_of
 
 _json = writer(ascii_only=True, nan=False)
 _PERMISSIONS: Final = 0o644

@@ -19,9 +19,9 @@ from reenact.facts.run import Run
 from reenact.store.back_ends import BUNDLE
 from reenact.store.bundles.bundle_reader import read_bundle
 from reenact.store.bundles.model import Bundle
-from reenact.store.hashes import KeyedHash
-from reenact.store.memory import MemoryStore
-from reenact.store.views import Views
+from reenact.store.derived_reads import Views
+from reenact.store.keyed_hash import KeyedHash
+from reenact.store.memory_store import MemoryStore
 
 
 def bundle_store(path: Path) -> BundleStore:

@@ -90,7 +90,7 @@ def stale(question: Question, why: str, next_command: str = "") -> UnreplayableR
     return UnreplayableRun(
         f"the judge {question.model} has given no opinion on {question.claim!r}: answer: {_short(question.answer)}",
         cause=why,
-        next_command=next_command or "python -m pydoc reenact.testing.expectations.opinions",
+        next_command=next_command or "python -m pydoc reenact.testing.expectations.kept_opinions",
         missing=MISSING,
     )
 

@@ -15,9 +15,9 @@ from reenact.facts.call import Json
 from reenact.facts.expressions import Expression, compile_expression
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.testing.expectations.courts import Court
+from reenact.testing.expectations.expectation_verdict import Verdict
 from reenact.testing.expectations.judging import judged
 from reenact.testing.expectations.scope import EXPECTATION_WORDS, ExpectationScope, misused
-from reenact.testing.expectations.verdict import Verdict
 
 __all__ = ["VERSION", "Expectation", "expect"]
 

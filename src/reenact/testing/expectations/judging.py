@@ -16,13 +16,13 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.model_names import events_called, shown_name
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.quiet import group_of
-from reenact.testing.expectations.prefixes import Prefixes, Watched
+from reenact.testing.expectations.expectation_verdict import Verdict
+from reenact.testing.expectations.expression_text import quoted
+from reenact.testing.expectations.prefixes import Prefixes, WatchedView
 from reenact.testing.expectations.printing import printed
 from reenact.testing.expectations.scope import ExpectationScope
-from reenact.testing.expectations.spelling import quoted
-from reenact.testing.expectations.verdict import Verdict
-from reenact.timetravel.contents import error_of
-from reenact.timetravel.readings import decision_of
+from reenact.timetravel.event_contents import error_of
+from reenact.timetravel.model_readings import decision_of
 
 Scopes = Callable[[Recording], ExpectationScope]
 """Makes the scope in which an expression is evaluated, for a recording."""
@@ -58,7 +58,7 @@ def judged(expression: Expression, recording: Recording, scopes: Scopes) -> Verd
     Raises:
         UsageError: The expression needs more work than is allowed.
     """
-    watched = Watched(recording)
+    watched = WatchedView(recording)
     scope = scopes(watched.view)
     holds = expression.holds(scope)
     text, run = expression.text, recording.run.id
@@ -167,7 +167,7 @@ def _first_bad(expression: Expression, recording: Recording, scopes: Scopes, see
     used = words_of(expression)
     if used & ASKED:
         return next(iter(seen.shown_by()), None)
-    watched = Watched(recording)
+    watched = WatchedView(recording)
     scope = scopes(watched.view)
     evaluation = expression.evaluation(scope)
     evaluation.run(expression.root)

@@ -21,7 +21,7 @@ from reenact.facts.phrases import counted
 from reenact.facts.plumbing import is_plumbing
 from reenact.testing.expectations.judging import ASKED
 from reenact.timetravel.conduct import outermost
-from reenact.timetravel.readings import decision_of, is_model, model_name
+from reenact.timetravel.model_readings import decision_of, is_model, model_name
 
 _ANSWERING = frozenset((Kind.RETRIEVAL, Kind.HTTP, Kind.WEBSOCKET, Kind.PROCESS, Kind.HUMAN, Kind.DB))
 _BY_NAME = frozenset(("args", "before", "calls", "order", "repeats", "result"))
@@ -33,7 +33,7 @@ _LAST = frozenset(("answer", "judge", "result"))
 
 
 @dataclass(frozen=True, slots=True)
-class Unnamed:
+class UnnamedAnswers:
     """Recorded answers of one name that no expression is about.
 
     Attributes:
@@ -54,7 +54,7 @@ class Unnamed:
         return f"{self.name}{asked} ({where})"
 
 
-def unnamed(expressions: Iterable[Expression], recording: Recording) -> tuple[Unnamed, ...]:
+def unnamed(expressions: Iterable[Expression], recording: Recording) -> tuple[UnnamedAnswers, ...]:
     """The recorded answers that no expression is about, grouped by name, in the order of the run.
 
     Args:
@@ -76,7 +76,7 @@ def unnamed(expressions: Iterable[Expression], recording: Recording) -> tuple[Un
     for event in answers:
         if event.number not in named and not called.intersection(_asked_for(event)):
             found.setdefault(model_name(event) if is_model(event) else event.name, []).append(event)
-    return tuple(Unnamed(name, *_told(events)) for name, events in found.items())
+    return tuple(UnnamedAnswers(name, *_told(events)) for name, events in found.items())
 
 
 def _told(events: list[Event]) -> tuple[tuple[int, ...], tuple[str, ...]]:

@@ -14,10 +14,10 @@ from reenact.facts.call import Kind
 from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run, Totals
-from reenact.timetravel.readings import is_model, reading_of
+from reenact.timetravel.model_readings import is_model, reading_of
 
 
-class Watched:
+class WatchedView:
     """A view that notes the events that were read, and their bytes (``weight``).
 
     Args:

@@ -9,13 +9,13 @@ from reenact.facts.call import Json
 from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run
-from reenact.timetravel.contents import error_data, error_of
-from reenact.timetravel.steps import Step, steps_of
+from reenact.timetravel.event_contents import error_data, error_of
+from reenact.timetravel.step_view import Step, steps_of
 from reenact.timetravel.vocabulary import RunScope
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class CallView:
     """One call: its event, its arguments, and its result or error (one of them is None)."""
 
     event: int
@@ -71,7 +71,7 @@ class RunView:
         found = self._scope.value("tokens")
         return found if isinstance(found, int) else None
 
-    def calls(self, name: str) -> list[Called]:
+    def calls(self, name: str) -> list[CallView]:
         """Every call of a name, in order, with its arguments and result."""
         events = self.recording.events(name=name)
         args, results = self._scope.call("args", name), self._scope.call("result", name)
@@ -82,8 +82,8 @@ class RunView:
         return self._scope.value("state") if step is None else self._scope.call("state", step)
 
 
-def _called(event: Event, args: Json, result: Json) -> Called:
+def _called(event: Event, args: Json, result: Json) -> CallView:
     error = error_of(event)
     if error is None:
-        return Called(event.number, event.name, args, result, None)
-    return Called(event.number, event.name, args, None, error_data(error))
+        return CallView(event.number, event.name, args, result, None)
+    return CallView(event.number, event.name, args, None, error_data(error))

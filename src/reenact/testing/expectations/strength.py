@@ -19,11 +19,11 @@ from reenact.facts.explaining import values
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.testing.expectations.courts import Court
 from reenact.testing.expectations.expectation import Expectation
+from reenact.testing.expectations.expectation_verdict import Verdict
+from reenact.testing.expectations.expression_text import called
 from reenact.testing.expectations.judging import ASKED, misspelt, words_of
 from reenact.testing.expectations.printing import printed
 from reenact.testing.expectations.scope import ExpectationScope
-from reenact.testing.expectations.spelling import called
-from reenact.testing.expectations.verdict import Verdict
 from reenact.timetravel.conduct import acts
 
 _MOST_PROPOSALS = 3

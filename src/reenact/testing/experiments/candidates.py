@@ -10,8 +10,8 @@ from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.testing.goldens.golden import Scripted
 from reenact.testing.goldens.golden_misses import Misses
+from reenact.testing.goldens.golden_trace import ScriptedAnswer
 from reenact.timetravel.forks.plan import Opening, Plan
 
 Live = Literal["none", "missing", "changed", "model"]
@@ -62,7 +62,7 @@ class Candidate:
     flags: Mapping[str, Json] = field(default_factory=dict)
     rev: str = ""
     live: Live = "none"
-    answers: tuple[Scripted, ...] = ()
+    answers: tuple[ScriptedAnswer, ...] = ()
 
     @property
     def plan(self) -> Plan:
@@ -104,7 +104,7 @@ class Candidate:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Candidate:
         """The inverse of ``to_json``."""
-        return cls(**{**data, "answers": tuple(Scripted(**each) for each in data["answers"])})
+        return cls(**{**data, "answers": tuple(ScriptedAnswer(**each) for each in data["answers"])})
 
 
 def parse_candidate(text: str, read: Callable[[str], str], commit: Callable[[str], str]) -> Candidate:
@@ -160,14 +160,14 @@ def _told(told: dict[str, Any], name: str, key: str, text: str, commit: Callable
         )
 
 
-def scripted(text: str) -> tuple[Scripted, ...]:
+def scripted(text: str) -> tuple[ScriptedAnswer, ...]:
     """Scripted answers from a JSON list of ``{"call": NAME, "value": …, "arguments": {…}}``.
 
     Raises:
         UsageError: The text is no such list.
     """
     try:
-        return tuple(Scripted(**each) for each in json.loads(text))
+        return tuple(ScriptedAnswer(**each) for each in json.loads(text))
     except (TypeError, ValueError) as error:
         raise _wrong(
             f"these are no scripted answers: {error}",

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import asdict, dataclass, field
-from reenact.testing.goldens.outcome import Judged
+from reenact.testing.goldens.golden_outcome import JudgedExpectation
 
 FORMAT: Final = 2
 """Version of a kept cell, part of its identity: cells of another version are not found."""
@@ -49,7 +49,7 @@ class CellResult:
     repeat: int
     status: Status
     message: str = ""
-    judged: tuple[Judged, ...] = ()
+    judged: tuple[JudgedExpectation, ...] = ()
     output: Json = None
     changed: tuple[str, ...] = ()
     first: str = ""
@@ -69,7 +69,11 @@ class CellResult:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> CellResult:
         """The inverse of ``to_json``."""
-        values = {**data, "changed": tuple(data["changed"]), "judged": tuple(Judged(**each) for each in data["judged"])}
+        values = {
+            **data,
+            "changed": tuple(data["changed"]),
+            "judged": tuple(JudgedExpectation(**each) for each in data["judged"]),
+        }
         return cls(**values)
 
     @property

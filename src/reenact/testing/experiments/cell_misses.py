@@ -11,12 +11,12 @@ from reenact.facts.call import Call
 from reenact.facts.event import Event
 from reenact.seams.lanes import Lane
 from reenact.testing.experiments.cell import UNANSWERED_MODEL
-from reenact.testing.goldens.answers import Answers
+from reenact.testing.goldens.golden_answers import Answers
 from reenact.testing.goldens.golden_misses import GoldenMisses
 from reenact.timetravel.forks.fork_calls import ForkCalls
 from reenact.timetravel.forks.fork_misses import ForkMisses, as_rewritten
 from reenact.timetravel.forks.fork_requests import is_rewritten, unwritable
-from reenact.timetravel.forks.ladder import ForkQuestion, Found
+from reenact.timetravel.forks.ladder import ForkQuestion, LadderResult
 from reenact.timetravel.forks.permits import is_model
 from reenact.timetravel.forks.refusals import recorded_calls
 
@@ -79,7 +79,7 @@ class CellMisses(ForkMisses):
         return calls.stops.stopped(lane, call, error, why)
 
 
-def _stale(recording: Recording, call: Call, found: Found) -> UnreplayableRun:
+def _stale(recording: Recording, call: Call, found: LadderResult) -> UnreplayableRun:
     """The error for a call without an answer: it shows the request, and who could answer it."""
     lead = f"{UNANSWERED_MODEL}: " if is_model(call) else ""
     where = call.source or "an unknown place"

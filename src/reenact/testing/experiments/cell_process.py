@@ -9,10 +9,10 @@ from reenact.replaying.replay_opening import redactor_of
 from reenact.replaying.revision import Tree
 from reenact.store import open_store
 from reenact.testing.experiments.cell_misses import CellMisses
-from reenact.testing.goldens.answers import Answers, Overlay
-from reenact.testing.goldens.golden import Scripted
+from reenact.testing.goldens.golden_answers import Answers, Overlay
 from reenact.testing.goldens.golden_misses import GoldenMisses
 from reenact.testing.goldens.golden_process import GoldenRole
+from reenact.testing.goldens.golden_trace import ScriptedAnswer
 from reenact.timetravel.forks.fork_process import ForkingProcess
 
 
@@ -35,7 +35,7 @@ def begin(instructions: dict[str, Any]) -> None:
     """
 
     def around(row: GoldenMisses, tree: Tree | None) -> CellMisses:
-        scripted = Answers((), [Scripted(**each) for each in instructions["first"]])
+        scripted = Answers((), [ScriptedAnswer(**each) for each in instructions["first"]])
         earlier = Answers(_earlier(instructions["earlier"], tree), ())
         return CellMisses(row, (("scripted", scripted), ("resumed", earlier)))
 

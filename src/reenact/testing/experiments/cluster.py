@@ -16,11 +16,11 @@ from typing import Any, Final
 
 from reenact.errors import UsageError
 from reenact.facts.lazy_dataclass import asdict
-from reenact.testing.experiments.batch import CellOrder, Experiment, processors
 from reenact.testing.experiments.candidates import Candidate
 from reenact.testing.experiments.cell import CellResult
+from reenact.testing.experiments.cell_run import CellPlace, run_cell
 from reenact.testing.experiments.dataset import Row
-from reenact.testing.experiments.running import CellPlace, run_cell
+from reenact.testing.experiments.experiment_batch import CellOrder, Experiment, processors
 
 SCHEME: Final = "ray://"
 _OWN: Final = ("local", "auto")

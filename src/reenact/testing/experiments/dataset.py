@@ -12,12 +12,12 @@ from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.file_notes import NOTE
 from reenact.facts.ids import tail
-from reenact.facts.imported import is_imported
+from reenact.facts.imported_runs import is_imported
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.run import Run
 from reenact.testing.expectations.expectation import Expectation
-from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.golden_dir import GoldenDir
+from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.goldens.opened import open_golden
 from reenact.timetravel.forks.fork_launch import require_ended
 from reenact.timetravel.vocabulary import RunScope

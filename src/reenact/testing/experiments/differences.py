@@ -10,9 +10,9 @@ from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import replace
 from reenact.timetravel import preview
 from reenact.timetravel.aligning import PairSort
-from reenact.timetravel.contents import Unread, arguments_of, asked
+from reenact.timetravel.event_contents import Unread, arguments_of, asked
 from reenact.timetravel.forks import permits
-from reenact.timetravel.readings import is_model, model_name
+from reenact.timetravel.model_readings import is_model, model_name
 from reenact.timetravel.run_comparison import Comparison
 
 _TOOLS = frozenset((Kind.TOOL, Kind.RETRIEVAL, Kind.MCP, Kind.HTTP, Kind.PROCESS, Kind.DB, Kind.WEBSOCKET))

@@ -12,7 +12,7 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.testing.experiments.cell import CellResult
 from reenact.testing.experiments.dataset import Row
 from reenact.testing.experiments.statistics import TrialShare
-from reenact.testing.goldens.running import UNTESTED
+from reenact.testing.goldens.golden_execution import UNTESTED
 from reenact.triage.groups import RunGroup
 from reenact.triage.seen import EndedRun
 
@@ -48,7 +48,7 @@ class FixVerdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TriedRun:
     """One run on a candidate.
 
     Attributes:
@@ -84,8 +84,8 @@ class FixTrial:
     """
 
     candidate: str
-    members: tuple[Tried, ...]
-    healthy: tuple[Tried, ...]
+    members: tuple[TriedRun, ...]
+    healthy: tuple[TriedRun, ...]
 
     def count(self, *fates: Fate) -> int:
         """The number of runs with one of some fates."""
@@ -151,11 +151,11 @@ def trial(
     )
 
 
-def _worst(row: Row, tried: Sequence[Tried]) -> Tried:
-    return min(tried, key=lambda each: _WORST.index(each.fate), default=Tried(row.run, Fate.UNTRIED))
+def _worst(row: Row, tried: Sequence[TriedRun]) -> TriedRun:
+    return min(tried, key=lambda each: _WORST.index(each.fate), default=TriedRun(row.run, Fate.UNTRIED))
 
 
-def _of_member(row: Row, cell: CellResult, case: Case, like: Features) -> Tried:
+def _of_member(row: Row, cell: CellResult, case: Case, like: Features) -> TriedRun:
     """The fate of a member. It is fixed if it ends without an error and without its group's features."""
     ended, why = _ended(cell)
     if ended is None:
@@ -171,7 +171,7 @@ def _of_member(row: Row, cell: CellResult, case: Case, like: Features) -> Tried:
     return _tried(row, cell, Fate.FIXED)
 
 
-def _of_healthy(row: Row, cell: CellResult) -> Tried:
+def _of_healthy(row: Row, cell: CellResult) -> TriedRun:
     """The fate of a healthy run: broken if it ends with an error, or fails an expectation."""
     ended, why = _ended(cell)
     if ended is None:
@@ -192,9 +192,9 @@ def _ended(cell: CellResult) -> tuple[Features | None, str]:
     return (ended, _line(cell.message)) if unmet else (None, _line(cell.message.removeprefix(f"{UNTESTED}\n")))
 
 
-def _tried(row: Row, cell: CellResult, fate: Fate, why: str = "") -> Tried:
+def _tried(row: Row, cell: CellResult, fate: Fate, why: str = "") -> TriedRun:
     otherwise = fate is not Fate.UNTRIED and cell.output != row.recorded.get("answer")
-    return Tried(row.run, fate, why, otherwise, cell.output)
+    return TriedRun(row.run, fate, why, otherwise, cell.output)
 
 
 def _line(text: str) -> str:

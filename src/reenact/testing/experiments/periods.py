@@ -7,10 +7,10 @@ from typing import Any
 
 from reenact.facts.marks import Mark, Periods
 from reenact.testing.experiments.cell import CellResult
+from reenact.testing.experiments.cell_tally import CellTally, tallies
 from reenact.testing.experiments.dataset import BEGAN, Row
 from reenact.testing.experiments.result_table import total_lines
 from reenact.testing.experiments.statistics import difference
-from reenact.testing.experiments.tally import CellTally, tallies
 from reenact.timetravel.preview import safe
 
 

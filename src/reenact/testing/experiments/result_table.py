@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from reenact.facts.call import Json
 from reenact.testing.experiments.cell import CellResult
+from reenact.testing.experiments.cell_tally import CellTally, tallies
 from reenact.testing.experiments.dataset import Row
 from reenact.testing.experiments.statistics import TrialShare
-from reenact.testing.experiments.tally import CellTally, tallies
 from reenact.timetravel.preview import amount, brief, clip, duration, safe
 
 _WIDTH: Final = 150

@@ -9,7 +9,7 @@ from typing import Final
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.expressions import Expression, Word, WordForm, compile_expression
-from reenact.testing.experiments.tally import CellTally
+from reenact.testing.experiments.cell_tally import CellTally
 
 THRESHOLD_WORDS: Final = (
     Word("cost", WordForm.CALL, "cost(NAME): US dollars of all its cells; unknown where one is"),

@@ -11,7 +11,7 @@ from reenact.abc.store import Store
 from reenact.errors import StoreError, UnreplayableRun, UsageError
 from reenact.facts.expressions import Expression
 from reenact.facts.ids import tail
-from reenact.facts.imported import is_imported
+from reenact.facts.imported_runs import is_imported
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.model_names import events_called
 from reenact.facts.retention import GOLDEN
@@ -20,21 +20,21 @@ from reenact.facts.stopped import refused_write, was_stopped
 from reenact.store.nesting import holder_of
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.expectations.judging import alike, names_in
-from reenact.testing.expectations.naming import Unnamed, unnamed
+from reenact.testing.expectations.naming import UnnamedAnswers, unnamed
 from reenact.testing.expectations.printing import beside
 from reenact.testing.expectations.strength import strength
 from reenact.testing.goldens.blind_spots import mended_in
-from reenact.testing.goldens.files import drafts_of
-from reenact.testing.goldens.golden import Golden, written
 from reenact.testing.goldens.golden_dir import GoldenDir
+from reenact.testing.goldens.golden_files import drafts_of
+from reenact.testing.goldens.golden_history import Change
+from reenact.testing.goldens.golden_of_import import require_answer, require_own
+from reenact.testing.goldens.golden_outcome import Outcome
+from reenact.testing.goldens.golden_refusals import Adding
+from reenact.testing.goldens.golden_trace import Golden, written
 from reenact.testing.goldens.golden_writer import stamp, with_golden
-from reenact.testing.goldens.history import Change
-from reenact.testing.goldens.imports import require_answer, require_own
 from reenact.testing.goldens.judges import GoldenCourt
-from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.proving import Say, prove
-from reenact.testing.goldens.refusing import Adding
-from reenact.timetravel.bundling.packing import Packed, pack
+from reenact.timetravel.bundling.packing import PackResult, pack
 from reenact.timetravel.forks.again import allowing
 from reenact.timetravel.forks.allowing import known_names
 from reenact.timetravel.vocabulary import RunScope
@@ -44,7 +44,7 @@ _FEW = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class AddedGolden:
     """The result of adding a golden.
 
     Attributes:
@@ -66,12 +66,12 @@ class Added:
 
     path: Path
     golden: Golden
-    packed: Packed
+    packed: PackResult
     now: Outcome
     size: int
     opinions: int = 0
     code: str = ""
-    unnamed: tuple[Unnamed, ...] = ()
+    unnamed: tuple[UnnamedAnswers, ...] = ()
     printed: str = ""
     unknown: str = ""
     forked: str = ""
@@ -89,7 +89,7 @@ def add_golden(
     fixed: Run | None = None,
     replace_it: bool = False,
     say: Say = lambda line: None,
-) -> Added:
+) -> AddedGolden:
     """Add a golden.
 
     Args:
@@ -142,7 +142,7 @@ def add_golden(
     if run.parent is not None and run.relation == "fork":
         forked = f"run {tail(run.id)} is a fork of {tail(run.parent)}, with what was changed in it"
     mended = mended_in(store.open(fixed), store.open(run))[1] if fixed is not None else ""
-    return Added(
+    return AddedGolden(
         path, proof.golden, replace(packed, path=path), now, size, len(opinions), proof.code, left, apart, unknown,
         forked, mended, written(store.open(run), *[now.stale_at] * now.stale_writes),
     )  # fmt: skip

@@ -16,7 +16,7 @@ from reenact.facts.dialects import read
 from reenact.facts.difference import differences
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.reading import Reading
-from reenact.testing.goldens.differing import Category, Differing
+from reenact.testing.goldens.differing import Category, GoldenDifference
 from reenact.timetravel.preview import brief
 from reenact.triage.scene import Scene
 
@@ -50,7 +50,7 @@ class Cause:
 # --- what the agent asks ---------------------------------------------------------------------------------------------
 
 
-def asked_otherwise(found: Sequence[Differing], then: Scene, now: Scene) -> list[Cause]:
+def asked_otherwise(found: Sequence[GoldenDifference], then: Scene, now: Scene) -> list[Cause]:
     """Why today's calls are not those of the golden. A call that is no longer made, or that has another answer, is no
     cause."""
     before, after = _readings(then), _readings(now)
@@ -69,7 +69,7 @@ def asked_otherwise(found: Sequence[Differing], then: Scene, now: Scene) -> list
     return once(causes)
 
 
-def _created(each: Differing, before: Mapping[int, Reading], new: Reading | None) -> Cause:
+def _created(each: GoldenDifference, before: Mapping[int, Reading], new: Reading | None) -> Cause:
     if new is not None and new.model_asked and all(new.model_asked != old.model_asked for old in before.values()):
         return Cause("model", f"{new.model_asked} is asked, which was not")
     return Cause("calls", f"{each.call} is not in the golden")

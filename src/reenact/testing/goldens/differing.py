@@ -25,10 +25,10 @@ from reenact.privacy import make_redactor
 from reenact.replaying.results import Output, outputs_differ
 from reenact.timetravel import event_documents
 from reenact.timetravel.aligning import Face, PairSort
-from reenact.timetravel.contents import error_of, status_of
+from reenact.timetravel.event_contents import error_of, status_of
 from reenact.timetravel.faces import Side, asked_key, compared, side_of
 from reenact.timetravel.laying import Laid
-from reenact.timetravel.readings import is_model, model_name
+from reenact.timetravel.model_readings import is_model, model_name
 
 END: Final = "end"
 """The place of how the run ended."""
@@ -55,7 +55,7 @@ class Category(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Differing:
+class GoldenDifference:
     """One difference between a golden and today's run.
 
     Attributes:
@@ -110,7 +110,7 @@ _UNBLAMED: Final = Blame()
 
 def differing(
     golden: Recording, today: Recording, blame: Blame = _UNBLAMED, known: KnownCredentials = NONE
-) -> list[Differing]:
+) -> list[GoldenDifference]:
     """The differences of today's run from the golden's, in the order of the golden.
 
     Args:
@@ -154,7 +154,7 @@ class _Comparing:
         self._rules = rules
         self._blame = blame
 
-    def pair(self, left: int | None, right: int | None, changes: tuple[PairSort, ...]) -> Differing | None:
+    def pair(self, left: int | None, right: int | None, changes: tuple[PairSort, ...]) -> GoldenDifference | None:
         """The difference of one pair; None where both are the same."""
         one = None if left is None else self._golden.event(left)
         other = None if right is None else self._today.event(right)
@@ -165,7 +165,7 @@ class _Comparing:
         was, old = self._told(self._golden.recording, one)
         now, new = self._told(self._today.recording, other)
         how = " and ".join(_WORDS[change] for change in changes)
-        return Differing(self._category(one, other), left, right, _call(event), how, was, now, old, new)
+        return GoldenDifference(self._category(one, other), left, right, _call(event), how, was, now, old, new)
 
     def _category(self, one: Event | None, other: Event | None) -> Category:
         wrong = one is not None and (one.number in self._blame.events or has_failed(one))
@@ -212,7 +212,7 @@ def _call(event: Event) -> str:
     return f"model {model_name(event)}" if is_model(event) else f"{event.kind} {event.name}"
 
 
-def _ended(golden: Recording, today: Recording, blame: Blame, known: KnownCredentials) -> Differing | None:
+def _ended(golden: Recording, today: Recording, blame: Blame, known: KnownCredentials) -> GoldenDifference | None:
     """The difference of the two ends: status, error, exit status, and output."""
     was, now = _end(golden), _end(today)
     cleaned = make_redactor(known=known).printed
@@ -229,13 +229,13 @@ def _ended(golden: Recording, today: Recording, blame: Blame, known: KnownCreden
         return None
     bad = golden.run.status is not Status.OK or blame.whole
     category = Category.FIX if bad and today.run.status is Status.OK else Category.UPDATE
-    return Differing(category, None, None, "run", "ends otherwise", was, now, digest(was), digest(now))
+    return GoldenDifference(category, None, None, "run", "ends otherwise", was, now, digest(was), digest(now))
 
 
-def ended_by(told: tuple[str, ...]) -> Differing:
+def ended_by(told: tuple[str, ...]) -> GoldenDifference:
     """The difference of a run whose calls are all the same, but which a strict replay finds different."""
     now: dict[str, Json] = {"differences": list(told)}
-    return Differing(Category.UPDATE, None, None, "run", "ends otherwise", {}, now, digest({}), digest(now))
+    return GoldenDifference(Category.UPDATE, None, None, "run", "ends otherwise", {}, now, digest({}), digest(now))
 
 
 def _end(recording: Recording) -> dict[str, Json]:
@@ -254,7 +254,7 @@ def _text(recording: Recording, stream: int) -> str:
     return f"{text[:_SHOWN]}… ({len(data)} bytes, SHA-256 {hashlib.sha256(data).hexdigest()})"
 
 
-def each_of(found: Collection[Differing]) -> Iterator[tuple[str, int]]:
+def each_of(found: Collection[GoldenDifference]) -> Iterator[tuple[str, int]]:
     """The number of differences in each category, without empty ones."""
     for category in Category:
         count = sum(each.category is category for each in found)

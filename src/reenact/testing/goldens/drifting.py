@@ -17,15 +17,11 @@ from reenact.facts.phrases import counted
 from reenact.replaying.replay_opening import known_values
 from reenact.replaying.starting import Starter
 from reenact.seams.boot.parent import run_program
-from reenact.testing.goldens.batch import several
 from reenact.testing.goldens.causes import Cause, asked_otherwise, runs_on, stale_causes
 from reenact.testing.goldens.differing import differing
-from reenact.testing.goldens.golden import all_recorded
+from reenact.testing.goldens.golden_batch import several
 from reenact.testing.goldens.golden_dir import GoldenDir
-from reenact.testing.goldens.golden_writer import packed_today
-from reenact.testing.goldens.opened import OpenGolden, open_golden
-from reenact.testing.goldens.outcome import EXIT, Outcome
-from reenact.testing.goldens.running import (
+from reenact.testing.goldens.golden_execution import (
     GoldenRun,
     RunOptions,
     judged_on,
@@ -35,6 +31,10 @@ from reenact.testing.goldens.running import (
     today_on,
     with_changes,
 )
+from reenact.testing.goldens.golden_outcome import EXIT, Outcome
+from reenact.testing.goldens.golden_trace import all_recorded
+from reenact.testing.goldens.golden_writer import packed_today
+from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.today import comparable
 from reenact.triage.scene import Scene, scene_of
 

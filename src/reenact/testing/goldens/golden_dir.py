@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from reenact.abc.settings import project_directory
+from reenact.abc.project_settings import project_directory
 from reenact.errors import UsageError
 from reenact.facts.lazy_dataclass import dataclass, field
-from reenact.testing.goldens.files import FOLDER, SUFFIX, names_in, root_of
-from reenact.testing.goldens.golden import check_name
+from reenact.testing.goldens.golden_files import FOLDER, SUFFIX, names_in, root_of
+from reenact.testing.goldens.golden_trace import check_name
 
 WILD: Final = frozenset("*?[")
 """The characters that make a name a pattern."""

@@ -19,10 +19,10 @@ from reenact.replaying.relocating import relocated
 from reenact.replaying.revision import without_revision
 from reenact.replaying.starting import ProcessToStart, Starter, run_process
 from reenact.seams.boot.parent import run_program
-from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.golden_misses import Misses
+from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.goldens.result_file import in_result_file, path_of
-from reenact.timetravel.forks.code import code_of
+from reenact.timetravel.forks.fork_code import code_of
 from reenact.timetravel.forks.fork_launch import keep_status
 from reenact.timetravel.forks.fork_report import ForkReport
 from reenact.timetravel.forks.plan import Opening, Plan
@@ -74,7 +74,7 @@ class ProcessResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GoldenRequest:
     """The task for the process of one golden.
 
     Attributes:
@@ -112,7 +112,7 @@ class Asked:
 
 
 def launch(
-    asked: Asked, options: Options, *, into: str, project: str, start_it: Starter = run_program
+    asked: GoldenRequest, options: Options, *, into: str, project: str, start_it: Starter = run_program
 ) -> ProcessResult:
     """Run today's code on a golden.
 

@@ -18,12 +18,12 @@ from reenact.errors import Halt, UnreplayableRun
 from reenact.facts.call import Call, Effect, Json
 from reenact.facts.event import Event
 from reenact.seams.lanes import Lane
-from reenact.testing.goldens.answers import Answers
-from reenact.testing.goldens.golden import all_recorded
+from reenact.testing.goldens.golden_answers import Answers
+from reenact.testing.goldens.golden_trace import all_recorded
 from reenact.timetravel.forks.fork_calls import ForkCalls
 from reenact.timetravel.forks.fork_course import Course
 from reenact.timetravel.forks.fork_misses import ForkMisses
-from reenact.timetravel.forks.ladder import ForkQuestion, Found
+from reenact.timetravel.forks.ladder import ForkQuestion, LadderResult
 from reenact.timetravel.forks.permits import is_model
 from reenact.timetravel.forks.plan import opens
 from reenact.timetravel.forks.refusals import recorded_calls
@@ -32,7 +32,7 @@ Misses = Literal["stale", "models", "reads"]
 """The rule for a call without an answer: the golden is stale; model calls go live; all reads go live."""
 
 
-class Named(NamedTuple):
+class NamedGolden(NamedTuple):
     """A golden as it is spoken of.
 
     Attributes:
@@ -65,7 +65,7 @@ class GoldenMisses(ForkMisses):
     judges_cut = True
     """Whether an agent that comes to the place where its recording is cut off is judged at that place."""
 
-    def __init__(self, answers: Answers, misses: Misses, named: Named) -> None:
+    def __init__(self, answers: Answers, misses: Misses, named: NamedGolden) -> None:
         self._answers = answers
         self._misses = misses
         self.named = named
@@ -73,9 +73,9 @@ class GoldenMisses(ForkMisses):
         self.stale_at: str = ""
         self.stale_call: dict[str, Json] = {}
         self.cut: str = ""
-        self.stale: Callable[[Recording, Call, Found], UnreplayableRun] = self._golden_is_stale
+        self.stale: Callable[[Recording, Call, LadderResult], UnreplayableRun] = self._golden_is_stale
         """Says that a call has no answer."""
-        self._left_open: tuple[Call, Found] | None = None
+        self._left_open: tuple[Call, LadderResult] | None = None
 
     def asked(self, calls: ForkCalls, question: ForkQuestion, model: bool) -> Crossing:
         """Decide a call that the golden's own recording does not or must not answer."""
@@ -113,7 +113,7 @@ class GoldenMisses(ForkMisses):
     def _is_cut_off(self, calls: ForkCalls) -> bool:
         return self.judges_cut and calls.session.run.interrupted_at is not None
 
-    def _comes_to_the_cut(self, calls: ForkCalls, call: Call | None, found: Found | None) -> Halt:
+    def _comes_to_the_cut(self, calls: ForkCalls, call: Call | None, found: LadderResult | None) -> Halt:
         """Stop at the place where the recording is cut off: what today's code would do after it is not known. Like a
         process that was ended from outside, it notes and prints nothing more."""
         told, kept, next_command = " here", "", f"reenact show @golden/{self.named.name}"
@@ -134,7 +134,7 @@ class GoldenMisses(ForkMisses):
             return True
         return call.effect is Effect.READ and (self._misses == "reads" or (self._misses == "models" and model))
 
-    def _is_stale_at(self, calls: ForkCalls, lane: Lane, call: Call, found: Found) -> Halt:
+    def _is_stale_at(self, calls: ForkCalls, lane: Lane, call: Call, found: LadderResult) -> Halt:
         """The golden is stale at this call."""
         self.stale_at = call.name
         cleaned = calls.session.redactor.call(call)
@@ -150,7 +150,7 @@ class GoldenMisses(ForkMisses):
         error = self.stale(calls.session.recording, call, found)
         return calls.stops.stopped(lane, call, error, f"{call.name} {found.why}")
 
-    def _golden_is_stale(self, recording: Recording, call: Call, found: Found) -> UnreplayableRun:
+    def _golden_is_stale(self, recording: Recording, call: Call, found: LadderResult) -> UnreplayableRun:
         """The error for a call without an answer: it shows the request, and how to record the missing answer."""
         kept, next_command = self._leads_on(recording, call, found)
         return UnreplayableRun(
@@ -161,7 +161,7 @@ class GoldenMisses(ForkMisses):
             missing=(call.name,),
         )
 
-    def _leads_on(self, recording: Recording, call: Call, found: Found) -> tuple[str, str]:
+    def _leads_on(self, recording: Recording, call: Call, found: LadderResult) -> tuple[str, str]:
         """Why the answer that a call lacks is not simply recorded, empty where it is; and the command that helps."""
         if is_model(call) and call.effect is not Effect.WRITE:
             next_command = f"reenact golden run {self.named.name} --mode missing"

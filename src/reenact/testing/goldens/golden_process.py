@@ -18,12 +18,12 @@ from reenact.replaying.replay_opening import redactor_of
 from reenact.replaying.revision import Tree
 from reenact.seams.boot.frame import FRAME
 from reenact.store import open_store
-from reenact.store.bundles.lines import line_of
-from reenact.store.memory import MemoryStore
-from reenact.store.records import records_of
-from reenact.testing.goldens.answers import Answers, Overlay
-from reenact.testing.goldens.golden import Scripted
-from reenact.testing.goldens.golden_misses import GoldenMisses, Named, boundaries
+from reenact.store.bundles.record_lines import line_of
+from reenact.store.memory_store import MemoryStore
+from reenact.store.run_records import records_of
+from reenact.testing.goldens.golden_answers import Answers, Overlay
+from reenact.testing.goldens.golden_misses import GoldenMisses, NamedGolden, boundaries
+from reenact.testing.goldens.golden_trace import ScriptedAnswer
 from reenact.testing.goldens.result_file import ResultFile, in_result_file
 from reenact.timetravel.forks.fork_misses import ForkMisses
 from reenact.timetravel.forks.fork_process import ForkingProcess, ForkRole
@@ -68,9 +68,9 @@ class GoldenRole(ForkRole):
         overlays = [store.open(store.run(each)) for each in told["overlays"]]
         answers = Answers(
             [Overlay(each, redactor_of(each.run, tree)) for each in overlays],
-            [Scripted(**each) for each in told["scripted"]],
+            [ScriptedAnswer(**each) for each in told["scripted"]],
         )
-        self._golden = GoldenMisses(answers, told["misses"], Named(told["name"], lambda: str(told["again"])))
+        self._golden = GoldenMisses(answers, told["misses"], NamedGolden(told["name"], lambda: str(told["again"])))
         return self._around(self._golden, tree)
 
     def opened(self) -> tuple[Store, Callable[[], object] | None]:

@@ -12,11 +12,11 @@ from reenact.abc.store import Store
 from reenact.errors import UsageError
 from reenact.facts.run import Run
 from reenact.store.bundles import BELONGING, PackedRun, members_of, read_bundle, write_bundle
-from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.goldens.judges import question_of
-from reenact.timetravel.bundling.cleaning import Cleaned, clean, known_here
-from reenact.timetravel.bundling.gathering import gather_alone, records
+from reenact.timetravel.bundling.cleaning import CleanBundle, clean, known_here
 from reenact.timetravel.bundling.packing import require_no_secret
+from reenact.timetravel.bundling.related_runs import gather_alone, records
 
 
 def with_golden(
@@ -80,7 +80,7 @@ def require_unchanged(path: Path, digest: str) -> None:
         )
 
 
-def cleaned_today(store: Store, run: Run) -> Cleaned:
+def cleaned_today(store: Store, run: Run) -> CleanBundle:
     """A run of today in the form in which a golden keeps it: without credentials.
 
     Args:

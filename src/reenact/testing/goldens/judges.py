@@ -13,13 +13,13 @@ from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.run import Run
 from reenact.store.bundles import PackedRun
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 from reenact.testing.expectations.courts import Opinion, Question, is_stale, stale
 from reenact.testing.expectations.expectation import Expectation
-from reenact.testing.expectations.opinions import TAG, asked_opinion, kept_opinion
-from reenact.testing.expectations.verdict import Verdict
+from reenact.testing.expectations.expectation_verdict import Verdict
+from reenact.testing.expectations.kept_opinions import TAG, asked_opinion, kept_opinion
 from reenact.timetravel.bundling.cleaning import clean, known_here
-from reenact.timetravel.bundling.gathering import gather_alone, records
+from reenact.timetravel.bundling.related_runs import gather_alone, records
 
 Asks = Literal["never", "missing", "anew"]
 """When a model that judges is asked: never; where no opinion is kept; whether one is kept or not."""

@@ -16,14 +16,14 @@ from reenact.seams.boot.folders import Folder
 from reenact.store import open_store
 from reenact.testing.expectations.judging import asks_a_judge
 from reenact.testing.goldens.golden_dir import GoldenDir
-from reenact.testing.goldens.golden_launch import Asked, launch
+from reenact.testing.goldens.golden_execution import outcome_of
+from reenact.testing.goldens.golden_history import Change
+from reenact.testing.goldens.golden_launch import GoldenRequest, launch
 from reenact.testing.goldens.golden_misses import Misses
+from reenact.testing.goldens.golden_of_import import require_recorded
+from reenact.testing.goldens.golden_outcome import Outcome
 from reenact.testing.goldens.golden_writer import packed_today, stamp, with_golden
-from reenact.testing.goldens.history import Change
-from reenact.testing.goldens.imports import require_recorded
 from reenact.testing.goldens.opened import OpenGolden, open_golden
-from reenact.testing.goldens.outcome import Outcome
-from reenact.testing.goldens.running import outcome_of
 from reenact.timetravel.forks.fork_report import ForkReport
 
 FROZEN: Final = "frozen"
@@ -40,7 +40,7 @@ MODES: Final = (FROZEN, MISSING, RERECORD, REVIEW)
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedAnswers:
     """The result of recording the missing answers.
 
     Attributes:
@@ -58,7 +58,7 @@ class Recorded:
     unanswered: bool = False
 
 
-def record_missing(golden_dir: GoldenDir, name: str, *, anew: bool = False) -> Recorded:
+def record_missing(golden_dir: GoldenDir, name: str, *, anew: bool = False) -> RecordedAnswers:
     """Run a golden, and send the model calls that have no answer yet. Missing answers of tools stay missing. A judge is
     asked about an answer on which it has no opinion yet.
 
@@ -95,14 +95,14 @@ def record_missing(golden_dir: GoldenDir, name: str, *, anew: bool = False) -> R
 
 def _recorded(
     golden_dir: GoldenDir, opened: OpenGolden, earlier: tuple[str, ...], misses: Misses, *, anew: bool
-) -> tuple[Recorded, bool]:
+) -> tuple[RecordedAnswers, bool]:
     """Run a golden in one way, and keep the missing answers; also whether it was stopped before its end."""
     golden = opened.golden
     gone = set(opened.overlays) - set(earlier)
     beside = tuple(each for each in opened.beside(opened.answering) if each not in gone)
     with Folder() as scratch:
         into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
-        asked = Asked(str(opened.path), opened.answering, golden, beside, misses=misses)
+        asked = GoldenRequest(str(opened.path), opened.answering, golden, beside, misses=misses)
         told = launch(asked, Options(divert_output=True), into=into, project=str(golden_dir.root))
         with open_store(into) as store:
             court = opened.court("anew" if anew else "missing")
@@ -110,11 +110,11 @@ def _recorded(
             if outcome.status not in ("passed", "failed"):
                 if told.report.refused:
                     outcome = replace(outcome, message=_not_kept(golden.name, outcome.message))
-                return Recorded(outcome, 0), told.stopped
+                return RecordedAnswers(outcome, 0), told.stopped
             unanswered = _unanswered(told.report, store.open(told.run))
             if unanswered:
                 outcome = replace(outcome, status="failed", message=_not_kept(golden.name, unanswered))
-                return Recorded(outcome, 0, unanswered=True), False
+                return RecordedAnswers(outcome, 0, unanswered=True), False
             opinions, overlays = court.asked(), [each for each in opened.store.bundle.runs if each.run.id in earlier]
             kept = int(told.used.get("live", 0)) if misses == "models" else 0
             if not (kept or golden.judged):
@@ -127,7 +127,7 @@ def _recorded(
         how = "rerecorded" if anew else "recorded"
         changed = golden.noted(Change(stamp(CLOCK), how, reason=reason))
         with_golden(opened.path, changed, overlays=overlays, opinions=opinions)
-    return Recorded(outcome, kept, len(opinions), golden.unproven), False
+    return RecordedAnswers(outcome, kept, len(opinions), golden.unproven), False
 
 
 def _unanswered(report: ForkReport, today: Recording) -> str:

@@ -13,8 +13,8 @@ from reenact.facts.run import Run, Status
 from reenact.seams.setting import folder_now
 from reenact.store.bundles import BundleStore, bundle_store
 from reenact.testing.expectations.expectation import Expectation
-from reenact.testing.goldens.files import name_of
-from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.golden_files import name_of
+from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.goldens.judges import Asks, GoldenCourt
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from reenact.testing.goldens.golden_dir import WILD, GoldenDir, open_golden_dir, select
-from reenact.testing.goldens.outcome import Outcome
+from reenact.testing.goldens.golden_outcome import Outcome
 from reenact.testing.goldens.reports import in_order, write_pages
 
 
-class Playing:
+class SessionGoldens:
     """The goldens of one test session.
 
     Importing this must stay cheap: it is what collecting tests needs.

@@ -18,17 +18,17 @@ from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
 from reenact.facts.typed import typed
 from reenact.testing.expectations.judging import asks_a_judge
-from reenact.testing.goldens.batch import several
-from reenact.testing.goldens.golden import ONLY_CUT, Golden
+from reenact.testing.goldens.golden_batch import several
 from reenact.testing.goldens.golden_dir import GoldenDir
-from reenact.testing.goldens.imports import JUDGED
+from reenact.testing.goldens.golden_execution import QUIET, RunOptions, re_enacted, served
+from reenact.testing.goldens.golden_of_import import JUDGED
+from reenact.testing.goldens.golden_outcome import JudgedExpectation, Outcome
+from reenact.testing.goldens.golden_refusals import Adding, no_test, not_held, not_re_enacted, not_the_same
+from reenact.testing.goldens.golden_trace import ONLY_CUT, Golden
 from reenact.testing.goldens.incident import IncidentCode, incident_code
 from reenact.testing.goldens.judges import GoldenCourt
 from reenact.testing.goldens.opened import OpenGolden, open_golden
-from reenact.testing.goldens.outcome import Judged, Outcome
 from reenact.testing.goldens.re_enacting import first_line, parting
-from reenact.testing.goldens.refusing import Adding, no_test, not_held, not_re_enacted, not_the_same
-from reenact.testing.goldens.running import QUIET, RunOptions, re_enacted, served
 from reenact.testing.goldens.seeds import alike, any_seed, under_another
 from reenact.timetravel.preview import safe
 
@@ -274,7 +274,7 @@ def _parts(tries: _Tries, opened: OpenGolden, then: _Tried, code: IncidentCode) 
     return f"its replay there is not the recorded run: {safe(parts)}" if parts else ""
 
 
-def _not_held(golden: Golden, opened: OpenGolden, outcome: Outcome) -> tuple[Judged, ...]:
+def _not_held(golden: Golden, opened: OpenGolden, outcome: Outcome) -> tuple[JudgedExpectation, ...]:
     """The ``holds`` that are not true on a replay of the run itself; with a fork's answers they may be false there."""
     if opened.fixed is not None or golden.answers:
         return ()

@@ -12,11 +12,11 @@ from reenact.abc.store import Recording
 from reenact.facts.run import Run
 from reenact.replaying.replay_opening import known_values
 from reenact.store.bundles import PackedRun
-from reenact.testing.goldens.differing import Differing, differing
+from reenact.testing.goldens.differing import GoldenDifference, differing
+from reenact.testing.goldens.golden_execution import GoldenRun
+from reenact.testing.goldens.golden_outcome import Outcome
 from reenact.testing.goldens.golden_writer import cleaned_today
 from reenact.testing.goldens.opened import OpenGolden
-from reenact.testing.goldens.outcome import Outcome
-from reenact.testing.goldens.running import GoldenRun
 from reenact.testing.goldens.today import comparable
 from reenact.timetravel.preview import brief, safe
 
@@ -60,11 +60,11 @@ def _as_kept(today: Recording, recorded: Run, project: str) -> Recording:
     return comparable(packed, recorded, project)
 
 
-def _is_end(each: Differing) -> bool:
+def _is_end(each: GoldenDifference) -> bool:
     return each.event is None and each.today is None
 
 
-def _told(each: Differing) -> str:
+def _told(each: GoldenDifference) -> str:
     """One difference, in a line."""
     if not _is_end(each):
         where = f"event {each.event}" if each.event is not None else f"+{each.today}"

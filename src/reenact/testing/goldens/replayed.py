@@ -14,10 +14,10 @@ from reenact.facts.run import Run
 from reenact.replaying.replay_lines import to_divergence
 from reenact.replaying.replay_report import Report
 from reenact.testing.expectations.runview import RunView
-from reenact.testing.goldens.outcome import Outcome
-from reenact.testing.goldens.running import GoldenRun
+from reenact.testing.goldens.golden_execution import GoldenRun
+from reenact.testing.goldens.golden_outcome import Outcome
 from reenact.timetravel.forks.fork_report import ForkReport
-from reenact.timetravel.steps import Step
+from reenact.timetravel.step_view import Step
 from reenact.timetravel.vocabulary import RunScope
 
 

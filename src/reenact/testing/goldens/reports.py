@@ -10,7 +10,7 @@ from typing import Final
 from xml.etree import ElementTree
 
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.testing.goldens.outcome import Outcome
+from reenact.testing.goldens.golden_outcome import Outcome
 
 SUMMARY_LIMIT: Final = 900 << 10
 """The most bytes of a summary: those who show it have a limit of 1 MiB, and cut without a word."""

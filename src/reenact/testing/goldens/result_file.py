@@ -17,8 +17,8 @@ from reenact.abc.store import Recording
 from reenact.errors import StoreError
 from reenact.facts.record import Record
 from reenact.facts.run import Run
-from reenact.store.bundles.lines import line_of, record_of
-from reenact.store.memory import MemoryStore
+from reenact.store.bundles.record_lines import line_of, record_of
+from reenact.store.memory_store import MemoryStore
 from reenact.timetravel.forks.fork_launch import keep_status_in
 
 SCHEME: Final = "handed:"

@@ -21,26 +21,26 @@ from reenact.replaying.replay_opening import known_values
 from reenact.seams.boot.folders import Folder
 from reenact.store.bundles import PackedRun
 from reenact.testing.expectations.strength import strength
-from reenact.testing.goldens.deciding import Reasons, concluded, decided, left_open
-from reenact.testing.goldens.differing import Blame, Differing, differing, each_of, ended_by
-from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.acceptance import Reasons, concluded, decided, left_open
+from reenact.testing.goldens.differing import Blame, GoldenDifference, differing, each_of, ended_by
 from reenact.testing.goldens.golden_dir import GoldenDir
+from reenact.testing.goldens.golden_execution import RunOptions, judged_on, on_run, re_enacted, today_on
+from reenact.testing.goldens.golden_of_import import require_recorded
+from reenact.testing.goldens.golden_outcome import Outcome
+from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.goldens.golden_writer import cleaned_today, require_unchanged, stamp, with_golden, with_runs
-from reenact.testing.goldens.imports import require_recorded
 from reenact.testing.goldens.judges import judgement
 from reenact.testing.goldens.opened import OpenGolden, open_golden
-from reenact.testing.goldens.outcome import Outcome
-from reenact.testing.goldens.running import RunOptions, judged_on, on_run, re_enacted, today_on
 from reenact.testing.goldens.seeds import any_seed
 from reenact.testing.goldens.today import comparable
-from reenact.timetravel.bundling.packing import Packed
+from reenact.timetravel.bundling.packing import PackResult
 
 _WHOLE = RunOptions(evidence=True)
 """Today's run may be kept, so it gathers evidence of its surroundings."""
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class ReviewResult:
     """The findings of a review of one golden.
 
     Attributes:
@@ -54,19 +54,19 @@ class Looked:
 
     opened: OpenGolden
     outcome: Outcome
-    differences: tuple[Differing, ...] = ()
+    differences: tuple[GoldenDifference, ...] = ()
     today: PackedRun | None = None
-    findings: Packed | None = None
+    findings: PackResult | None = None
     revision: str = ""
 
     @property
-    def left(self) -> tuple[Differing, ...]:
+    def left(self) -> tuple[GoldenDifference, ...]:
         """The differences that are not accepted yet."""
         return left_open(self.opened.golden, self.differences)
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettledGolden:
     """The result of decisions on a golden.
 
     Attributes:
@@ -77,7 +77,7 @@ class Settled:
     """
 
     outcome: Outcome
-    left: tuple[Differing, ...] = ()
+    left: tuple[GoldenDifference, ...] = ()
     accepted: int = 0
     replaced: bool = False
 
@@ -91,7 +91,7 @@ class Settled:
         return f"{self.outcome.name}  {self.outcome.status}"
 
 
-def look(golden_dir: GoldenDir, name: str) -> Looked:
+def look(golden_dir: GoldenDir, name: str) -> ReviewResult:
     """Run today's code on a golden, and find the differences. Nothing is written.
 
     Args:
@@ -109,18 +109,18 @@ def look(golden_dir: GoldenDir, name: str) -> Looked:
     return replace(found, outcome=replace(found.outcome, name=name, duration_us=CLOCK.mono_us() - started_us))
 
 
-def _looked(stack: ExitStack, golden_dir: GoldenDir, opened: OpenGolden) -> Looked:
+def _looked(stack: ExitStack, golden_dir: GoldenDir, opened: OpenGolden) -> ReviewResult:
     same = None
     if not opened.golden.judged:
         same = re_enacted(golden_dir, opened, RunOptions()).outcome
         if same.status in ("passed", "broken", "refused"):
-            return Looked(opened, same)
+            return ReviewResult(opened, same)
         ran = today_on(stack, golden_dir, opened, opened.answering, _WHOLE)
     else:
         ran = judged_on(stack, golden_dir, opened, _WHOLE)
     answered = ran.run is not None and ran.run.id == opened.answering.id
     if ran.outcome.status not in ("passed", "failed") or ran.today is None or not answered:
-        return Looked(opened, ran.outcome)
+        return ReviewResult(opened, ran.outcome)
     there = opened.store.open(opened.answering)
     run = ran.today.run
     cleaned = cleaned_today(run.home, run)
@@ -131,8 +131,10 @@ def _looked(stack: ExitStack, golden_dir: GoldenDir, opened: OpenGolden) -> Look
         found = [ended_by(same.differences or (same.message,))]
     removed = tuple((run.id, place) for place in cleaned.removed)
     personal = tuple((run.id, sort, places) for sort, places in cleaned.personal.items())
-    findings = Packed(opened.path, "", (run.id,), removed, personal)
-    return Looked(opened, ran.outcome, tuple(found), packed, findings, revision_of(golden_dir.root) if found else "")
+    findings = PackResult(opened.path, "", (run.id,), removed, personal)
+    return ReviewResult(
+        opened, ran.outcome, tuple(found), packed, findings, revision_of(golden_dir.root) if found else ""
+    )
 
 
 def _blame(golden_dir: GoldenDir, opened: OpenGolden, there: Recording, now: Outcome) -> Blame:
@@ -153,7 +155,7 @@ def revision_of(folder: Path) -> str:
 # --- accepting -------------------------------------------------------------------------------------------------------
 
 
-def settle(golden_dir: GoldenDir, looked: Looked, reasons: Reasons) -> Settled:
+def settle(golden_dir: GoldenDir, looked: ReviewResult, reasons: Reasons) -> SettledGolden:
     """Accept the differences that options accept; see ``accept``.
 
     Raises:
@@ -163,7 +165,7 @@ def settle(golden_dir: GoldenDir, looked: Looked, reasons: Reasons) -> Settled:
     return accept(golden_dir, looked, reasons.of(looked.opened.golden.name, looked.differences, places))
 
 
-def accept(golden_dir: GoldenDir, looked: Looked, reasons: Mapping[str, str]) -> Settled:
+def accept(golden_dir: GoldenDir, looked: ReviewResult, reasons: Mapping[str, str]) -> SettledGolden:
     """Accept differences of a golden.
 
     While one is left open the golden stays what it is, and the decisions are kept in it. With the last one, today's run
@@ -184,9 +186,9 @@ def accept(golden_dir: GoldenDir, looked: Looked, reasons: Mapping[str, str]) ->
     if outcome.status != "passed":
         if reasons:
             raise _refused(opened.golden.name, outcome.message)
-        return Settled(outcome, looked.left)
+        return SettledGolden(outcome, looked.left)
     if not found:
-        return Settled(outcome)
+        return SettledGolden(outcome)
     require_unchanged(opened.path, opened.store.bundle.digest)
     at = stamp(CLOCK)
     golden = decided(opened.golden, found, reasons, at, looked.revision)
@@ -195,11 +197,11 @@ def accept(golden_dir: GoldenDir, looked: Looked, reasons: Mapping[str, str]) ->
         if reasons:
             with_golden(opened.path, golden)
         message = f"{len(left)} of {len(found)} differences are not accepted"
-        return Settled(replace(outcome, status="failed", message=message), left, len(reasons))
+        return SettledGolden(replace(outcome, status="failed", message=message), left, len(reasons))
     assert looked.today is not None
     golden = concluded(golden, at, looked.revision, opened.answering.id, looked.today.run.id)
     _replace(golden_dir, opened, golden, looked.today)
-    return Settled(outcome, (), len(reasons), replaced=True)
+    return SettledGolden(outcome, (), len(reasons), replaced=True)
 
 
 def _replace(golden_dir: GoldenDir, opened: OpenGolden, golden: Golden, today: PackedRun) -> None:
@@ -245,6 +247,6 @@ def _refused(name: str, why: str) -> GoldenMismatch:
     )
 
 
-def summary(found: Sequence[Differing]) -> str:
+def summary(found: Sequence[GoldenDifference]) -> str:
     """The number of differences in each category."""
     return ", ".join(f"{count} {name}" for name, count in each_of(found)) or "none"

@@ -6,10 +6,10 @@ from typing import Final
 
 from reenact.facts.run import Run
 from reenact.testing.goldens.golden_dir import GoldenDir
+from reenact.testing.goldens.golden_execution import WARM_SEED, on_run
+from reenact.testing.goldens.golden_outcome import Outcome
 from reenact.testing.goldens.judges import GoldenCourt
 from reenact.testing.goldens.opened import OpenGolden
-from reenact.testing.goldens.outcome import Outcome
-from reenact.testing.goldens.running import WARM_SEED, on_run
 
 _OTHER: Final = "2"
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from reenact.facts.call import Json
 from reenact.facts.difference import Difference, differences
-from reenact.testing.goldens.differing import Category, Differing
+from reenact.testing.goldens.differing import Category, GoldenDifference
 from reenact.timetravel.preview import brief, clip, safe
 
 _COLUMN: Final = 56
@@ -21,7 +21,7 @@ _TOLD: Final = 4
 _SELDOM: Final = ("kind", "name")
 
 
-def side_by_side(each: Differing) -> list[str]:
+def side_by_side(each: GoldenDifference) -> list[str]:
     """One difference: a line that names it, and a row for each part that differs."""
     head = f"{each.category.value:<6}  {_numbers(each):<12}  {safe(each.call)}  {each.how}"
     lines = [clip(head, _WIDTH), "    " + f"{'golden':<{_COLUMN}} | today"]
@@ -33,7 +33,7 @@ def side_by_side(each: Differing) -> list[str]:
     return lines
 
 
-def drawn(found: Iterable[Differing]) -> Iterator[tuple[Differing, list[str]]]:
+def drawn(found: Iterable[GoldenDifference]) -> Iterator[tuple[GoldenDifference, list[str]]]:
     """Several, each with its lines. Of many that were created, or trimmed, in a row, the first ones are drawn in full
     and the others named."""
     for category, group in groupby(found, key=lambda each: each.category):
@@ -44,19 +44,19 @@ def drawn(found: Iterable[Differing]) -> Iterator[tuple[Differing, list[str]]]:
             yield each, lines[:1] if folded and number >= _TOLD else lines
 
 
-def all_side_by_side(found: Iterable[Differing]) -> Iterator[str]:
+def all_side_by_side(found: Iterable[GoldenDifference]) -> Iterator[str]:
     """Several, one below the other; see ``drawn``."""
     for _, lines in drawn(found):
         yield from lines
 
 
-def _numbers(each: Differing) -> str:
+def _numbers(each: GoldenDifference) -> str:
     if each.event is not None and each.today is not None:
         return f"{each.place} (+{each.today})"
     return each.place
 
 
-def _rows(each: Differing) -> Iterator[list[str]]:
+def _rows(each: GoldenDifference) -> Iterator[list[str]]:
     if each.was is None or each.now is None:
         there = each.now if each.was is None else each.was
         for name, part in there.items():

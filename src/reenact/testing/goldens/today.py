@@ -9,13 +9,13 @@ from reenact.abc.store import Recording
 from reenact.facts.call import Value
 from reenact.facts.large import is_withheld
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.record import CallIssued, CallSettled, CheckpointTaken, Printed, Record
+from reenact.facts.record import CallIssued, CallSettled, CheckpointTaken, OutputPrinted, Record
 from reenact.facts.run import Run
 from reenact.replaying.relocating import relocated
 from reenact.replaying.replay_opening import redactor_of
 from reenact.replaying.revision import Tree
 from reenact.store.bundles import PackedRun
-from reenact.store.memory import MemoryStore
+from reenact.store.memory_store import MemoryStore
 
 
 def comparable(packed: PackedRun, golden: Run, project: str) -> Recording:
@@ -44,7 +44,7 @@ def _as_then(records: Iterable[Record], redactor: Redactor, tree: Tree) -> Itera
             case CheckpointTaken():
                 slots = {name: tree.named_as_then(body) for name, body in record.slots.items()}
                 yield replace(record, slots=slots)
-            case Printed():
+            case OutputPrinted():
                 yield replace(record, data=tree.named_as_then(record.data))
             case _:
                 yield record

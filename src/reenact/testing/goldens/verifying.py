@@ -8,12 +8,12 @@ from reenact.abc.sources import Clock
 from reenact.errors import UsageError
 from reenact.facts.ids import tail
 from reenact.facts.marks import Mark
-from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.golden_dir import GoldenDir
+from reenact.testing.goldens.golden_history import Change
+from reenact.testing.goldens.golden_outcome import Outcome
+from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.goldens.golden_writer import stamp, with_golden
-from reenact.testing.goldens.history import Change
 from reenact.testing.goldens.opened import open_golden
-from reenact.testing.goldens.outcome import Outcome
 
 VERIFIED = "verified"
 

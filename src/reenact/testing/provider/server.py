@@ -14,11 +14,11 @@ from typing import Any
 
 from reenact.abc.sources import CLOCK, ENTROPY, Clock, Entropy
 from reenact.facts.answers.asks import Turn
-from reenact.facts.answers.formats import encoded
+from reenact.facts.answers.wire_formats import encoded
 from reenact.facts.call import Json
-from reenact.testing.provider.deciding import HttpRequest, decide, failed
+from reenact.testing.provider.provider_decisions import HttpRequest, decide, failed
+from reenact.testing.provider.provider_wire import SERVER, ConnectionCut, reset_connection, sent
 from reenact.testing.provider.script import Fault, Reply, Script, server_error
-from reenact.testing.provider.wire import SERVER, ConnectionCut, reset_connection, sent
 
 CONTROL = "/-/"
 """Path of the world's own endpoint: GET shows the counts and the day, POST ``{"day": 2}`` sets the day."""

@@ -22,7 +22,7 @@ from reenact.seams.lanes import Lane
 from reenact.seams.setting import variables_now
 from reenact.timetravel.asking.asking_calls import AskedCall, ModelReply
 from reenact.timetravel.cost import prices, reading_cost
-from reenact.timetravel.forks.keys import keys_of
+from reenact.timetravel.forks.api_keys import keys_of
 from reenact.timetravel.forks.permits import is_model
 from reenact.timetravel.forks.plan import Plan, refusal
 

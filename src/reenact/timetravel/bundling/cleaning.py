@@ -23,29 +23,29 @@ from reenact.facts.record import (
     CallIssued,
     CallSettled,
     CheckpointTaken,
+    EvidenceNoted,
     GapNoted,
     HeadArrived,
-    Noted,
-    Printed,
+    OutputPrinted,
     Record,
     RunClosed,
     SegmentArrived,
     StreamEnded,
 )
-from reenact.facts.removed import REMOVED, Listed, listed, noted
+from reenact.facts.removed_digests import REMOVED, RemovedDigests, listed, noted
 from reenact.facts.run import Run
 from reenact.facts.variables import chosen
-from reenact.privacy import Removed, make_redactor
+from reenact.privacy import RemovedValues, make_redactor
 from reenact.privacy.personal import personal
 from reenact.recording.run_evidence import PROCESS
 from reenact.store.codec import dump, joined, weaker
 
-_FLOWING: Final = (HeadArrived, SegmentArrived, Printed)
+_FLOWING: Final = (HeadArrived, SegmentArrived, OutputPrinted)
 _PLACES: Final[dict[type, str]] = {
     CallIssued: "the request",
     **dict.fromkeys((CallSettled, HeadArrived, SegmentArrived, StreamEnded), "the answer"),
     CheckpointTaken: "the state",
-    Noted: "the evidence",
+    EvidenceNoted: "the evidence",
     AmbientRead: "what it read of its surroundings",
     GapNoted: "what escaped",
 }
@@ -53,7 +53,7 @@ _OUTPUT: Final = {1: "its output", 2: "its error output"}
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaned:
+class CleanBundle:
     """What may be handed on.
 
     Attributes:
@@ -68,7 +68,7 @@ class Cleaned:
 
 
 def known_here(
-    run: Run, environment: Mapping[str, str], lists: Iterable[Listed] = (), redact: Iterable[str] = ()
+    run: Run, environment: Mapping[str, str], lists: Iterable[RemovedDigests] = (), redact: Iterable[str] = ()
 ) -> KnownCredentials:
     """The credentials that are known by value: those of the variables that were credentials when the run was recorded,
     of those that are today, and what was removed in the run.
@@ -86,21 +86,25 @@ def known_here(
         names,
         same if isinstance(same, Mapping) else {},
         {*_names(list(fields) if isinstance(fields, Mapping) else fields), *redact},
-        Listed(b"", (), (listed(run.capture.get(REMOVED)), *lists)),
+        RemovedDigests(b"", (), (listed(run.capture.get(REMOVED)), *lists)),
     )
 
 
-def list_of(run: Run, records: Iterable[Record]) -> Listed:
+def list_of(run: Run, records: Iterable[Record]) -> RemovedDigests:
     """What was removed in a run, as it says itself; one that was cut short says it bit by bit."""
     own = listed(run.capture.get(REMOVED))
-    return own or noted({each.key: each.value for each in records if isinstance(each, Noted) and each.event is None})
+    return own or noted(
+        {each.key: each.value for each in records if isinstance(each, EvidenceNoted) and each.event is None}
+    )
 
 
 def _names(found: object) -> list[str]:
     return [each for each in found if isinstance(each, str)] if isinstance(found, (list, tuple)) else []
 
 
-def clean(run: Run, records: Iterable[Record], known: KnownCredentials, removed: Removed | None = None) -> Cleaned:
+def clean(
+    run: Run, records: Iterable[Record], known: KnownCredentials, removed: RemovedValues | None = None
+) -> CleanBundle:
     """The records of a run without credentials, also where these stand before they were known for some.
 
     Args:
@@ -113,7 +117,7 @@ def clean(run: Run, records: Iterable[Record], known: KnownCredentials, removed:
         RedactionLeak: What came out of the gate does not pass it unchanged.
     """
     before = tuple(records)
-    found = Removed() if removed is None else removed
+    found = RemovedValues() if removed is None else removed
     passed = partial(_passed, run, known=known, removed=found, secret=ENTROPY.bytes(32))
     mark = found.mark
     once, where = passed(before)
@@ -132,16 +136,16 @@ def clean(run: Run, records: Iterable[Record], known: KnownCredentials, removed:
             next_command=f"reenact show {tail(run.id)}",
             run=run.id,
         )
-    return Cleaned(_listing(once, list_of(run, before), found), where, _about_people(once))
+    return CleanBundle(_listing(once, list_of(run, before), found), where, _about_people(once))
 
 
-def _listing(records: tuple[Record, ...], own: Listed, removed: Removed) -> tuple[Record, ...]:
+def _listing(records: tuple[Record, ...], own: RemovedDigests, removed: RemovedValues) -> tuple[Record, ...]:
     """The records, of which the last says what else was removed now: a replay has to know it."""
     key = own.key or ENTROPY.bytes(16)
     fresh = [each for each in removed.entries_under(key) if each not in own.entries]
     if not fresh:
         return records
-    said = Listed(key, (*own.entries, *fresh)).to_json()
+    said = RemovedDigests(key, (*own.entries, *fresh)).to_json()
     return tuple(
         replace(each, run=replace(each.run, capture={**each.run.capture, REMOVED: said}))
         if isinstance(each, RunClosed)
@@ -151,7 +155,7 @@ def _listing(records: tuple[Record, ...], own: Listed, removed: Removed) -> tupl
 
 
 def _passed(
-    run: Run, records: tuple[Record, ...], known: KnownCredentials, removed: Removed, secret: bytes
+    run: Run, records: tuple[Record, ...], known: KnownCredentials, removed: RemovedValues, secret: bytes
 ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
     """The records behind the gate, and where it changed something."""
     redactor = make_redactor(run.id, known=known, secret=secret, removed=removed)
@@ -189,18 +193,18 @@ def _joined(records: Iterable[Record]) -> dict[str, bytes]:
     """What flowed in pieces, whole, by place."""
     found: dict[str, bytearray] = {}
     for record in records:
-        if isinstance(record, (SegmentArrived, Printed)):
+        if isinstance(record, (SegmentArrived, OutputPrinted)):
             found.setdefault(place_of(record), bytearray()).extend(record.data)
     return {place: bytes(data) for place, data in found.items()}
 
 
 def place_of(record: Record) -> str:
     """Where a record belongs, for people."""
-    if isinstance(record, Printed):
+    if isinstance(record, OutputPrinted):
         return _OUTPUT.get(record.stream, "its output")
     name = _PLACES.get(type(record), "the run itself")
     event = getattr(record, "event", None)
-    if isinstance(record, Noted) and event is None:
+    if isinstance(record, EvidenceNoted) and event is None:
         return "the run's evidence"
     if isinstance(record, CheckpointTaken) and is_content(record.event, record.phase):
         return "a file as it was before the run changed it"
@@ -225,7 +229,7 @@ def _of_outcome(outcome: Outcome) -> tuple[bytes, ...]:
     return () if is_withheld(outcome.body) else (outcome.body, b"\n")
 
 
-def _without_versions(note: Noted) -> Json:
+def _without_versions(note: EvidenceNoted) -> Json:
     """What a note says, but for the packages that were installed: a version of four numbers reads as an address."""
     if note.key != PROCESS or not isinstance(note.value, dict):
         return note.value
@@ -239,11 +243,11 @@ def _contents(record: Record) -> tuple[bytes, ...]:
             return (record.call.body, dump(dict(record.call.head)).encode(), b"\n")
         case CallSettled():
             return _of_outcome(record.outcome)
-        case SegmentArrived() | Printed():
+        case SegmentArrived() | OutputPrinted():
             return (record.data,)
         case CheckpointTaken():
             return tuple(each + b"\n" for each in record.slots.values())
-        case Noted():
+        case EvidenceNoted():
             return (dump(_without_versions(record)).encode(), b"\n")
         case _:
             return ()

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.spans import CredentialSpan, Exhausted
 from reenact.facts.spotting import spot
+from reenact.facts.text_spans import CredentialSpan, SearchExhausted
 from reenact.facts.views import HEAD, is_media
 
 Sought = Callable[[bytes], list[CredentialSpan]]
@@ -89,7 +89,7 @@ def _found(text: bytes, sought: Sought) -> int | None:
         behind.extend(sought(view))
         return []
 
-    with suppress(Exhausted):
+    with suppress(SearchExhausted):
         spot(text, look)
     return 0 if behind else None
 

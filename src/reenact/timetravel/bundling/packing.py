@@ -21,18 +21,18 @@ from reenact.facts.record import RunClosed
 from reenact.facts.run import Run
 from reenact.facts.thinned import require_bodies
 from reenact.facts.variables import is_secret
-from reenact.privacy import Removed
+from reenact.privacy import RemovedValues
 from reenact.replaying.entries import interpreted
 from reenact.replaying.replay_launch import project_of
 from reenact.seams import trust
 from reenact.store.bundles import BELONGING, PackedRun, members_of, write_bundle
-from reenact.timetravel.bundling.cleaning import Cleaned, clean, known_here, list_of
-from reenact.timetravel.bundling.gathering import GatheredRun, gather, records
+from reenact.timetravel.bundling.cleaning import CleanBundle, clean, known_here, list_of
 from reenact.timetravel.bundling.leftovers import Sought, leftover
+from reenact.timetravel.bundling.related_runs import GatheredRun, gather, records
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackResult:
     """What was packed.
 
     Attributes:
@@ -56,7 +56,7 @@ def pack(
     path: Path,
     golden: Mapping[str, Json] | None = None,
     redact: Iterable[str] = (),
-) -> Packed:
+) -> PackResult:
     """Write runs, and whatever belongs to them, into one file without credentials.
 
     Args:
@@ -81,8 +81,8 @@ def pack(
     logs = {run_id: tuple(records(each, store)) for run_id, each in whole.items()}
     lists = [list_of(each.recording.run, logs[run_id]) for run_id, each in whole.items()]
     known = {run_id: known_here(each.recording.run, os.environ, lists, redact) for run_id, each in whole.items()}
-    gone = Removed()
-    done: dict[str, tuple[bytes, Cleaned]] = {}
+    gone = RemovedValues()
+    done: dict[str, tuple[bytes, CleanBundle]] = {}
     for _ in range(2):  # what was removed from one of them is removed from those before it, too
         for run_id, each in whole.items():
             if run_id not in done or done[run_id][0] != gone.mark:
@@ -99,7 +99,7 @@ def pack(
     packed = _in_order(found.values())
     require_no_secret(members_of(packed, golden), secrets)
     digest = write_bundle(path, packed, golden)
-    return Packed(path, digest, tuple(each.run.id for each in packed), tuple(removed), tuple(people))
+    return PackResult(path, digest, tuple(each.run.id for each in packed), tuple(removed), tuple(people))
 
 
 def _in_order(runs: Iterable[PackedRun]) -> list[PackedRun]:
@@ -107,7 +107,7 @@ def _in_order(runs: Iterable[PackedRun]) -> list[PackedRun]:
     return sorted(runs, key=lambda each: each.role in BELONGING)
 
 
-def _both(known: KnownCredentials, removed: Removed) -> Sought:
+def _both(known: KnownCredentials, removed: RemovedValues) -> Sought:
     return lambda data: [*known.spans(data), *removed.spans(data)]
 
 

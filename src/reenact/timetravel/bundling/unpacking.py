@@ -13,12 +13,12 @@ from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.record import Record, RunClosed, RunOpened
 from reenact.facts.run import Run
 from reenact.store.bundles import BundleStore, bundle_store, content_digest
-from reenact.store.records import as_begun
-from reenact.timetravel.bundling.gathering import gather_alone, records
+from reenact.store.run_records import as_begun
+from reenact.timetravel.bundling.related_runs import gather_alone, records
 
 
 @dataclass(frozen=True, slots=True)
-class Unpacked:
+class UnpackResult:
     """What was taken in.
 
     Attributes:
@@ -32,7 +32,7 @@ class Unpacked:
     runs: tuple[str, ...]
 
 
-def unpack(path: Path, store: Store) -> Unpacked:
+def unpack(path: Path, store: Store) -> UnpackResult:
     """Take the runs of a bundle into a store. A run that is there already, with the same content, stays as it is.
 
     Args:
@@ -53,7 +53,7 @@ def unpack(path: Path, store: Store) -> Unpacked:
             if last or not any(_found(store, each.run.id) for each in wanted):
                 raise  # else somebody else unpacked it meanwhile: look again
     main = packed.bundle.main.run.id
-    return Unpacked(
+    return UnpackResult(
         store.run(main), tuple(each.run.id for each in wanted), tuple(each.run.id for each in packed.bundle.runs)
     )
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-from reenact.abc.settings import load_settings
+from reenact.abc.project_settings import load_settings
 from reenact.abc.store import Store
 from reenact.errors import UsageError
 from reenact.facts.call import Effect, Kind
@@ -21,7 +21,7 @@ from reenact.replaying.revision import REVISION
 from reenact.timetravel.forks.again import again
 from reenact.timetravel.forks.permits import meant
 from reenact.timetravel.forks.plan import Plan
-from reenact.timetravel.readings import reading_of
+from reenact.timetravel.model_readings import reading_of
 
 _WILD: Final = frozenset("*?[")
 _SHOWN: Final = 20

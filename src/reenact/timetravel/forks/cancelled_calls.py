@@ -20,7 +20,7 @@ from reenact.timetravel.forks.fork_requests import unwritable
 from reenact.timetravel.forks.permits import is_model
 from reenact.timetravel.forks.plan import Settling, said_of
 from reenact.timetravel.forks.refusals import given_up, unanswered
-from reenact.timetravel.forks.taping import Handing, OwnCall, TapedCall
+from reenact.timetravel.forks.taping import HandingTurn, OwnCall, TapedCall
 
 WHY: Final = "it was cancelled when it was recorded, and is not now"
 """The reason for the call, in the report."""
@@ -72,7 +72,7 @@ class CancelledCalls:
             return True
         return False
 
-    def goes_on(self, taped: TapedCall, own: OwnCall) -> OwnCall | Handing:
+    def goes_on(self, taped: TapedCall, own: OwnCall) -> OwnCall | HandingTurn:
         """A cancelled call continues: it is performed, unless a person has said that it is done.
 
         Args:
@@ -83,7 +83,7 @@ class CancelledCalls:
         if known is not None:
             outcome, why = known
             self._calls.course.say(taped.event, call, "frozen", why)
-            return Handing(own.settle(outcome), outcome)
+            return HandingTurn(own.settle(outcome), outcome)
         self._calls.makes(taped.lane, call, taped.event, WHY if taped.form == "open" else _TOLD)
         return own
 

@@ -17,7 +17,7 @@ from reenact.facts.serving import arrives
 from reenact.facts.values import encode, jsonable
 from reenact.seams.restating import restated
 from reenact.timetravel.forks.code_names import why_not
-from reenact.timetravel.forks.flags import check_flags
+from reenact.timetravel.forks.fork_flags import check_flags
 from reenact.timetravel.forks.fork_points import inside
 from reenact.timetravel.forks.input import check_input
 from reenact.timetravel.forks.model_answers import answered_with, said_text
@@ -27,14 +27,14 @@ from reenact.timetravel.forks.result_coercion import coerced
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedOutcome:
     """Another outcome, and the bytes it holds."""
 
     outcome: Outcome
     body: bytes = b""
 
 
-def changed_outcome(recording: Recording, event: Event, plan: Plan) -> Changed:
+def changed_outcome(recording: Recording, event: Event, plan: Plan) -> ChangedOutcome:
     """The outcome that replaces the recorded one of ``event``.
 
     Raises:
@@ -45,11 +45,11 @@ def changed_outcome(recording: Recording, event: Event, plan: Plan) -> Changed:
     says = plan.says.get(event.number)
     value = plan.results.get(event.number) if says is None else said_text(recording, event, says)
     if arrives(event.call):
-        return Changed(*asked_with(event, plan.input if plan.input is not None else value))
+        return ChangedOutcome(*asked_with(event, plan.input if plan.input is not None else value))
     if event.call.kind is Kind.HTTP:
         spoken = answered_with(recording, event, value)
         return _response(event, value, 200) if spoken is None else _streamed(*spoken)
-    return Changed(Value(b"", head={}), coerced(recording, event, value))
+    return ChangedOutcome(Value(b"", head={}), coerced(recording, event, value))
 
 
 def check(recording: Recording, plan: Plan, entry: str = "") -> None:
@@ -132,7 +132,7 @@ def _check_state(recording: Recording, plan: Plan) -> None:
         raise ForkError(error.message, cause=error.cause, next_command=f"reenact show {shown} --state") from None
 
 
-def _error(event: Event, text: str) -> Changed:
+def _error(event: Event, text: str) -> ChangedOutcome:
     kind, _, message = text.partition(":")
     kind = kind.strip()
     if event.call.kind is Kind.HTTP and kind.isdigit():
@@ -145,7 +145,7 @@ def _error(event: Event, text: str) -> Changed:
         )
     name = kind if "." in kind else _built_in(kind)
     arguments = encode([message]).body
-    return Changed(Failure(ErrorFact(name, message, args=arguments)))
+    return ChangedOutcome(Failure(ErrorFact(name, message, args=arguments)))
 
 
 def _built_in(kind: str) -> str:
@@ -167,10 +167,10 @@ def _no_exception(words: str) -> ForkError:
     return ForkError(words, cause=cause, next_command="reenact fork --help")
 
 
-def _response(event: Event, value: Json, status: int) -> Changed:
+def _response(event: Event, value: Json, status: int) -> ChangedOutcome:
     """A whole response in place of the recorded one."""
     return _streamed(*made_up(event, value, status))
 
 
-def _streamed(head: dict[str, Json], data: bytes) -> Changed:
-    return Changed(Stream(head=head, segments=1, end=End(EndKind.EOF)), data)
+def _streamed(head: dict[str, Json], data: bytes) -> ChangedOutcome:
+    return ChangedOutcome(Stream(head=head, segments=1, end=End(EndKind.EOF)), data)

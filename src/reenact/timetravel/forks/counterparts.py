@@ -10,7 +10,7 @@ from reenact.facts.call import Call, Kind
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.values import decode, encode
 from reenact.replaying.tape import Tape
-from reenact.timetravel.forks.ladder import Found
+from reenact.timetravel.forks.ladder import LadderResult
 
 _NAMING = frozenset({"of", "over"})
 """Fields of a call's head that hold the number of an event."""
@@ -47,7 +47,7 @@ class Counterparts:
         return call if then == named else replace(call, head={**call.head, **then})
 
 
-def session_found(tape: Tape, asked: Call, found: Found) -> Found:
+def session_found(tape: Tape, asked: Call, found: LadderResult) -> LadderResult:
     """The recorded beginning of an MCP session over the connection that ``asked`` names (``Counterparts.as_then``), not
     the next beginning over any connection. Runs that do not name the connection have one session at a time.
 
@@ -61,8 +61,8 @@ def session_found(tape: Tape, asked: Call, found: Found) -> Found:
         return found
     for event in tape.unused():
         if event.call.kind is asked.kind and event.call.name == asked.name and event.call.head.get("over") == over:
-            return Found(event, event, "answered from the recording")
-    return Found(None, found.place, "begins over a connection that was never opened")
+            return LadderResult(event, event, "answered from the recording")
+    return LadderResult(None, found.place, "begins over a connection that was never opened")
 
 
 def progress_of(body: bytes, numbers: Mapping[int, int]) -> bytes:

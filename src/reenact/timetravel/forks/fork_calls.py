@@ -16,22 +16,22 @@ from reenact.facts.insides import ANSWERED, holds_unseen, is_whole
 from reenact.facts.interruptions import INTERRUPTED
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.plumbing import is_plumbing
-from reenact.facts.record import Noted, Record
+from reenact.facts.record import EvidenceNoted, Record
 from reenact.recording.live_calls import LiveCall
 from reenact.recording.recording_session import RecordingSession
 from reenact.recording.repeats import RepeatedCall
 from reenact.seams.lanes import Lane
 from reenact.timetravel.forks.alarms import ended_by_signal
-from reenact.timetravel.forks.changes import Changed
+from reenact.timetravel.forks.changes import ChangedOutcome
 from reenact.timetravel.forks.counterparts import Counterparts
-from reenact.timetravel.forks.flags import flag_answer
+from reenact.timetravel.forks.fork_flags import flag_answer
 from reenact.timetravel.forks.fork_requests import is_rewritten, redirects, said, sent
 from reenact.timetravel.forks.fork_session import ForkSession
 from reenact.timetravel.forks.ladder import ForkQuestion
 from reenact.timetravel.forks.ledger import WriteStanding
 from reenact.timetravel.forks.plan import refusal
 from reenact.timetravel.forks.resources import Resources, began_by, gone
-from reenact.timetravel.forks.taping import GivenCall, Handing, OwnCall, TapedCall
+from reenact.timetravel.forks.taping import GivenCall, HandingTurn, OwnCall, TapedCall
 
 _OWN_WORK = frozenset({Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
 """The kinds of call whose body is the agent's own code, which works in the world when the call is performed."""
@@ -49,7 +49,7 @@ class ForkCalls:
         goes_on: Performs a call that was cancelled in the parent, but not here.
     """
 
-    goes_on: Callable[[TapedCall, OwnCall], OwnCall | Handing]
+    goes_on: Callable[[TapedCall, OwnCall], OwnCall | HandingTurn]
 
     def __init__(self, session: ForkSession) -> None:
         self.session = session
@@ -91,7 +91,7 @@ class ForkCalls:
         self.resources.answered(crossing)
         ended_by = ended_by_signal(event)
         if ended_by is not None:
-            self.child.put(Noted(number, INTERRUPTED, ended_by))
+            self.child.put(EvidenceNoted(number, INTERRUPTED, ended_by))
         return crossing
 
     def own_code(self, question: ForkQuestion, place: Event | None, compared: Event | None = None) -> OwnCall:
@@ -120,7 +120,7 @@ class ForkCalls:
         """An answer that is not the parent's recorded answer to this call."""
         self.course.say(self.course.top + 1, question.call, "frozen", why)
         event = replace(self.unanswered(question), outcome=outcome)
-        self.session.changed[event.number] = Changed(outcome, body)
+        self.session.changed[event.number] = ChangedOutcome(outcome, body)
         crossing = self.answered(question, event)
         if question.place is not None:
             self.counterparts.same(crossing.event, question.place.number)
@@ -266,7 +266,7 @@ class ForkCalls:
         event = crossing.recorded
         self.session.answered(event.number, crossing.event)
         if (self.schedule.cut or self.plan.resume) and holds_unseen(event) and self._held_something(event):
-            self.child.put(Noted(crossing.event, ANSWERED, True))
+            self.child.put(EvidenceNoted(crossing.event, ANSWERED, True))
 
     def _held_something(self, event: Event) -> bool:
         """Whether there are calls inside a recorded one, or may have been."""
@@ -279,7 +279,7 @@ class ForkCalls:
         """Numbers of the recorded calls that hold others. Reads every event, once."""
         return frozenset(event.parent for event in self.session.recording.events())
 
-    def live_instead(self, taped: TapedCall) -> OwnCall | Handing:
+    def live_instead(self, taped: TapedCall) -> OwnCall | HandingTurn:
         """A call that was to be answered from the recording goes on after all, under the number that it has."""
         lane, call, event = taped.lane, taped.asked, taped.event
         own = OwnCall(self, lane, call, event, scope=taped.scope)
@@ -318,5 +318,5 @@ class ForkCalls:
             url = self.session.addresses.today(url)
         if not is_rewritten(self.plan, call):
             return url, body
-        self.child.put(Noted(event, "rewritten", said(self.plan)))
+        self.child.put(EvidenceNoted(event, "rewritten", said(self.plan)))
         return sent(self.plan, call, url, body)

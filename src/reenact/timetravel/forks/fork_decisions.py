@@ -6,10 +6,10 @@ from reenact.abc.session import Crossing
 from reenact.facts.call import Call, Effect
 from reenact.facts.connections import SESSION, is_incoming, is_of_connection
 from reenact.facts.effects import acts
-from reenact.facts.exporters import Endpoint
 from reenact.facts.handles import handle_of, only_looks
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.serving import GONE, arrives
+from reenact.facts.telemetry_endpoints import Endpoint
 from reenact.seams.lanes import Lane
 from reenact.timetravel.forks.cancelled_calls import CancelledCalls
 from reenact.timetravel.forks.counterparts import session_found
@@ -18,7 +18,7 @@ from reenact.timetravel.forks.fork_misses import ForkMisses
 from reenact.timetravel.forks.fork_requests import is_rewritten
 from reenact.timetravel.forks.fork_session import ForkSession
 from reenact.timetravel.forks.input import is_read
-from reenact.timetravel.forks.ladder import ForkQuestion, Found, Ladder
+from reenact.timetravel.forks.ladder import ForkQuestion, Ladder, LadderResult
 from reenact.timetravel.forks.permits import is_model, meant, only_kept
 from reenact.timetravel.forks.plan import NOT_AGAIN, opens
 from reenact.timetravel.forks.refusals import nothing_comes
@@ -63,7 +63,7 @@ class ForkDecisions:
             return calls.answered(question, event)
         session.cut()
         self._course.branching = event.number
-        return self._taken(question._replace(found=Found(event, event, "the branching event")))
+        return self._taken(question._replace(found=LadderResult(event, event, "the branching event")))
 
     def exported(self, lane: Lane, call: Call, endpoint: Endpoint) -> Crossing:
         """Telemetry: before the cut its recorded answer. Behind it the world gets it where that is allowed,

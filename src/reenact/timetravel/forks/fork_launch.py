@@ -10,7 +10,7 @@ from reenact.abc.store import Store
 from reenact.errors import ForkError
 from reenact.facts.call import Kind
 from reenact.facts.ids import make_run_id, tail
-from reenact.facts.imported import is_imported
+from reenact.facts.imported_runs import is_imported
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run, Status
 from reenact.facts.serving import preamble_of
@@ -24,7 +24,7 @@ from reenact.store import open_store
 from reenact.store.nesting import holder_of
 from reenact.timetravel.forks.allowing import require_known, with_settings
 from reenact.timetravel.forks.changes import check
-from reenact.timetravel.forks.code import Code, code_of
+from reenact.timetravel.forks.fork_code import Code, code_of
 from reenact.timetravel.forks.fork_points import require_fork_point
 from reenact.timetravel.forks.fork_report import ForkReport, first_line, last_line
 from reenact.timetravel.forks.input import asks_people

@@ -13,7 +13,7 @@ from reenact.facts.keys import rules_of
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.plumbing import MARK
 from reenact.facts.policy import Policy
-from reenact.facts.removed import REMOVED
+from reenact.facts.removed_digests import REMOVED
 from reenact.facts.retention import LABELS
 from reenact.facts.run import ATTEMPT, Run
 from reenact.recording.recording_opening import Opened, hash_seed

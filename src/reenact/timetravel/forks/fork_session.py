@@ -18,16 +18,16 @@ from reenact.facts.before import Before
 from reenact.facts.call import Call, End, EndKind, Json, Kind
 from reenact.facts.connections import DIFFERS, is_incoming
 from reenact.facts.event import Event
-from reenact.facts.exporters import Endpoint
 from reenact.facts.file_notes import NOTE as FILE
 from reenact.facts.keys import Rules
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery
 from reenact.facts.plumbing import is_plumbing, marked
-from reenact.facts.record import Noted, Record
+from reenact.facts.record import EvidenceNoted, Record
 from reenact.facts.run import Run, Totals
 from reenact.facts.serving import REQUEST
 from reenact.facts.stopped import FIELD as STOPPED
+from reenact.facts.telemetry_endpoints import Endpoint
 from reenact.recording.recording_session import RecordingSession
 from reenact.replaying.ambient_replay import MOVES
 from reenact.replaying.imported import Own
@@ -40,7 +40,7 @@ from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.looks import NOTE as LOOK
 from reenact.seams.restating import differs, restated
-from reenact.timetravel.forks.changes import Changed, changed_outcome
+from reenact.timetravel.forks.changes import ChangedOutcome, changed_outcome
 from reenact.timetravel.forks.counterparts import progress_of
 from reenact.timetravel.forks.fork_ambient import ForkAmbient
 from reenact.timetravel.forks.fork_course import ASKED, Course
@@ -94,7 +94,7 @@ class ForkSession(ReplaySession):
         self.child: RecordingSession = None  # type: ignore[assignment]  # given by records()
         self.ledger: Ledger = None  # type: ignore[assignment]  # given by records()
         self.answered: Callable[[int, int], object] = lambda recorded, event: None
-        self.changed: dict[int, Changed] = {}
+        self.changed: dict[int, ChangedOutcome] = {}
         self._early: dict[Lane, list[tuple[str, Any]]] = {}
         """Reads of lanes that may have another name in the parent, which is not known yet."""
         self.restated: dict[str, Mapping[str, Json]] = {}
@@ -191,7 +191,7 @@ class ForkSession(ReplaySession):
         goes_on = self.plan.resume and self.plan.at_time and MOVES in self.recording.notes(None)  # moved before already
         if moment is not None and not goes_on:
             self.ambience.move_to(moment)
-            self.child.put(Noted(None, MOVES, [list(move) for move in self.ambience.kept_moves]))
+            self.child.put(EvidenceNoted(None, MOVES, [list(move) for move in self.ambience.kept_moves]))
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
         """The recorded read of this place, or one that goes on from it."""

@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Any
 
 from reenact.abc.store import Recording
-from reenact.facts.spoken import BELOW, NOTE, SpokenPiece
+from reenact.facts.output_pieces import BELOW, NOTE, SpokenPiece
 from reenact.recording.recorded_speech import StreamListener
 from reenact.timetravel.forks.fork_points import inside
 

@@ -22,7 +22,7 @@ from reenact.seams.lanes import Lane
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LadderResult:
     """The ladder's result for one call.
 
     Attributes:
@@ -45,7 +45,7 @@ class ForkQuestion(NamedTuple):
     lane: Lane
     call: Call
     write: str
-    found: Found = Found(None, None, "")
+    found: LadderResult = LadderResult(None, None, "")
 
     @property
     def place(self) -> Event | None:
@@ -84,26 +84,26 @@ class Ladder:
         """A call of lane ``path`` without a recorded answer takes the place of a recorded one."""
         self._placed[path] = max(self._placed.get(path, -1), event.number)
 
-    def find(self, path: str, call: Call) -> Found:
+    def find(self, path: str, call: Call) -> LadderResult:
         """The recorded call that ``call``, cleaned as the recording was, is now."""
         last = self._last.get(path, -1)
         following = next(self._ahead(path, last), None)
         if following is not None and _alike(following, call) and self._asks(following, call):
-            return Found(following, following, "answered from the recording")
+            return LadderResult(following, following, "answered from the recording")
         reach = max(last, self._placed.get(path, -1))
         place = next((event for event in self._ahead(path, reach) if _alike(event, call)), None)
         fitting = self._fitting(call)
         mine = [event for event in fitting if event.lane == path]
         found = next((event for event in mine if event.number > last), None)
         if found is not None:
-            return Found(found, found, "answered from the recording")
+            return LadderResult(found, found, "answered from the recording")
         if mine:
-            return Found(mine[0], place, "answered from the recording, out of its place")
+            return LadderResult(mine[0], place, "answered from the recording, out of its place")
         if len(fitting) == 1:
-            return Found(fitting[0], place, f"answered from the recording of {fitting[0].lane}")
+            return LadderResult(fitting[0], place, f"answered from the recording of {fitting[0].lane}")
         if fitting:
-            return Found(None, place, "more than one recorded call matches")
-        return Found(
+            return LadderResult(None, place, "more than one recorded call matches")
+        return LadderResult(
             None,
             place,
             "no recorded answer for this call" if place is None else f"differs from event {place.number}",

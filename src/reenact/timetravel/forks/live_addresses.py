@@ -11,8 +11,8 @@ from reenact.facts.call import Call
 from reenact.facts.lazy_dataclass import replace
 from reenact.replaying.replay_session import ReplaySession
 from reenact.seams.setting import variables_now
+from reenact.timetravel.forks.api_keys import keys_of, said_by
 from reenact.timetravel.forks.fork_requests import redirects, unmoved
-from reenact.timetravel.forks.keys import keys_of, said_by
 from reenact.timetravel.forks.plan import Plan
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from reenact.abc.store import Recording
 from reenact.errors import ForkError
-from reenact.facts.answers.formats import InheritedParts
 from reenact.facts.answers.keeping import kept_of
-from reenact.facts.answers.saying import NotSaid, is_said, said, streams
+from reenact.facts.answers.say_answers import NotSaid, is_said, said, streams
+from reenact.facts.answers.wire_formats import InheritedParts
 from reenact.facts.call import Call, Json, Kind, Stream
 from reenact.facts.dialects.recognition import documents, read
 from reenact.facts.event import Event

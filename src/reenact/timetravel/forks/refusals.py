@@ -13,8 +13,8 @@ from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.replaying.divergence import asked as requested
 from reenact.timetravel import preview
-from reenact.timetravel.contents import Unread, arguments_of, asked
-from reenact.timetravel.forks.ladder import Found
+from reenact.timetravel.event_contents import Unread, arguments_of, asked
+from reenact.timetravel.forks.ladder import LadderResult
 from reenact.timetravel.forks.permits import only_kept
 from reenact.timetravel.forks.plan import Plan
 
@@ -51,7 +51,7 @@ def _parting(recording: Recording, event: Event, call: Call) -> str:
 
 
 def refused_call(
-    recording: Recording, plan: Plan, call: Call, found: Found, why: str, next_command: str
+    recording: Recording, plan: Plan, call: Call, found: LadderResult, why: str, next_command: str
 ) -> EffectRefused:
     """The error for a call that a fork, or a replay with something opened, may not make."""
     may_be = call.effect is Effect.WRITE and not plan.only

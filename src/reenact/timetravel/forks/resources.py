@@ -18,7 +18,7 @@ from reenact.facts.handles import begins_rpc, handle_of, says_something, waits_f
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.replaying.tape import Tape
-from reenact.timetravel.forks.ladder import Found
+from reenact.timetravel.forks.ladder import LadderResult
 
 if TYPE_CHECKING:
     from reenact.timetravel.forks.plan import Plan
@@ -91,7 +91,7 @@ class Resources:
         """The call that begins the resource now; None if that cannot be, or if anything has passed through it."""
         return None if number in self._said else self._begins.get(number)
 
-    def fitting(self, call: Call, found: Found) -> Found:
+    def fitting(self, call: Call, found: LadderResult) -> LadderResult:
         """The ladder's result for a call, without an answer that belongs to another resource.
 
         Args:
@@ -103,11 +103,11 @@ class Resources:
         if handle is None or answer is None:
             return found
         if self.is_live(handle):
-            return Found(None, found.place, "is asked of what the fork has begun again")
+            return LadderResult(None, found.place, "is asked of what the fork has begun again")
         skipped = next((event for event in self._unsaid(answer) if _came_before(event, answer)), None)
         if skipped is None:
             return found
-        return Found(None, found.place, _not_made(skipped))
+        return LadderResult(None, found.place, _not_made(skipped))
 
     def unfit(self, crossing: TapedCall) -> str:
         """Why a recorded answer no longer fits: an earlier write was not made again, or its resource has gone live

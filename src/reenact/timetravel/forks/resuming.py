@@ -20,7 +20,7 @@ from reenact.facts.run import ATTEMPT, IDLE, Run, Status
 from reenact.facts.serving import preamble_of
 from reenact.store.nesting import holder_of
 from reenact.timetravel import preview
-from reenact.timetravel.contents import error_of, error_text, form_of, status_of
+from reenact.timetravel.event_contents import error_of, error_text, form_of, status_of
 from reenact.timetravel.forks.fork_report import ForkReport, last_line
 from reenact.timetravel.forks.plan import Plan, Settling, by_number, is_number
 from reenact.timetravel.forks.resume_points import ResumePoint, require_broken, resume_point_of, stopped_in_doubt

@@ -13,7 +13,7 @@ from reenact.replaying.replay_session import ReplaySession
 from reenact.seams.lanes import Lane
 from reenact.timetravel.forks.again import again
 from reenact.timetravel.forks.fork_course import Course
-from reenact.timetravel.forks.ladder import ForkQuestion, Found
+from reenact.timetravel.forks.ladder import ForkQuestion, LadderResult
 from reenact.timetravel.forks.ledger import Doubt, in_doubt
 from reenact.timetravel.forks.plan import Plan, may_write
 from reenact.timetravel.forks.refusals import refused_call
@@ -62,7 +62,7 @@ class ForkStops:
         """Whether ``--allow-write`` lets a refused call be made."""
         return call.effect is Effect.WRITE and not self._plan.only
 
-    def _instead(self, call: Call, found: Found) -> str:
+    def _instead(self, call: Call, found: LadderResult) -> str:
         """The next command: a fork that may make the call, or one that shows the recorded call."""
         plan = self._plan
         if self._may_be_allowed(call):

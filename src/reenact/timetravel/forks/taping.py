@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Literal, Protocol
 
-from reenact.abc.session import Unperformed
+from reenact.abc.session import NeverLive
 from reenact.errors import Halt
 from reenact.facts.call import Call, End, EndKind, Failure, Kind, Stream, Value, calls_a_tool
 from reenact.facts.event import Event
@@ -50,7 +50,7 @@ class Fork(Protocol):
     def answers(self, crossing: TapedCall) -> None:
         """A recorded answer is handed over."""
 
-    def live_instead(self, taped: TapedCall) -> OwnCall | Handing:
+    def live_instead(self, taped: TapedCall) -> OwnCall | HandingTurn:
         """A call that was to be answered from the recording goes on live."""
 
     def outgoing(self, call: Call, event: int, url: str, body: bytes) -> tuple[str, bytes]:
@@ -121,7 +121,7 @@ class TapedCall(FrozenCall):
         if self._tag is not None:
             self._session.gate.recall(self._tag)
 
-    def performed(self) -> OwnCall | Handing:
+    def performed(self) -> OwnCall | HandingTurn:
         """The call that continues this one: performed by the fork, or with a result that a person gave."""
         return self.taped.live_instead(self)
 
@@ -163,7 +163,7 @@ class TapedCall(FrozenCall):
         self.taped.put(StreamEnded(self.event, self._moment(self.recorded.ended_us or self.came[1]), end))
 
 
-class Handing:
+class HandingTurn:
     """A turn at the gate that delivers an outcome.
 
     Args:
@@ -237,7 +237,7 @@ class AnswerOrLive:
         if number != RECALLED:
             return self.call.outcome().then(number)  # type: ignore[no-any-return]
         goes_on = self.call.performed()
-        return (yield from goes_on.__await__()) if isinstance(goes_on, Handing) else goes_on
+        return (yield from goes_on.__await__()) if isinstance(goes_on, HandingTurn) else goes_on
 
     def _turn(self) -> Generator[Any, Any, int]:
         schedule = self.call.taped.schedule
@@ -257,8 +257,8 @@ class AnswerOrLive:
         return self.call.form in ("value", "failure") and self.call.recorded.delivery is None
 
 
-def _waited(goes_on: OwnCall | Handing) -> Value | Failure | OwnCall:
-    return goes_on.wait() if isinstance(goes_on, Handing) else goes_on
+def _waited(goes_on: OwnCall | HandingTurn) -> Value | Failure | OwnCall:
+    return goes_on.wait() if isinstance(goes_on, HandingTurn) else goes_on
 
 
 class _Reading:
@@ -374,7 +374,7 @@ class OwnCall(LiveCall):
         return turn
 
 
-class GivenCall(Unperformed):
+class GivenCall(NeverLive):
     """A call answered with a value of the change's (``abc.session.Frozen``), an event of the fork's own.
 
     Args:
@@ -391,9 +391,9 @@ class GivenCall(Unperformed):
         self._outcome = outcome
         self.event = own.event
 
-    def outcome(self) -> Handing:
+    def outcome(self) -> HandingTurn:
         """The change's value, in its turn."""
-        return Handing(self._own.settle(self._outcome), self._outcome)
+        return HandingTurn(self._own.settle(self._outcome), self._outcome)
 
     answer = outcome
 

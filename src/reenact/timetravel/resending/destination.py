@@ -13,7 +13,7 @@ from reenact.facts.credentials import STANDIN
 from reenact.facts.dialects.hosts import provider_of, region_of
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.timetravel.forks.keys import keys_named_in
+from reenact.timetravel.forks.api_keys import keys_named_in
 from reenact.timetravel.resending.request import ModelRequest
 
 
@@ -89,7 +89,7 @@ _KEYED: Final = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 
 @dataclass(frozen=True, slots=True)
-class Configured:
+class ProviderSettings:
     """What today's configuration is read from.
 
     Attributes:
@@ -124,7 +124,7 @@ class ResendTarget:
     region: str = ""
 
 
-def destination(request: ModelRequest, known: Configured, to: str = "", key_env: str = "") -> ResendTarget:
+def destination(request: ModelRequest, known: ProviderSettings, to: str = "", key_env: str = "") -> ResendTarget:
     """Where a request goes today.
 
     Args:
@@ -178,7 +178,7 @@ def _given(request: ModelRequest, protocol: str, to: str) -> tuple[str, str]:
     return to.rstrip("/") + _endpoint(path, protocol), "given with --to"
 
 
-def _configured(request: ModelRequest, protocol: str, known: Configured) -> tuple[str, str]:
+def _configured(request: ModelRequest, protocol: str, known: ProviderSettings) -> tuple[str, str]:
     """The address of today's configuration."""
     url = _plain(request.url)
     parts = urlsplit(url)
@@ -207,7 +207,7 @@ def _configured(request: ModelRequest, protocol: str, known: Configured) -> tupl
 
 
 def _of_protocol(
-    url: str, who: str, protocol: str, known: Configured, recorded: str, lender: str = ""
+    url: str, who: str, protocol: str, known: ProviderSettings, recorded: str, lender: str = ""
 ) -> tuple[str, str]:
     """The address of a provider: by its variable, else its own; where it has none, only one that is not a file's."""
     provider = _PROVIDERS.get(who) or _PROVIDERS[_BY_DIALECT[protocol]]
@@ -346,7 +346,7 @@ def _provider(request: ModelRequest, url: str, protocol: str) -> _Provider:
     return _PROVIDERS[_BY_DIALECT[protocol]]
 
 
-def _key(request: ModelRequest, who: _Provider, url: str, known: Configured) -> str:
+def _key(request: ModelRequest, who: _Provider, url: str, known: ProviderSettings) -> str:
     """The variable of the key: the one that the recorded request carried, else the provider's. What this user recorded
     without a key is sent without one; what another tool wrote down may have lost it."""
     carried = any(name.lower() in _KEYED for name, _ in request.call.head.get("headers") or ())

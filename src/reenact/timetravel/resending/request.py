@@ -14,7 +14,7 @@ from reenact.facts.dialects.request_rewriting import NotRewritten, rewritten
 from reenact.facts.event import Event
 from reenact.facts.framing import header
 from reenact.facts.ids import tail
-from reenact.facts.imported import NOTE, is_asked_anew
+from reenact.facts.imported_runs import NOTE, is_asked_anew
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.trace_runs import is_traced_model, reading_in
 from reenact.timetravel.forks.permits import is_model, only_kept

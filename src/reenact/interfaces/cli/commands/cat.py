@@ -16,8 +16,8 @@ from reenact.interfaces.cli.detail import onward
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.timetravel import pasteable, preview
-from reenact.timetravel.contents import error_of, error_text, headers_of
-from reenact.timetravel.fields import field_of
+from reenact.timetravel.event_contents import error_of, error_text, headers_of
+from reenact.timetravel.event_fields import field_of
 
 _ROW = 16
 

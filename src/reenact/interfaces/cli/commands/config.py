@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import click
 
-from reenact.abc.settings import OWN_FILE, load_settings
+from reenact.abc.project_settings import OWN_FILE, load_settings
 from reenact.facts.settings import SETTINGS, SWITCHES, Settings, SettingValue, strangers
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel.preview import safe

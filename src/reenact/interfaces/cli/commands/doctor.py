@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from reenact.abc.settings import project_directory
+from reenact.abc.project_settings import project_directory
 from reenact.errors import ReenactError
 from reenact.facts.settings import strangers
 from reenact.interfaces.cli.shell import Command, Shell, current, paint, shortened
@@ -22,8 +22,8 @@ from reenact.seams import patching, wiring
 from reenact.store import open_store
 from reenact.store.connection import RESETS_SAFELY
 from reenact.timetravel.preview import safe
-from reenact.triage.doctor import DoctorFinding, FindingState, Premises, examine
-from reenact.triage.imports import imports_of
+from reenact.triage.doctor_findings import DoctorFinding, FindingState, Premises, examine
+from reenact.triage.source_imports import imports_of
 
 _NOT_CAPTURED = 3
 _TITLES = {

@@ -22,19 +22,19 @@ from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.replaying.replay_launch import project_of
 from reenact.testing.expectations.expectation import Expectation, expect
-from reenact.testing.experiments.batch import Experiment, Runner, here
 from reenact.testing.experiments.candidates import Candidate
 from reenact.testing.experiments.cell import CellResult
+from reenact.testing.experiments.cell_run import CellPlace
+from reenact.testing.experiments.cell_tally import CellTally, tallies
 from reenact.testing.experiments.cluster import SCHEME, on_ray
-from reenact.testing.experiments.code import project_digest
+from reenact.testing.experiments.code_digest import project_digest
 from reenact.testing.experiments.dataset import Row, golden_rows, stored_rows
+from reenact.testing.experiments.experiment_batch import Experiment, Runner, here
 from reenact.testing.experiments.periods import Halves
 from reenact.testing.experiments.result_table import row_lines, rows_of, total_lines
-from reenact.testing.experiments.running import CellPlace
-from reenact.testing.experiments.tally import CellTally, tallies
 from reenact.testing.experiments.threshold import ThresholdScope, explained, threshold
 from reenact.testing.goldens.golden_dir import open_golden_dir
-from reenact.timetravel.narrowing import Narrowing
+from reenact.timetravel.narrowing import NarrowedQuery
 from reenact.timetravel.vocabulary import STORED_WORDS
 
 _CHOOSING = ("where", "session", "since", "before")
@@ -167,7 +167,7 @@ def _dataset(
 def _runs(store: Store, where: str | None, filters: Mapping[str, Any]) -> Iterator[Run]:
     """Recorded runs, oldest first; runs that were made from others (forks, kept replays, child runs) are no rows."""
     asked = {name: value for name, value in filters.items() if name != "where"}
-    narrowing = None if where is None else Narrowing(compile_expression(where, STORED_WORDS))
+    narrowing = None if where is None else NarrowedQuery(compile_expression(where, STORED_WORDS))
     if narrowing is not None:
         asked = narrowing.among(asked)
     found = [run for run in store.runs(**asked) if not run.relation and run.status is not Status.RECORDING]

@@ -25,8 +25,8 @@ from reenact.replaying.options import Options
 from reenact.store.bundles import bundle_store
 from reenact.timetravel import preview
 from reenact.timetravel.forking import Change, plan_of
-from reenact.timetravel.forks.dry import DryRun
-from reenact.timetravel.forks.dry import dry_run as planned
+from reenact.timetravel.forks.dry_run import DryRun
+from reenact.timetravel.forks.dry_run import dry_run as planned
 from reenact.timetravel.forks.fork_launch import fork_run
 from reenact.timetravel.forks.ledger import address_of
 from reenact.timetravel.forks.plan import OPENINGS

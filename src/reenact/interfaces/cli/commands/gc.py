@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from reenact.abc.settings import load_settings
+from reenact.abc.project_settings import load_settings
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
 from reenact.errors import ReenactError, UsageError
@@ -23,10 +23,10 @@ from reenact.facts.thinned import why_thinned
 from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.store.expiring import Going, spent_us
-from reenact.store.sqlite import SqliteStore
+from reenact.store.expiring import ExpiredRun, spent_us
+from reenact.store.sqlite_store import SqliteStore
 from reenact.timetravel.preview import duration, safe, size
-from reenact.triage.kit import kit_of
+from reenact.triage.kit_of_run import kit_of
 
 _NICE = 10
 _AT_ONCE = 1000
@@ -101,7 +101,7 @@ def _quietly(store: SqliteStore, terms: Mapping[str, str]) -> None:
         lock.release()
 
 
-def _above_limit(store: SqliteStore, going: list[Going]) -> list[RunSize]:
+def _above_limit(store: SqliteStore, going: list[ExpiredRun]) -> list[RunSize]:
     """The runs that are thinned because their day exceeds ``day_mb``; runs that expire anyway do not count."""
     limit = _day_mb() * _MB
     if not limit:
@@ -162,7 +162,7 @@ def _sqlite(store: Store) -> SqliteStore:
     )
 
 
-def _plan(shell: Shell, going: list[Going]) -> None:
+def _plan(shell: Shell, going: list[ExpiredRun]) -> None:
     spent, runs = spent_us(going), sum(len(each.rows) for each in going)
     total = sum(each.size for each in going)
     if shell.json:
@@ -184,7 +184,7 @@ def _plan(shell: Shell, going: list[Going]) -> None:
     shell.next("reenact gc")
 
 
-def _reasons(shell: Shell, going: list[Going]) -> None:
+def _reasons(shell: Shell, going: list[ExpiredRun]) -> None:
     reasons = Counter(each.expiry.why for each in going for _ in each.rows)
     for why, count in reasons.most_common(_FEW):
         shell.data(f"  {count:>6}  {safe(why)}")
@@ -197,7 +197,7 @@ def _nothing(shell: Shell) -> None:
     shell.next("reenact config")
 
 
-def _data(going: Going) -> dict[str, Any]:
+def _data(going: ExpiredRun) -> dict[str, Any]:
     return {
         "type": "run",
         "run": going.run.id,
@@ -208,10 +208,10 @@ def _data(going: Going) -> dict[str, Any]:
     }
 
 
-def _remove(shell: Shell, store: SqliteStore, going: list[Going], now_us: int) -> None:
+def _remove(shell: Shell, store: SqliteStore, going: list[ExpiredRun], now_us: int) -> None:
     before, since = store.path.stat().st_size, CLOCK.mono_us()
     progress = Progress(len(going), "left as they are")
-    gone: list[Going] = []
+    gone: list[ExpiredRun] = []
     for each in going:
         if store.expire(each, now_us):
             gone.append(each)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from reenact.abc.settings import load_settings
+from reenact.abc.project_settings import load_settings
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.call import Json
 from reenact.facts.ids import tail

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from reenact.abc.settings import OWN_FILE
+from reenact.abc.project_settings import OWN_FILE
 from reenact.errors import UsageError
 from reenact.facts.settings import SETTINGS
 from reenact.interfaces.cli.shell import Command, Shell, current

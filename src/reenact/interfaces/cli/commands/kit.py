@@ -9,7 +9,18 @@ import click
 
 from reenact.errors import UsageError
 from reenact.facts.ids import tail
-from reenact.facts.kit import Allowance, Bucket, Hold, Item, Kit, Standing, Verdict, allowance_data, item_data, kit_data
+from reenact.facts.kit import (
+    Allowance,
+    Bucket,
+    Hold,
+    Item,
+    ItemState,
+    Kit,
+    Verdict,
+    allowance_data,
+    item_data,
+    kit_data,
+)
 from reenact.facts.run import Run
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.auditing import tell_audit
@@ -20,14 +31,14 @@ from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint, shortened
 from reenact.timetravel.preview import safe
 from reenact.triage.budget import allow
-from reenact.triage.kit import judge
+from reenact.triage.kit_of_run import judge
 from reenact.triage.scene import scene_of
 
 _WORDS = {
-    Standing.CAPTURED: "captured",
-    Standing.PINNED: "pinned",
-    Standing.PARTIAL: "PARTIAL",
-    Standing.MISSING: "MISSING",
+    ItemState.CAPTURED: "captured",
+    ItemState.PINNED: "pinned",
+    ItemState.PARTIAL: "PARTIAL",
+    ItemState.MISSING: "MISSING",
 }
 
 
@@ -112,7 +123,7 @@ def _text(run: Run, kit: Kit) -> Iterator[str]:
 
 def _word(item: Item) -> str:
     """The state of an item; for a trace, whether it is exact, semantic or absent."""
-    if not item.fidelity or item.standing is Standing.PARTIAL:
+    if not item.fidelity or item.standing is ItemState.PARTIAL:
         return _WORDS[item.standing]
     return item.fidelity if item.there else item.fidelity.upper()
 
@@ -122,7 +133,7 @@ def _item(item: Item, width: int) -> Iterator[str]:
     if item.there:
         yield text
         return
-    yield paint(text, fg="red" if item.standing is Standing.MISSING else "yellow")
+    yield paint(text, fg="red" if item.standing is ItemState.MISSING else "yellow")
     for number, way in enumerate(item.capture):
         yield f"  {'':8}  {'capture it:' if number == 0 else 'or:':>{max(width, 11)}}  {safe(way)}"
 

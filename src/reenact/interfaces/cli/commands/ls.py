@@ -11,7 +11,7 @@ import click
 from reenact.abc.sources import CLOCK
 from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import tail
-from reenact.facts.imported import is_imported
+from reenact.facts.imported_runs import is_imported
 from reenact.facts.late import late
 from reenact.facts.phrases import counted
 from reenact.facts.run import run_failed

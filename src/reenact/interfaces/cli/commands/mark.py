@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from reenact.abc.settings import load_settings
+from reenact.abc.project_settings import load_settings
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.errors import UsageError
 from reenact.facts.ids import tail

@@ -11,8 +11,8 @@ from reenact.facts.phrases import counted
 from reenact.interfaces.cli.progress import ReadingProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.store.migrating import Migrated, MigrationPlan
-from reenact.store.sqlite import SqliteStore
+from reenact.store.migrating import MigrationPlan, MigrationResult
+from reenact.store.sqlite_store import SqliteStore
 from reenact.store.versions import WRITTEN
 from reenact.timetravel.preview import safe, size
 
@@ -125,7 +125,7 @@ def _say_live(shell: Shell, live: tuple[str, ...]) -> None:
         shell.data(f"  run {tail(run)} is being recorded, and left as it is")
 
 
-def _tell(shell: Shell, store: SqliteStore, found: Migrated, after: int) -> None:
+def _tell(shell: Shell, store: SqliteStore, found: MigrationResult, after: int) -> None:
     if shell.json:
         for run, what in found.damaged:
             shell.line({"type": "damaged", "run": run, "what": what})

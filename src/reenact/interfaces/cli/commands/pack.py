@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from reenact.abc.settings import load_settings
+from reenact.abc.project_settings import load_settings
 from reenact.errors import UsageError
 from reenact.facts.ids import tail
 from reenact.facts.phrases import counted
@@ -17,7 +17,7 @@ from reenact.interfaces.cli.progress import WorkProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.store.back_ends import BUNDLE as SUFFIX
-from reenact.timetravel.bundling.packing import BundleCheck, Packed, check, pack
+from reenact.timetravel.bundling.packing import BundleCheck, PackResult, check, pack
 from reenact.timetravel.preview import duration, safe
 
 _PLACES = 4
@@ -68,7 +68,7 @@ def command(ctx: click.Context, ref: str, output: str, no_check: bool) -> None:
     ctx.exit(checked.exit_code if checked is not None else 0)
 
 
-def _data(packed: Packed, checked: BundleCheck | None) -> dict[str, object]:
+def _data(packed: PackResult, checked: BundleCheck | None) -> dict[str, object]:
     return {
         "file": str(packed.path),
         "digest": packed.digest,
@@ -79,7 +79,7 @@ def _data(packed: Packed, checked: BundleCheck | None) -> dict[str, object]:
     }
 
 
-def _tell(shell: Shell, packed: Packed, checked: BundleCheck | None) -> None:
+def _tell(shell: Shell, packed: PackResult, checked: BundleCheck | None) -> None:
     size = packed.path.stat().st_size
     more = f" and {len(packed.runs) - 1} that belong to it" if len(packed.runs) > 1 else ""
     shell.data(f"{packed.path}: run {tail(packed.runs[0])}{more}, {-(-size // 1024)} KiB")
@@ -91,7 +91,7 @@ def _tell(shell: Shell, packed: Packed, checked: BundleCheck | None) -> None:
     shell.next(f"reenact replay {shlex.quote(str(packed.path))}")
 
 
-def tell_findings(shell: Shell, packed: Packed) -> None:
+def tell_findings(shell: Shell, packed: PackResult) -> None:
     """Print the places of removed credentials, and of possible personal data."""
     if packed.removed:
         listed = _shortened([place for _, place in packed.removed])

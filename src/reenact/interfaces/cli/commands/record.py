@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from reenact.abc.settings import load_settings
+from reenact.abc.project_settings import load_settings
 from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.late import late
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from reenact.timetravel import preview
     from reenact.timetravel.json_views import run_data
     from reenact.triage import identity
-    from reenact.triage.kit import kit_of
+    from reenact.triage.kit_of_run import kit_of
 else:
     kits = late("reenact.facts.kit")
     serving = late("reenact.facts.serving")
@@ -48,7 +48,7 @@ else:
     end_like = late("reenact.seams.boot.parent", "end_like")
     preview = late("reenact.timetravel.preview")
     run_data = late("reenact.timetravel.json_views", "run_data")
-    kit_of = late("reenact.triage.kit", "kit_of")
+    kit_of = late("reenact.triage.kit_of_run", "kit_of")
     identity = late("reenact.triage.identity")
 
 _SIGNAL = 128
@@ -57,7 +57,7 @@ _QUICK = 200
 _FEW = 3
 _AT_THE_END: Final = (
     "reenact.timetravel.preview",
-    "reenact.triage.kit",
+    "reenact.triage.kit_of_run",
     "reenact.triage.kit_effects",
     "reenact.store.event_rows",
     "reenact.store.ambient_rows",
@@ -66,7 +66,7 @@ _AT_THE_END: Final = (
     "reenact.store.slot_rows",
     "reenact.store.stream_rows",
     "reenact.store.attributes",
-    "reenact.store.references",
+    "reenact.store.reference_lookup",
     "reenact.interfaces.cli.tidying",
     "reenact.store.expiring",
 )
@@ -235,7 +235,7 @@ def _stopping(kit: Kit | None) -> list[Item]:
     """The calls whose stored answers stop a replay of the code."""
     lacking = () if kit is None else kit.lacking
     stop = (kits.Stops.CODE, kits.Stops.EVENTS)
-    return [each for each in lacking if each.stops in stop and each.standing is kits.Standing.PARTIAL and each.capture]
+    return [each for each in lacking if each.stops in stop and each.standing is kits.ItemState.PARTIAL and each.capture]
 
 
 def _score(kit: Kit | None) -> str:
@@ -256,4 +256,4 @@ def _short(item: Item) -> str:
 def _used(item: Item) -> bool:
     """Whether this run used a missing item, or was told to have it: `reenact kit` lists the other items too."""
     used = bool(item.events or item.stops) or item.bucket is not kits.Bucket.ENVIRONMENT
-    return item.standing is kits.Standing.MISSING and used
+    return item.standing is kits.ItemState.MISSING and used

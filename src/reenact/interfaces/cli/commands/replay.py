@@ -10,7 +10,7 @@ import click
 
 from reenact.errors import UsageError
 from reenact.facts.ids import tail
-from reenact.facts.imported import is_imported
+from reenact.facts.imported_runs import is_imported
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.retention import GOLDEN
 from reenact.facts.run import Run, Status

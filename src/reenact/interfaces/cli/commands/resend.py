@@ -33,9 +33,9 @@ from reenact.seams.setting import variables_now
 from reenact.timetravel.cost import prices, reading_cost
 from reenact.timetravel.preview import amount, clip, duration, safe
 from reenact.timetravel.resending.answer_comparison import distance, facts_of, tokens_of
-from reenact.timetravel.resending.destination import Configured, ResendTarget, destination
+from reenact.timetravel.resending.destination import ProviderSettings, ResendTarget, destination
 from reenact.timetravel.resending.request import ModelRequest, changed, request_of, require_stateless
-from reenact.timetravel.resending.sending import SendResult, send
+from reenact.timetravel.resending.request_sender import SendResult, send
 
 _NO_PRICES = 'no price list is installed (pip install "reenact[cost]")'
 
@@ -161,7 +161,7 @@ def _checked(shell: Shell, recording: Recording, event: Event, request: ModelReq
 
 def _target(run: Run, request: ModelRequest, how: Mapping[str, Any]) -> ResendTarget:
     """The address that the call goes to."""
-    known = Configured(
+    known = ProviderSettings(
         dict(variables_now()),
         {str(name): str(text) for name, text in (run.environment.get("env") or {}).items()},
         tuple(map(str, run.environment.get("env_secret") or ())),

@@ -12,8 +12,8 @@ from reenact.interfaces.cli.progress import ReadingProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.store.back_ends import open_store
-from reenact.store.salvaging import Salvaged, salvage
-from reenact.store.sqlite import SqliteStore, no_store
+from reenact.store.salvaging import SalvageResult, salvage
+from reenact.store.sqlite_store import SqliteStore, no_store
 from reenact.timetravel.preview import safe
 
 LOST = 4
@@ -66,7 +66,7 @@ def command(ctx: click.Context, source: str, output: str) -> None:
     ctx.exit(LOST if found.losses else 0)
 
 
-def _tell(shell: Shell, found: Salvaged, output: str) -> None:
+def _tell(shell: Shell, found: SalvageResult, output: str) -> None:
     for each in found.losses:
         name = tail(each.run) if is_run_id(each.run) else safe(each.run)
         shell.data(f"run {name}: {safe(str(each))} is lost")

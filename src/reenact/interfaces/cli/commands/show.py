@@ -15,7 +15,7 @@ from reenact.abc.suspecting import rules_in_force
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
-from reenact.facts.imported import is_imported
+from reenact.facts.imported_runs import is_imported
 from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.phrases import counted
@@ -29,15 +29,15 @@ from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.run_outcome import outcome
 from reenact.interfaces.cli.shell import Command, Shell, columns, current, paint, wrapped
 from reenact.interfaces.cli.wrong import hint_data, hint_lines, pointed, pointed_data, pointed_lines
-from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.golden_trace import Golden
 from reenact.timetravel import preview
 from reenact.timetravel.cost import prices, run_cost
 from reenact.timetravel.gist import answer_of, command_of, error_of_run, question_of
 from reenact.timetravel.json_views import run_data
 from reenact.timetravel.lineage import draw, origin, whole_lineage
 from reenact.timetravel.priced import priced_event, priced_run
-from reenact.timetravel.references import Reference
-from reenact.timetravel.steps import shown_state, step_data, steps_of
+from reenact.timetravel.reference_syntax import Reference
+from reenact.timetravel.step_view import shown_state, step_data, steps_of
 from reenact.timetravel.story import SPENT, WIDTH, StoryLine, tell
 from reenact.timetravel.suspicious import SuspicionLook, look, mark_of, marked, marks_data
 

@@ -20,15 +20,15 @@ from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interfaces.cli.triaging import TriageReport, halves_of, markdown, tell_groups, tell_json
 from reenact.triage.groups import RunGroup, group_called, grouped, short_names
 from reenact.triage.seen import EndedRun, representative, restricted, seen
-from reenact.triage.sharing import shared
+from reenact.triage.shared_traits import shared
 
 if TYPE_CHECKING:
     from reenact.interfaces.cli.trying import try_group
     from reenact.triage.cold import Reason, reasons
-    from reenact.triage.kit import kit_of
+    from reenact.triage.kit_of_run import kit_of
 else:
     reasons = late("reenact.triage.cold", "reasons")
-    kit_of = late("reenact.triage.kit", "kit_of")
+    kit_of = late("reenact.triage.kit_of_run", "kit_of")
     try_group = late("reenact.interfaces.cli.trying", "try_group")
 
 F = TypeVar("F", bound=Callable[..., Any])

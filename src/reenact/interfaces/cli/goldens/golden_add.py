@@ -21,10 +21,10 @@ from reenact.interfaces.cli.commands.pack import tell_findings
 from reenact.interfaces.cli.run_opening import opened, said_around
 from reenact.interfaces.cli.shell import Command, Shell, again, current
 from reenact.testing.expectations.expectation import expect
-from reenact.testing.goldens.adding import Added, add_golden
-from reenact.testing.goldens.golden import ON_MISS, Golden, OnMiss, Scripted, forking
+from reenact.testing.goldens.adding import AddedGolden, add_golden
 from reenact.testing.goldens.golden_dir import GoldenDir, open_golden_dir
-from reenact.testing.goldens.imports import JUDGED
+from reenact.testing.goldens.golden_of_import import JUDGED
+from reenact.testing.goldens.golden_trace import ON_MISS, Golden, OnMiss, ScriptedAnswer, forking
 from reenact.testing.goldens.testfile import add_test
 from reenact.timetravel.preview import safe
 
@@ -149,7 +149,7 @@ def _fixed(store: Store, ref: str | None) -> Any:
     return None if ref is None else store.run(whole_run(ref))
 
 
-def _scripted(text: str) -> Scripted:
+def _scripted(text: str) -> ScriptedAnswer:
     """``CALL=@FILE``, or ``CALL=JSON``; a model's answer is ``{"say": TEXT, "uses": [{"name": …, "args": {…}}]}``.
 
     Raises:
@@ -160,9 +160,9 @@ def _scripted(text: str) -> Scripted:
     if not sign or not call.strip() or not value:
         raise _refused(text, "an answer is CALL=@FILE, or CALL=JSON")
     if not value.startswith("@"):
-        return Scripted(call.strip(), _parsed(value, text))
+        return ScriptedAnswer(call.strip(), _parsed(value, text))
     try:
-        return Scripted(call.strip(), _parsed(Path(value[1:]).read_text(encoding="utf-8"), text))
+        return ScriptedAnswer(call.strip(), _parsed(Path(value[1:]).read_text(encoding="utf-8"), text))
     except (OSError, UnicodeDecodeError) as error:
         raise _refused(text, f"{value[1:]} cannot be read: {error}") from None
 
@@ -180,7 +180,7 @@ def _refused(text: str, why: str) -> UsageError:
     return UsageError(f"--answer {text} is no answer", cause=why, next_command="reenact golden add --help")
 
 
-def _tell(shell: Shell, golden_dir: GoldenDir, added: Added, test: str | None, again: str) -> None:
+def _tell(shell: Shell, golden_dir: GoldenDir, added: AddedGolden, test: str | None, again: str) -> None:
     now = added.now
     if shell.json:
         shell.line(
@@ -221,7 +221,7 @@ def _tell(shell: Shell, golden_dir: GoldenDir, added: Added, test: str | None, a
     _tell_ways(shell, added, again)
 
 
-def _tell_ways(shell: Shell, added: Added, again: str) -> None:
+def _tell_ways(shell: Shell, added: AddedGolden, again: str) -> None:
     """Print how a stale golden gets its missing answers; the next command is one that needs no editing."""
     run, now = tail(added.packed.runs[0]), added.now
     written = "--answer" in now.next_command
@@ -239,7 +239,7 @@ def _tell_ways(shell: Shell, added: Added, again: str) -> None:
         shell.next(now.next_command or f"reenact golden run {shlex.quote(added.golden.name)}")
 
 
-def _tell_proof(shell: Shell, added: Added) -> None:
+def _tell_proof(shell: Shell, added: AddedGolden) -> None:
     """Print the result of the golden on the recorded code, and on today's."""
     golden, now = added.golden, added.now
     if golden.starts and golden.judged:

@@ -11,12 +11,12 @@ import click
 from reenact.errors import ReenactError, UsageError
 from reenact.interfaces.cli.commands.pack import tell_findings
 from reenact.interfaces.cli.shell import Shell, paint
-from reenact.testing.goldens.deciding import Reasons
-from reenact.testing.goldens.differing import Category, Differing
+from reenact.testing.goldens.acceptance import Reasons
+from reenact.testing.goldens.differing import Category, GoldenDifference
 from reenact.testing.goldens.golden_dir import GoldenDir
-from reenact.testing.goldens.outcome import Outcome
-from reenact.testing.goldens.reviewing import Looked, Settled, accept, look, settle, summary
-from reenact.testing.goldens.running import status_of
+from reenact.testing.goldens.golden_execution import status_of
+from reenact.testing.goldens.golden_outcome import Outcome
+from reenact.testing.goldens.reviewing import ReviewResult, SettledGolden, accept, look, settle, summary
 from reenact.testing.goldens.side_by_side import drawn, side_by_side
 from reenact.timetravel.preview import safe
 
@@ -48,7 +48,7 @@ def review_all(shell: Shell, golden_dir: GoldenDir, names: Sequence[str], reason
         except UsageError:
             raise
         except ReenactError as error:
-            settled = Settled(
+            settled = SettledGolden(
                 Outcome(name, golden_dir.shown(golden_dir.path(name)), status_of(error), message=str(error))
             )
         _tell(shell, settled)
@@ -61,8 +61,8 @@ def review_all(shell: Shell, golden_dir: GoldenDir, names: Sequence[str], reason
 
 
 def _settled(
-    shell: Shell, golden_dir: GoldenDir, looked: Looked, reasons: Reasons, *, asks: bool
-) -> tuple[Settled, bool]:
+    shell: Shell, golden_dir: GoldenDir, looked: ReviewResult, reasons: Reasons, *, asks: bool
+) -> tuple[SettledGolden, bool]:
     """The result of one golden, and whether to go on with the next."""
     asks = asks and looked.outcome.status == "passed" and bool(looked.left)
     go_on = True
@@ -77,7 +77,7 @@ def _settled(
     return settled, go_on
 
 
-def _show(shell: Shell, looked: Looked, *, asks: bool) -> None:
+def _show(shell: Shell, looked: ReviewResult, *, asks: bool) -> None:
     """Print the result of a review; differences that the user is asked about are shown with the question."""
     left = {each.place for each in looked.left}
     name = looked.opened.golden.name
@@ -94,7 +94,7 @@ def _show(shell: Shell, looked: Looked, *, asks: bool) -> None:
         _draw(shell, each, lines)
 
 
-def _draw(shell: Shell, each: Differing, lines: Sequence[str]) -> None:
+def _draw(shell: Shell, each: GoldenDifference, lines: Sequence[str]) -> None:
     head, *rows = lines
     shell.data(paint(head, fg=_COLOURS[each.category]))
     for row in rows:
@@ -108,7 +108,7 @@ def _at_a_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
 
 
-def _asked(shell: Shell, looked: Looked) -> tuple[dict[str, str], bool]:
+def _asked(shell: Shell, looked: ReviewResult) -> tuple[dict[str, str], bool]:
     """The differences that the user accepts, with reasons by place, and whether the next golden is reviewed."""
     chosen: dict[str, str] = {}
     left = list(looked.left)
@@ -164,7 +164,7 @@ def _line(prompt: str) -> str:
 # --- what came of it -------------------------------------------------------------------------------------------------
 
 
-def _tell(shell: Shell, settled: Settled) -> None:
+def _tell(shell: Shell, settled: SettledGolden) -> None:
     outcome = settled.outcome
     if shell.json:
         shell.line(
@@ -185,7 +185,7 @@ def _tell(shell: Shell, settled: Settled) -> None:
         shell.data(f"    {safe(line)}")
 
 
-def _next(settled: Settled) -> str:
+def _next(settled: SettledGolden) -> str:
     """The next command; empty where nothing is wrong."""
     outcome = settled.outcome
     name = shlex.quote(outcome.name)

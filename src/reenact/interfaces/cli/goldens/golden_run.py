@@ -17,11 +17,11 @@ from reenact.interfaces.cli.goldens.golden_review import review_all
 from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.testing.goldens.batch import How, run_goldens
-from reenact.testing.goldens.deciding import Reasons
+from reenact.testing.goldens.acceptance import Reasons
+from reenact.testing.goldens.golden_batch import How, run_goldens
 from reenact.testing.goldens.golden_dir import GoldenDir, open_golden_dir
-from reenact.testing.goldens.modes import FROZEN, MODES, REVIEW, Recorded, record_missing
-from reenact.testing.goldens.outcome import Outcome, exit_code
+from reenact.testing.goldens.golden_outcome import Outcome, exit_code
+from reenact.testing.goldens.modes import FROZEN, MODES, REVIEW, RecordedAnswers, record_missing
 from reenact.testing.goldens.reports import write_reports
 from reenact.testing.goldens.verifying import keep_verified, revision_of
 from reenact.timetravel.preview import safe
@@ -206,7 +206,7 @@ def _record(shell: Shell, golden_dir: GoldenDir, names: list[str], mode: str) ->
     """Run a mode that changes goldens."""
     code, first = 0, ""
     for name in names:
-        recorded: Recorded = record_missing(golden_dir, name, anew=mode == "rerecord")
+        recorded: RecordedAnswers = record_missing(golden_dir, name, anew=mode == "rerecord")
         code = max(code, recorded.outcome.exit_code)
         if shell.json:
             shell.line(recorded.outcome.to_json() | {"recorded_now": recorded.kept, "opinions_now": recorded.opinions})
@@ -223,7 +223,7 @@ def _record(shell: Shell, golden_dir: GoldenDir, names: list[str], mode: str) ->
     return code
 
 
-def _kept(recorded: Recorded) -> str:
+def _kept(recorded: RecordedAnswers) -> str:
     parts = [counted(recorded.kept, "answer")] if recorded.kept else []
     parts += [counted(recorded.opinions, "opinion")] if recorded.opinions else []
     if parts:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reenact.testing.goldens.golden import Golden
-from reenact.testing.goldens.history import Change
+from reenact.testing.goldens.golden_history import Change
+from reenact.testing.goldens.golden_trace import Golden
 from reenact.timetravel.preview import brief, safe
 
 _SHORT = 12

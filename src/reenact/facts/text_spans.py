@@ -1,0 +1,163 @@
+"""Spans: places in a text that hold a credential, put in order, and a budget for looking for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from reenact.facts.lazy_regex import lazy_regex
+from reenact.facts.wraps import rewrapped
+
+_BY_VALUE = "v"
+"""``facts.credentials.CredentialSort.VALUE``: of two equal spans it stays."""
+_IN_STRING = lazy_regex(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+
+
+class EncodedText(NamedTuple):
+    """The text under an encoding that a span contains.
+
+    Attributes:
+        codec: The encoding (``facts.wraps``).
+        raw: The encoded text, as the encoding has made it.
+        text: The decoded text.
+        spans: Credentials in the text.
+        quoted: The number of percent-encodings around the encoded text.
+    """
+
+    codec: str
+    raw: bytes
+    text: bytes
+    spans: tuple[CredentialSpan, ...]
+    quoted: int = 0
+
+
+class CredentialSpan(NamedTuple):
+    """A credential in a text: ``text[start:end]``, its class, and whether it must keep being a number.
+
+    Attributes:
+        wrapped: A text behind an encoding that holds credentials, in place of one.
+        tight: Whether its replacement must have the same length.
+    """
+
+    start: int
+    end: int
+    sort: str
+    digits: bool = False
+    wrapped: EncodedText | None = None
+    tight: bool = False
+
+
+class SearchExhausted(Exception):
+    """The text holds more candidates than its size allows for: it was made to be slow."""
+
+
+Change = Callable[[bytes, CredentialSpan], bytes]
+
+
+def replaced(
+    data: bytes,
+    spans: list[CredentialSpan],
+    change: Change,
+    after: Callable[[bytes], bytes] | None = None,
+    exact: bool = False,
+) -> bytes:
+    """``data`` with each span replaced by what ``change`` makes of it.
+
+    Args:
+        data: The text.
+        spans: In order, never overlapping.
+        change: Gives what takes a credential's place.
+        after: Applied to each text behind an encoding, when its spans have been replaced.
+        exact: Whether a text behind an encoding must come out as long; one that cannot is changed as a whole.
+    """
+    parts = []
+    at = 0
+    for span in spans:
+        parts.append(data[at : span.start])
+        raw = data[span.start : span.end]
+        parts.append(change(raw, span) if span.wrapped is None else _within(raw, span, change, after, exact))
+        at = span.end
+    parts.append(data[at:])
+    return b"".join(parts)
+
+
+def _within(
+    raw: bytes, span: CredentialSpan, change: Change, after: Callable[[bytes], bytes] | None, exact: bool
+) -> bytes:
+    wrapped = span.wrapped
+    assert wrapped is not None
+    text = replaced(wrapped.text, list(wrapped.spans), change, after, exact)
+    if after is not None:
+        text = after(text)
+    if text == wrapped.text:
+        return raw
+    made = rewrapped(wrapped.codec, text, wrapped.raw, wrapped.quoted)
+    if exact and len(made) != len(raw):
+        return change(raw, CredentialSpan(span.start, span.end, "n", tight=True))
+    return made
+
+
+def string_end(data: bytes, at: int, limit: int) -> int:
+    """Where the string of JSON ends in which ``at`` stands; ``limit`` where it goes on beyond it."""
+    found = _IN_STRING.match(data, at, limit)
+    return limit if found is None else found.end()
+
+
+class Budget:
+    """Counts candidates, and the bytes of the searched texts.
+
+    Args:
+        left: The number of candidates that is left.
+        room: The number of bytes that may be searched.
+    """
+
+    __slots__ = ("left", "room")
+
+    def __init__(self, left: int, room: int = 0) -> None:
+        self.left = left
+        self.room = room
+
+    def spend(self, amount: int = 1) -> None:
+        """Count some; raises ``SearchExhausted`` when there are too many."""
+        self.left -= amount
+        if self.left < 0:
+            raise SearchExhausted
+
+    def read(self, size: int) -> None:
+        """Count the bytes of a text, which may have candidates of its own; raises ``SearchExhausted`` when
+        there are too many."""
+        self.room -= size
+        self.left += size // 8
+        if self.room < 0:
+            raise SearchExhausted
+
+
+def without_overlaps(spans: list[CredentialSpan]) -> list[CredentialSpan]:
+    """The first of overlapping spans; where they begin together, the longer one (a name outranks a shape in it), and of
+    equal ones the value of a variable. One that ends behind it makes it longer."""
+    kept: list[CredentialSpan] = []
+    end = -1
+    for span in sorted(spans, key=lambda one: (one.start, -one.end, one.sort != _BY_VALUE)):
+        if span.start >= end:
+            kept.append(span)
+            end = span.end
+        elif span.end > end and span.wrapped is None:
+            last = kept[-1]
+            kept[-1] = CredentialSpan(
+                last.start, span.end, last.sort if last.wrapped is None else span.sort, tight=last.tight
+            )
+            end = span.end
+    return kept
+
+
+def apart(spans: list[CredentialSpan]) -> list[CredentialSpan]:
+    """Spans in order; what overlaps becomes one that covers both, unless one holds the other."""
+    kept: list[CredentialSpan] = []
+    for span in sorted(spans, key=lambda one: (one.start, -one.end, one.sort != _BY_VALUE)):
+        if not kept or span.start >= kept[-1].end:
+            kept.append(span)
+        elif span.end > kept[-1].end:
+            sort = span.sort if kept[-1].sort == _BY_VALUE else kept[-1].sort
+            kept[-1] = CredentialSpan(kept[-1].start, span.end, sort)
+    return kept

@@ -1,0 +1,142 @@
+"""Growing lists in a SQLite store: each has a text of its own, so that every version of it is that text up to a place.
+
+The text begins with the bracket that closes the list, so a version is two pieces: what lies behind that one up to its
+end, and that one. It needs no version before it, and its digest goes on from the digest of what was there.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+from reenact.abc.hash_protocol import Hash
+from reenact.facts.growth import Grown
+from reenact.facts.lazy_dataclass import dataclass
+from reenact.store.frames import StreamPacker
+from reenact.store.splice_rows import LOW, Splice
+from reenact.store.splices import SplicePiece, VersionChange
+from reenact.store.splicing import new_text, put_portions
+
+_CLOSE = b"]"
+_MOST_WAITING = 8 << 20
+"""Bytes of a list that wait until a version of it is not there already."""
+_PACKED = 16
+"""Lists whose text is gone on with in the frame that is under way: each takes about 0.5 MB."""
+
+
+class EntriesLost(Exception):
+    """Entries before these have not been written."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """One list in its stored form.
+
+    Attributes:
+        hash: The hash of its bytes without the last one.
+        entries: The number of entries.
+        end: Bytes of its text.
+        text: Number of the text; 0 before anything of it is written.
+        waiting: The part that is still to be written.
+        used: Whether a version of it has a row.
+    """
+
+    hash: Hash
+    entries: int = 0
+    end: int = len(_CLOSE)
+    text: int = 0
+    waiting: tuple[bytes, ...] = (_CLOSE,)
+    used: bool = False
+
+    def copy(self) -> _Kept:
+        return _Kept(self.hash.copy(), self.entries, self.end, self.text, self.waiting, self.used)
+
+
+class GrowingLists:
+    """The growing lists of one log. What a transaction adds counts only after ``commit``.
+
+    Args:
+        owner: Number of the log.
+        begin: Begins a hash.
+    """
+
+    def __init__(self, owner: int, begin: Callable[[], Hash]) -> None:
+        self._owner = owner
+        self._begin = begin
+        self._lists: dict[int, _Kept] = {}
+        self._before: dict[int, _Kept | None] = {}
+        self._packings: dict[int, StreamPacker] = {}
+
+    def take(self, grown: Grown) -> tuple[bytes, int]:
+        """Take in new entries of a list; gives digest and bytes of the version that has them.
+
+        Raises:
+            Lost: Entries before them were not taken in.
+        """
+        kept = self._lists.get(grown.number)
+        if grown.number not in self._before:
+            self._before[grown.number] = None if kept is None else kept.copy()
+        if kept is None:
+            kept = self._lists[grown.number] = _Kept(self._begin())
+        if kept.entries != grown.start or kept.end + len(grown) >= LOW:
+            raise EntriesLost
+        for some in (grown.lead, grown):
+            if some:
+                kept.hash.update(some)
+                kept.waiting += (bytes(some),)
+                kept.end += len(some)
+        kept.entries = grown.end
+        whole = kept.hash.copy()
+        whole.update(_CLOSE)
+        return whole.digest(), kept.end
+
+    def row(self, connection: sqlite3.Connection, number: int) -> bytes:
+        """The row of the version that was taken in last."""
+        kept = self._lists[number]
+        kept.used = True
+        if not kept.text:
+            kept.text = new_text(connection, self._owner)
+        pieces = (SplicePiece(len(_CLOSE), kept.end - len(_CLOSE)), SplicePiece(0, len(_CLOSE)))
+        return Splice(kept.text, 0, VersionChange(0, 0, pieces)).pack()
+
+    def finish(self, connection: sqlite3.Connection) -> None:
+        """Write what is new of the texts: before the end of the transaction."""
+        for number in self._before:
+            kept = self._lists.get(number)
+            if kept is None or not kept.waiting:
+                continue
+            size = sum(map(len, kept.waiting))
+            if not kept.used and size < _MOST_WAITING:
+                continue
+            if not kept.text:
+                kept.text = new_text(connection, self._owner)
+            packing = self._packings.pop(number, None) or StreamPacker(kept.end - size)
+            self._packings[number] = packing
+            put_portions(connection, kept.text, packing.pack(b"".join(kept.waiting)))
+            kept.waiting = ()
+            if len(self._packings) > _PACKED:
+                self._seal(connection, next(iter(self._packings)))
+
+    def seal(self, connection: sqlite3.Connection) -> None:
+        """The same for the last transaction."""
+        self.finish(connection)
+        for number in list(self._packings):
+            self._seal(connection, number)
+
+    def _seal(self, connection: sqlite3.Connection, number: int) -> None:
+        put_portions(connection, self._lists[number].text, self._packings.pop(number).seal())
+
+    def commit(self) -> None:
+        """Staged data is in the file."""
+        self._before.clear()
+
+    def roll_back(self) -> None:
+        """Staged data is not in the file; texts continue in a frame of their own."""
+        for number, kept in self._before.items():
+            if kept is None:
+                del self._lists[number]
+            else:
+                self._lists[number] = kept
+        if self._before:
+            self._packings.clear()
+        self._before.clear()

@@ -1,0 +1,93 @@
+"""The store's hash, which digests of payloads are made with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from reenact.facts.alike import common_head
+from reenact.facts.large import is_large, is_withheld
+
+if TYPE_CHECKING:
+    from reenact.abc.hash_protocol import Hash
+
+DIGEST_SIZE = 16
+
+_EVERY = 1 << 15
+"""Bytes of a body after which the state of its hash is kept."""
+_LONG = 2 * _EVERY
+_TOO_LONG = 4 << 20
+_SIDE_BY_SIDE = 4
+"""Conversations that are kept in mind."""
+
+
+class _Grown(NamedTuple):
+    """A body, and the state of its hash after each of its parts but the last."""
+
+    data: bytes
+    states: list[Hash]
+
+
+class KeyedHash:
+    """The store's hash.
+
+    Args:
+        key: The store's secret.
+    """
+
+    __slots__ = ("_grown", "begin")
+
+    def __init__(self, key: bytes) -> None:
+        self.begin: Callable[[], Hash] = hashlib.blake2b(key=key, digest_size=DIGEST_SIZE).copy
+        """A hash object to be fed piece by piece."""
+        self._grown: Sequence[_Grown] = ()
+
+    def of(self, data: bytes) -> bytes:
+        """The digest of some bytes. About 0.5 µs and 1 ms a megabyte."""
+        found = self.begin()
+        found.update(data)
+        return found.digest()
+
+    def of_body(self, body: bytes) -> bytes:
+        """The digest of a body, which may be one that is not kept: it lets go of its bytes then."""
+        if is_large(body):
+            return self._of_pieces(body.pieces())
+        if not is_withheld(body):
+            return self.of(body)
+        if not body.digest:
+            body.digest = self._of_pieces(body.pieces()).hex()
+            body.source = b""
+        return bytes.fromhex(body.digest)
+
+    def _of_pieces(self, pieces: Iterable[bytes]) -> bytes:
+        found = self.begin()
+        for piece in pieces:
+            found.update(piece)
+        return found.digest()
+
+    def named(self, data: bytes, digest: str) -> bool:
+        """Whether some bytes have this digest, which is in hexadecimal digits. As ``of``."""
+        found = self.begin()
+        found.update(data)
+        return found.hexdigest() == digest
+
+    def named_again(self, data: bytes, digest: str) -> bool:
+        """The same of a body that mostly begins as the last ones did, a conversation that is sent again: of what it has
+        of one of these only its bytes are compared."""
+        if len(data) < _LONG or len(data) > _TOO_LONG or type(data) is not bytes:
+            return self.named(data, digest)
+        kept = self._grown
+        heads = [common_head(data, each.data) for each in kept]
+        nearest = max(range(len(heads)), key=heads.__getitem__, default=-1)
+        states = kept[nearest].states[: heads[nearest] // _EVERY] if nearest >= 0 else []
+        found = states[-1].copy() if states else self.begin()
+        at = len(states) * _EVERY
+        while at + _EVERY <= len(data):
+            found.update(data[at : at + _EVERY])
+            at += _EVERY
+            states.append(found.copy())
+        found.update(data[at:])
+        others = [each for each, head in zip(kept, heads, strict=True) if 2 * head < len(each.data)]
+        self._grown = (_Grown(data, states), *others[: _SIDE_BY_SIDE - 1])
+        return found.hexdigest() == digest

@@ -1,0 +1,187 @@
+"""A recording as the records that would make it again: what a bundle writes down, and what a store takes in.
+
+Views give more than they were told (totals, joined streams) and less (in how many batches it came); what is made of
+these records answers every view as the recording does. How exact an event is stands on its first record: a view joins
+what each of them says, so that one of them may say it for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from reenact.abc.body_access import body_or_size
+from reenact.abc.store import Recording
+from reenact.facts.before import PHASE, all_before, place_of_content
+from reenact.facts.call import Failure, Json, Stream, Value
+from reenact.facts.event import Event
+from reenact.facts.lazy_dataclass import replace
+from reenact.facts.order import Delivery
+from reenact.facts.record import (
+    CallIssued,
+    CallSettled,
+    CheckpointTaken,
+    EvidenceNoted,
+    GapNoted,
+    HeadArrived,
+    LaneOpened,
+    OutputPrinted,
+    Record,
+    RunClosed,
+    RunOpened,
+    SegmentArrived,
+    StreamEnded,
+    TurnsDelivered,
+)
+from reenact.facts.run import Run, Status, Totals
+
+TURNS = 64
+"""Most turns in one record."""
+
+PIECE = 1 << 16
+"""Most bytes of output in one record."""
+
+_END = -1
+_LOST = 1 << 29
+"""Numbers of lanes whose opening was lost, where their own belongs to another one."""
+_OPEN = (Status.RECORDING, Status.INTERRUPTED)
+
+
+def records_of(recording: Recording, inner: Iterable[Recording] = ()) -> Iterator[Record]:
+    """Every record of a run with a log of its own.
+
+    Args:
+        recording: The run.
+        inner: Its child runs that lie in the same log, in any order.
+
+    Returns:
+        Them, always in the same order. One pass over the order of the run comes first; the rest is fetched as it is
+        asked for.
+
+    Raises:
+        StoreError: A part of it is missing or damaged.
+    """
+    children = sorted(inner, key=lambda each: (each.run.started_us, each.run.id))
+    yield RunOpened(as_begun(recording.run))
+    for child in children:
+        yield RunOpened(as_begun(child.run))
+    lanes = {}
+    for fact in recording.lanes():
+        lanes[fact.path] = fact.number
+        yield LaneOpened(fact.number, fact.path, fact.parent, fact.scope)
+    ends = {
+        each.tag.number: each.number for each in recording.deliveries() if each.tag.kind == "e" and each.tag.n == _END
+    }
+    phases: dict[int, list[str]] = {}
+    for snapshot in recording.snapshots():
+        phases.setdefault(snapshot.event, []).append(snapshot.phase)
+    for event in recording.events():
+        yield from _event(recording, event, lanes, ends.get(event.number))
+        for phase in phases.get(event.number, ()):
+            yield state_of(recording, event.number, phase) or CheckpointTaken(event.number, phase, {})
+    yield from recording.reads()
+    yield from _order(recording)
+    for stream in (1, 2):
+        yield from _output(recording, stream)
+    for what, place, count in recording.gaps():
+        yield GapNoted(what, place, count)
+    notes = recording.notes(None)
+    for key, value in notes.items():
+        yield EvidenceNoted(None, key, value)
+    yield from contents_of(recording, notes)
+    for child in children:
+        if child.run.status not in _OPEN:
+            yield RunClosed(_anywhere(child.run), dict(child.notes(None)))
+    if recording.run.status not in _OPEN:
+        yield RunClosed(_anywhere(recording.run))
+
+
+def state_of(recording: Recording, event: int, phase: str, fresh: int | None = None) -> CheckpointTaken | None:
+    """The record of a state, with what is noted about lists in it that grow; None where none was kept.
+
+    Args:
+        recording: The run.
+        event: The step.
+        phase: Its start or its end.
+        fresh: The event of the record, if that is to be another one.
+    """
+    slots = recording.checkpoint_slots(event, phase, proven=False)
+    if slots is None:
+        return None
+    note = recording.checkpoint_note(event, phase)
+    return CheckpointTaken(event if fresh is None else fresh, phase, dict(slots), note=note)
+
+
+def contents_of(recording: Recording, notes: Mapping[str, Json]) -> Iterator[Record]:
+    """The contents of files before the run changed them, by its notes."""
+    for before in all_before(notes):
+        place = None if before.content is None else place_of_content(before.content)
+        slots = None if place is None else recording.checkpoint_slots(place, PHASE)
+        if place is not None and slots:
+            yield CheckpointTaken(place, PHASE, dict(slots))
+
+
+def as_begun(run: Run) -> Run:
+    """A run as it stood when it began, as far as its end does not say it: one that has no end stays open."""
+    if run.status not in _OPEN:
+        return _anywhere(run)
+    return replace(_anywhere(run), status=Status.RECORDING, interrupted_at=None, totals=Totals())
+
+
+def _anywhere(run: Run) -> Run:
+    """A run without what its store says of it: each store has digests of its own."""
+    return replace(run, result="") if run.result else run
+
+
+def _event(recording: Recording, event: Event, lanes: Mapping[str, int], end: int | None) -> Iterator[Record]:
+    lane = lanes.get(event.lane)
+    if lane is None:  # the opening of its lane was lost: its path is a number behind a question mark
+        lane = int(event.lane.removeprefix("?"))
+        lane += _LOST if lane in lanes.values() else 0
+    yield CallIssued(
+        event.number, lane, event.position, event.parent, event.issued_us,
+        replace(event.call, body=recording.body(event.request)), event.fidelity, event.fidelity_note,
+    )  # fmt: skip
+    yield from _outcome(recording, event, end)
+    for key, value in event.attributes.items():
+        yield EvidenceNoted(event.number, key, value)
+
+
+def _outcome(recording: Recording, event: Event, end: int | None) -> Iterator[Record]:
+    outcome, number, ended_us = event.outcome, event.number, event.ended_us or 0
+    if isinstance(outcome, Value):
+        yield CallSettled(
+            number, ended_us, replace(outcome, body=body_or_size(recording, event.answer)), event.delivery
+        )
+    elif isinstance(outcome, Failure):
+        yield CallSettled(number, ended_us, outcome, event.delivery)
+    elif isinstance(outcome, Stream):
+        if event.first_us is not None:
+            yield HeadArrived(number, event.first_us, outcome.head, event.delivery)
+        for delivery, at_us, data in recording.parts(number):
+            yield SegmentArrived(number, at_us, data, delivery)
+        if outcome.end is not None:
+            yield StreamEnded(number, ended_us, outcome.end, end)
+
+
+def _order(recording: Recording) -> Iterator[Record]:
+    """The turns, those that follow each other in one record."""
+    turns: list[Delivery] = []
+    for each in recording.deliveries():
+        if turns and (len(turns) >= TURNS or each.number != turns[-1].number + 1):
+            yield TurnsDelivered(tuple(turns))
+            turns = []
+        turns.append(each)
+    if turns:
+        yield TurnsDelivered(tuple(turns))
+
+
+def _output(recording: Recording, stream: int) -> Iterator[Record]:
+    """The output, in pieces of one length, independent of the batches in which it was written."""
+    waiting = bytearray()
+    for data in recording.printed(stream):
+        waiting += data
+        while len(waiting) >= PIECE:
+            yield OutputPrinted(stream, 0, bytes(waiting[:PIECE]))
+            del waiting[:PIECE]
+    if waiting:
+        yield OutputPrinted(stream, 0, bytes(waiting))
