@@ -3,7 +3,8 @@
 
 PYTHON ?= $(shell sh scripts/find-python.sh)
 PYTEST_ARGS ?=
-# A process for each core, four at most; the tests of one file stay together, for what they share is made once.
+# One process more than there are cores, four at most, for there is always a test that waits. The tests of one file stay
+# together: what they share is made once.
 # `make test SPREAD=` runs them one after the other.
 SPREAD ?= -n auto --maxprocesses 4 --dist loadfile
 RUN := .venv/bin/python
@@ -32,8 +33,7 @@ demo:
 
 # What the tests need, so that they can run without a package source and what leads to it.
 environments:
-	@"$(PYTHON)" scripts/environment.py .venv test
-	@$(RUN) scripts/across.py --make
+	@"$(PYTHON)" scripts/across.py --make
 
 test:
 	@"$(PYTHON)" scripts/environment.py .venv test

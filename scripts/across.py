@@ -2,7 +2,7 @@
 
     python scripts/across.py            a virtual environment and a run for each
     python scripts/across.py --list     only say what is found
-    python scripts/across.py --make     only make the virtual environments
+    python scripts/across.py --make     only make the virtual environments, and .venv, side by side
 
 An interpreter counts as found when it starts: on ``PATH`` as ``python3.N``, or among the versions of pyenv or uv. The
 interpreter that runs this script has goals of its own: ``make test`` and ``make test-long``. Tests marked ``slow`` or
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,12 +39,13 @@ def main() -> int:
     """Test each interpreter; exit status 1 when one of them failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="only say which interpreters are found")
-    parser.add_argument("--make", action="store_true", help="only make their virtual environments")
+    parser.add_argument("--make", action="store_true", help="only make their virtual environments, and .venv")
     parser.add_argument("--seconds", type=float, default=float(os.environ.get("REENACT_ACROSS_SECONDS", "600")))
     parser.add_argument("pytest", nargs="*", help="further arguments for pytest")
     options = parser.parse_args()
-    here = "its environment runs this" if options.make else "the whole suite: make test, make test-long"
-    lines = [f"3.{sys.version_info.minor}  {here} ({sys.version.split()[0]})"]
+    if options.make:
+        return make_all()
+    lines = [f"3.{sys.version_info.minor}  the whole suite: make test, make test-long ({sys.version.split()[0]})"]
     failed = False
     for minor in MINORS:
         if minor == sys.version_info.minor:
@@ -53,14 +55,30 @@ def main() -> int:
             lines.append(f"3.{minor}  NOT tested: no such interpreter was found")
         elif options.list:
             lines.append(f"3.{minor}  found: {python}")
-        elif options.make:
-            lines.append(f"3.{minor}  {'made' if make(minor, python) else 'NOT made (see above)'}: {folder_of(minor)}")
         else:
             verdict, good = test(minor, python, options.seconds, options.pytest)
             lines.append(f"3.{minor}  {verdict}")
             failed = failed or not good
-    print("\nPython versions\n  " + "\n  ".join(lines), flush=True)
+    tell(lines)
     return 1 if failed else 0
+
+
+def tell(lines: list[str]) -> None:
+    """Print a line for each version."""
+    print("\nPython versions\n  " + "\n  ".join(lines), flush=True)
+
+
+def make_all() -> int:
+    """Make every environment, side by side: an installation keeps one core busy. Exit status 1 without ``.venv``."""
+    found = {minor: find(minor) for minor in MINORS if minor != sys.version_info.minor}
+    wanted = {".venv": Path(sys.executable)}
+    wanted |= {folder_of(minor): python for minor, python in found.items() if python is not None}
+    with ThreadPoolExecutor(len(wanted) if os.name == "posix" else 1) as side_by_side:
+        made = dict(zip(wanted, side_by_side.map(make, wanted, wanted.values()), strict=True))
+    lines = [f"{folder}  {'made' if made[folder] else 'NOT made (see above)'}: {wanted[folder]}" for folder in wanted]
+    missing = [minor for minor, python in found.items() if python is None]
+    tell([*lines, *(f"{folder_of(minor)}  NOT made: no such interpreter was found" for minor in missing)])
+    return 0 if made[".venv"] else 1
 
 
 def find(minor: int) -> Path | None:
@@ -101,9 +119,9 @@ def folder_of(minor: int) -> str:
     return f".venv-3.{minor}"
 
 
-def make(minor: int, python: Path) -> bool:
-    """Make the environment, or find that it is up to date; gives whether it is there."""
-    command = [sys.executable, "scripts/environment.py", folder_of(minor), "test", "--python", str(python)]
+def make(folder: str, python: Path) -> bool:
+    """Make an environment, or find that it is up to date; gives whether it is there."""
+    command = [sys.executable, "scripts/environment.py", folder, "test", "--python", str(python)]
     return subprocess.run(command, cwd=ROOT, check=False).returncode == 0
 
 
@@ -114,7 +132,7 @@ def test(minor: int, python: Path, seconds: float, further: list[str]) -> tuple[
     """
     started = time.monotonic()
     print(f"\n3.{minor}: {python}", flush=True)
-    if not make(minor, python):
+    if not make(folder_of(minor), python):
         return "NOT tested: its environment could not be made (see above)", True
     command = [
         str(ROOT / folder_of(minor) / "bin" / "python"),

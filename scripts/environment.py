@@ -16,6 +16,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -69,9 +71,23 @@ def install(folder: Path, sets: list[str]) -> None:
             stamp.write_text(json.dumps(done))
     digest = hashlib.sha256((ROOT / "pyproject.toml").read_bytes() + str(ROOT).encode()).hexdigest()
     if done.get("reenact") != digest:
-        pip(folder, "--no-deps", "--no-build-isolation", "-e", ".")
+        with alone():
+            pip(folder, "--no-deps", "--no-build-isolation", "-e", ".")
         done["reenact"] = digest
         stamp.write_text(json.dumps(done))
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """While no other process is in here: to install in place writes into the checkout, for each environment."""
+    try:
+        import fcntl
+    except ImportError:  # Windows, where scripts/across.py makes them one after the other
+        yield
+        return
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def packages(file: Path) -> list[str]:

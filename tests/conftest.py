@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.leftovers import Picture
-from tests.parts import LIST, PARTS, names, split
+from tests.parts import LIST, PARTS, elsewhere, names, split
 
 ROOT = Path(__file__).resolve().parent.parent
+_LISTED = names(LIST.read_text(encoding="utf-8"))
 
 
 def _heed_signals() -> None:
@@ -47,12 +48,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores: there is always a test that waits, for a child, a server or a timer."""
+    return (os.cpu_count() or 1) + 1
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not load a file all of whose tests are in the other part, unless it is named on the command line."""
+    part = config.getoption("--part")
+    if part == "all" or collection_path.suffix != ".py" or not collection_path.is_relative_to(ROOT):
+        return None
+    where = config.invocation_params.dir
+    if collection_path in {(where / argument.partition("::")[0]).resolve() for argument in config.args}:
+        return None
+    return True if elsewhere(collection_path.relative_to(ROOT).as_posix(), part, _LISTED) else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the tests of the other part out."""
     part = config.getoption("--part")
     if part == "all":
         return
-    short, long = split(((item.nodeid, item) for item in items), names(LIST.read_text(encoding="utf-8")))
+    short, long = split(((item.nodeid, item) for item in items), _LISTED)
     items[:], others = (short, long) if part == "short" else (long, short)
     config.hook.pytest_deselected(items=others)
 

@@ -26,6 +26,14 @@ def within(node: str, name: str) -> bool:
     return node == name or node.startswith((name + "::", name + "["))
 
 
+def elsewhere(file: str, part: str, listed: list[str]) -> bool:
+    """Whether no test of a file is in a part: the short one has none of a file that is listed whole, the long one none
+    of a file of which nothing is listed."""
+    if part == "short":
+        return file in listed
+    return not any(within(name, file) for name in listed)
+
+
 def split(nodes: Iterable[tuple[str, Item]], listed: list[str]) -> tuple[list[Item], list[Item]]:
     """The tests of the short part and those of the long part, in the order in which they are given."""
     short: list[Item] = []

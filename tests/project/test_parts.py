@@ -58,6 +58,15 @@ def test_each_test_is_in_one_part() -> None:
     assert {node.partition("::")[0] for node in short} == {OWN}
 
 
+def test_no_test_is_lost_where_files_of_the_other_part_are_not_loaded() -> None:
+    """Of a folder that has files of each part, and one that is listed in part."""
+    whole, short, long = (set(collected(part, "tests/grpc")) for part in ("all", "short", "long"))
+    assert short | long == whole
+    assert not short & long
+    files = [{node.partition("::")[0] for node in nodes} for nodes in (short, long)]
+    assert files[0] - files[1] and files[1] - files[0] and files[0] & files[1]
+
+
 @pytest.mark.parametrize(
     ("name", "long"),
     [
