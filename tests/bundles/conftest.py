@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from reenact.interfaces.cli.main import cli
+from tests import commands
 
 _STARTING = {"record", "replay", "fork", "resume"}
 
@@ -67,7 +68,7 @@ class Place:
             if done.exception is not None and not isinstance(done.exception, SystemExit):
                 raise done.exception
             return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
-        return subprocess.run(
+        return commands.run(
             [sys.executable, "-m", "reenact", *words], cwd=self.folder, env=environment,
             capture_output=True, text=True, timeout=120, check=False, encoding="utf-8",
         )  # fmt: skip

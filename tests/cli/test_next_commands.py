@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from reenact.interfaces.cli.command_table import BY_NAME
 from reenact.interfaces.cli.main import cli
+from tests import commands
 from tests.cli.proposals import STAND_IN, proposed
 
 OTHERS = {"exec", "export", "pip", "python", "git", "make", "which", "ls", "df", "ray"}
@@ -73,7 +73,7 @@ def test_a_store_that_was_named_is_named_in_what_comes_next(tmp_path: Path) -> N
 
     def reenact(*words: str, status: int = 0) -> str:
         argv = [sys.executable, "-m", "reenact", "--store", "other place", *words]
-        done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True)
+        done = commands.run(argv, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == status, done.stderr
         return done.stderr
 

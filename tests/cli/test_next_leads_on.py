@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from reenact.testing import ProviderProcess
+from tests import commands
 from tests.cli.proposals import STAND_IN, proposed
 
 pytestmark = pytest.mark.slow
@@ -81,7 +82,7 @@ class Desk:
     def type(self, command: str) -> subprocess.CompletedProcess[str]:
         """Type a command."""
         words = shlex.split(command)
-        return subprocess.run(
+        return commands.run(
             [sys.executable, "-m", "reenact", *words[1:]] if words[0] == "reenact" else [sys.executable, *words[1:]],
             cwd=self.folder,
             env=self.environment,
@@ -111,7 +112,6 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
             "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))),
             "HOME": str(folder.parent),
             "LANG": "C.UTF-8",
-            "PYTHONPATH": str(CHECKOUT / "src"),
             **provider.environment(),
         }
         desk = Desk(folder, environment)

@@ -33,7 +33,8 @@ class Forks:
         """Record a program, with ``options`` of ``record``; gives what it printed."""
         (self.desk.folder / "agent.py").write_text(textwrap.dedent(program))
         printed: str = self.desk.record("agent.py", options=options, status=status, typed=self.typed).stdout
-        self.parent = self.runs()[0]["run"]
+        with reenact.open_store(str(self.desk.folder / ".reenact")) as store:
+            self.parent = store.run("@").id
         return printed
 
     def runs(self) -> list[dict[str, Any]]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests import commands
 
 KEYS = {
     "OPENAI_API_KEY": "sk-tried-at-a-desk",
@@ -67,7 +68,7 @@ class Desk:
 
     def run(self, *argv: str, stdin: bytes = b"", more: Mapping[str, str] | None = None) -> Ended:
         """Run any command here; it must end within a minute."""
-        done = subprocess.run(
+        done = commands.run(
             argv,
             cwd=self.folder,
             env={**self.environment, **(more or {})},

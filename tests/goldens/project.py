@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reenact.testing.goldens.opened import open_golden
+from tests import commands
 
 AGENT = """
 import json, sys
@@ -74,7 +75,7 @@ class Project:
     def run(self, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         """``reenact WORDS``, which must end with ``status``."""
         command = [sys.executable, "-m", "reenact", *words]
-        done = subprocess.run(
+        done = commands.run(
             command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False, timeout=100
         )
         assert done.returncode == status, f"{done.returncode}: {done.stdout}{done.stderr}"

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from reenact.testing import ProviderProcess
+from tests import commands
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OWN = {"order": "#5093", "customer": "u_7710", "status": "packed", "arrives": "on Friday"}
@@ -35,7 +36,7 @@ def run(place: Path) -> Run:
     environment = {**kept, "PATH": path, "HOME": str(place), "NO_COLOR": "1"}
 
     def command(*words: str, status: int = 0, **more: str) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
+        done = commands.run(
             [sys.executable, "-m", "reenact", *words],
             cwd=place,
             env={**environment, **more},

@@ -19,6 +19,7 @@ from reenact.testing.expectations.expectation import expect as parse
 from reenact.testing.goldens.golden_dir import GoldenDir, open_golden_dir
 from reenact.testing.goldens.golden_trace import Golden
 from reenact.timetravel.bundling.packing import pack
+from tests import commands
 
 
 class Yard:
@@ -45,7 +46,7 @@ class Yard:
 
     def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
         """Run a command in the project."""
-        return subprocess.run(
+        return commands.run(
             argv, cwd=self.project, env=self.environment, capture_output=True, text=True, timeout=100, check=False
         )
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import commands
+
 from .server import Server
 
 PRELUDE = """
@@ -47,7 +49,7 @@ class Agent:
     def run(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """A command in the folder."""
         base = {**self.environment(), **environment}
-        return subprocess.run(words, cwd=self.folder, env=base, capture_output=True, text=True, timeout=60, check=False)
+        return commands.run(words, cwd=self.folder, env=base, capture_output=True, text=True, timeout=60, check=False)
 
     def write(self, text: str) -> None:
         """The program."""

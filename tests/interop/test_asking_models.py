@@ -26,7 +26,7 @@ def reenact(
     desk: Tried, provider: ScriptedProvider, *words: str, key: str = "sk-today-31f9a2c4d5e6"
 ) -> tuple[int, str, str]:
     known = {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": key}
-    done = desk.run("env", *(f"{name}={value}" for name, value in known.items() if value), "reenact", *words)
+    done = desk.run("reenact", *words, more={name: value for name, value in known.items() if value})
     return done.code, done.out.decode(), done.err.decode()
 
 

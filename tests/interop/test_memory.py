@@ -19,9 +19,10 @@ from tests.interop.test_logs_of_providers import NOVA, invocation
 from tests.interop.trees import INSPECT, LANGFUSE, SAID, SAMPLE, TAU, TELLS, chosen, observation, run
 
 MOST = 256 << 20
-ROWS = 12_000
-PAD = "words that fill a row, and are told. " * 160
-"""6 KB, so that all rows are 72 MB: more than may be held with the interpreter."""
+ROWS = 2_500
+WORDS = "words that fill a row, and are told. " * 160
+PAD = WORDS * 6
+"""36 KB, so that all rows are 90 MB: more than may be held with the interpreter, as they are and as they were read."""
 SMALL = "words. " * 10
 """For a document, which is held: many small values take the most memory."""
 
@@ -190,7 +191,7 @@ def test_a_large_archive_of_inspect_is_never_held(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", json.dumps({**INSPECT, "samples": None}))
         for number in range(600):
-            sample = {**SAMPLE, "id": f"s{number}", "uuid": f"U{number}", "target": PAD * 16}
+            sample = {**SAMPLE, "id": f"s{number}", "uuid": f"U{number}", "target": PAD * 3}
             archive.writestr(f"samples/s{number}_epoch_1.json", json.dumps(sample))
     runs, _, peak = measured("inspect", path)
     assert runs == 600
@@ -203,7 +204,7 @@ def test_conversations_up_to_the_limit_fit(tmp_path: Path) -> None:
     path = tmp_path / "large.jsonl"
     with path.open("w") as file:
         for number in range(3_400):
-            file.write(json.dumps({"messages": [*message(number, PAD), *SAID[1:], TELLS]}) + "\n")
+            file.write(json.dumps({"messages": [*message(number, WORDS), *SAID[1:], TELLS]}) + "\n")
     runs, _, peak = measured("messages", path)
     assert runs == 3_400
     assert peak <= MOST, f"{peak >> 20} MiB"

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests import commands
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 _REPOSITORY = ("init -q -b trunk", "add -A", "commit -q -m first")
 
@@ -44,7 +46,7 @@ class Desk:
         """Type ``reenact WORDS``, with ``typed`` in its standard input; the status must be as told."""
         env = {**os.environ, "NO_COLOR": "1", "REENACT_STORE": str(self.folder / ".reenact"), **self.environ}
         env.update(environ or {})
-        done = subprocess.run(
+        done = commands.run(
             [sys.executable, "-m", "reenact", *words],
             cwd=self.folder,
             env=env,

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests import commands
+
 SERVER = '''
 import asyncio, random, sys
 from mcp.server import MCPServer
@@ -106,9 +108,7 @@ class Agent:
         """Our command in the folder."""
         base = {**os.environ, "REENACT_STORE": str(self.folder / "store.sqlite"), **environment}
         command = (sys.executable, "-m", "reenact", *words)
-        return subprocess.run(
-            command, cwd=self.folder, env=base, capture_output=True, text=True, timeout=60, check=False
-        )
+        return commands.run(command, cwd=self.folder, env=base, capture_output=True, text=True, timeout=60, check=False)
 
     def record(self, **environment: str) -> subprocess.CompletedProcess[str]:
         """Record it; it must end well."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests import commands
 
 from .collector import World
 
@@ -39,7 +40,7 @@ class Bench:
     def run(self, *argv: str, code: int = 0) -> list[str]:
         """A command of ours, and what it says."""
         known = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "REENACT"))}
-        done = subprocess.run(
+        done = commands.run(
             (sys.executable, "-m", "reenact", *argv),
             cwd=self.folder,
             env={**known, "REENACT_HOLD_MS": "500", "WHERE": self.world.url},

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from reenact.testing import ProviderProcess
+from tests import commands
 
 AGENTS = Path(__file__).parent / "agents"
 QUESTION = "my machine arrived broken, order 4471"
@@ -46,7 +47,7 @@ class Desk:
 
     def call(self, *argv: str, more: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command here."""
-        return subprocess.run(
+        return commands.run(
             argv,
             cwd=self.folder,
             env=self.environment | dict(more or {}),

@@ -13,7 +13,7 @@ import pytest
 
 from .conftest import Desk
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # the first of them records every agent
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 SHOWN = ("declined", "refunded", "booking", "graph", "crowd", "shop", "ledger", "server", "ask", "ask_bad", "fork")

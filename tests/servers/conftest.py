@@ -25,6 +25,7 @@ import pytest
 
 import reenact
 from reenact.timetravel.json_views import event_data, run_data
+from tests import commands
 
 _LISTENS = re.compile(r"(?:[Rr]unning on|listens on) http://127\.0\.0\.1:(\d+)")
 
@@ -179,7 +180,7 @@ class Project:
 
     def command(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """One of our commands."""
-        return subprocess.run(
+        return commands.run(
             [sys.executable, "-m", "reenact", *words],
             cwd=self.folder,
             env={**self.environment, **environment},

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import commands
+
 
 class Agent:
     """A program in a folder of its own, with a helper script whose every run leaves a line in a file.
@@ -31,7 +33,7 @@ class Agent:
     def run(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Our command, or any other, in the folder."""
         base = {**os.environ, "REENACT_STORE": str(self.folder / "store.sqlite"), **environment}
-        return subprocess.run(words, cwd=self.folder, env=base, capture_output=True, text=True, timeout=60, check=False)
+        return commands.run(words, cwd=self.folder, env=base, capture_output=True, text=True, timeout=60, check=False)
 
     def record(self) -> subprocess.CompletedProcess[str]:
         """Record it; it must end well."""

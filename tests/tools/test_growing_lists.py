@@ -35,6 +35,11 @@ def message(number: int) -> dict[str, Any]:
     return {"role": "user", "content": [{"type": "text", "text": f"this is message {number} " * 3}]}
 
 
+def as_it_is(state: dict[str, Any]) -> Any:
+    """What the state is now; a tenth of the cost of a deep copy."""
+    return json.loads(json.dumps(state))
+
+
 def agent(
     steps: int, change: Callable[[int, dict[str, Any]], object] = lambda n, state: None, grows: tuple[str, ...] = GROWS
 ) -> Iterator[dict[str, Any]]:
@@ -43,11 +48,11 @@ def agent(
     for number in range(steps):
         change(number, state)
         with reenact.step("turn", state, grows=grows) as given_state:
-            yield copy.deepcopy(given_state)
+            yield as_it_is(given_state)
             given_state["messages"].append(message(2 * number))
             given_state["messages"].append(message(2 * number + 1))
             given_state["turn"] = number
-            yield copy.deepcopy(given_state)
+            yield as_it_is(given_state)
 
 
 def record(store: Path, *arguments: Any, **named: Any) -> list[dict[str, Any]]:
@@ -476,12 +481,12 @@ def changed(
 ) -> None:
     for name, at in changes:
         with reenact.step("turn", state, grows=grows):
-            looks.append(copy.deepcopy(state))
+            looks.append(as_it_is(state))
             if isinstance(state.get("messages"), list):
                 CHANGES[name](state, at)
             else:
                 state["messages"] = [message(next(_fresh))]
-            looks.append(copy.deepcopy(state))
+            looks.append(as_it_is(state))
 
 
 def _read(changes: list[tuple[str, int]]) -> tuple[list[Any], list[Any], Recording]:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import commands
+
 SERVER = """
 import asyncio, http, random, sys
 from websockets.asyncio.server import serve
@@ -76,9 +78,7 @@ class Agent:
         """Our command in the folder."""
         base = {**os.environ, "REENACT_STORE": str(self.folder / "store.sqlite"), **environment}
         command = (sys.executable, "-m", "reenact", *words)
-        return subprocess.run(
-            command, cwd=self.folder, env=base, capture_output=True, text=True, timeout=60, check=False
-        )
+        return commands.run(command, cwd=self.folder, env=base, capture_output=True, text=True, timeout=60, check=False)
 
     @contextmanager
     def serving(self) -> Iterator[str]:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import commands
+
 HOLD_MS = "500"
 """A machine that runs other things too may not get to a thread within the usual bound; what is proven here is else."""
 
@@ -34,7 +36,7 @@ class World:
         """Any command in the folder."""
         own = {"NO_COLOR": "1", "REENACT_STORE": str(self.folder.parent / "store.sqlite"), "REENACT_HOLD_MS": HOLD_MS}
         base = {**os.environ, **own, **environment}
-        return subprocess.run(
+        return commands.run(
             words, cwd=self.folder, env=base, input=stdin, capture_output=True, text=True, timeout=90, check=False
         )
 
