@@ -231,8 +231,8 @@ BESIDE = """
         done.set()
 
     threading.Thread(target=beside).start()
-    signal.setitimer(signal.ITIMER_REAL, limit)
     try:
+        signal.setitimer(signal.ITIMER_REAL, limit)
         done.wait()
         print("done")
     except TimeoutError as error:
@@ -243,18 +243,20 @@ BESIDE = """
 
 
 @pytest.mark.parametrize(("changes", "expected"), [
-    (("limit=40",), "worked 2.5\ndone\n38\n"),
-    (("seconds=3.5", "limit=1.5"), "late SIGALRM\nworked 3.5\n0\n"),
-    (("seconds=0.2",), "worked 0.2\ndone\n1\n"),
+    (("limit=400",), "worked 2.5\ndone\n398\n"),
+    (("seconds=3.5", "limit=1.0"), "late SIGALRM\nworked 3.5\n0\n"),
+    (("seconds=0.2", "limit=300"), "worked 0.2\ndone\n300\n"),
 ])  # fmt: skip
 def test_a_wait_for_a_thread_that_works_in_the_world_is_given_up(
     forks: Forks, changes: tuple[str, ...], expected: str
 ) -> None:
-    assert forks.record(_program(BESIDE, 2.5, 1.0)) == "late SIGALRM\nworked 2.5\n0\n"
+    """The work is done in the world, so the alarm is as much nearer as the machine takes for it."""
+    assert forks.record(_program(BESIDE, 2.5, 0.5)) == "late SIGALRM\nworked 2.5\n0\n"
     sets = [word for change in changes for word in ("--set", change)]
     fork = forks.fork("plan#1", *sets, "--live", "all")
     assert fork["printed"].splitlines()[:-1] == expected.splitlines()[:-1], fork["said"]
-    assert abs(int(fork["printed"].split()[-1]) - int(expected.split()[-1])) <= 1
+    at_most = int(expected.split()[-1])
+    assert at_most // 2 <= int(fork["printed"].split()[-1]) <= at_most
     forks.replays_exactly(fork["run"])
 
 

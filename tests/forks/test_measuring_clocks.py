@@ -19,7 +19,8 @@ import pytest
 from tests.forks.conftest import Forks
 
 CLOSE_S = 0.09
-"""How late a busy machine may make all of a program's waits."""
+"""How late all of a program's waits may be together, for what is worked out by hand to hold."""
+TRIES = 10
 
 
 def told(printed: str) -> list[str | float]:
@@ -34,6 +35,16 @@ def agrees(printed: str, expected: str) -> bool:
         abs(one - other) < CLOSE_S if isinstance(one, float) and isinstance(other, float) else one == other
         for one, other in zip(ours, theirs, strict=True)
     )
+
+
+def records(forks: Forks, program: str, expected: str) -> None:
+    """Record a program on a machine that is not late: what is proved is what forks make of such a recording, so one
+    that a busy machine has made late is made again."""
+    for _ in range(TRIES):
+        printed = forks.record(program)
+        if agrees(printed, expected):
+            return
+    raise AssertionError(f"each time the machine was late, or the clocks are wrong: {printed}")
 
 
 def forked(forks: Forks, *settings: str, live: str = "none") -> dict[str, Any]:
@@ -83,8 +94,7 @@ QUEUE = """
 
 
 def test_a_queue_that_is_asked_with_another_time_out(forks: Forks) -> None:
-    printed = forks.record(QUEUE.replace("SECONDS", "1.0"))
-    assert agrees(printed, "A 3 1.0 B 1.2")
+    records(forks, QUEUE.replace("SECONDS", "1.0"), "A 3 1.0 B 1.2")
     prints(forks, "A 5 1.0 B 1.2", "limit=0.18", again=True)
     prints(forks, "A 1 1.0 B 1.2", "limit=0.7")
     prints(forks, "2 0.6 B 0.8", "total=0.45", again=True)
@@ -128,7 +138,7 @@ POLLED = """
 
 
 def test_a_loop_until_a_deadline(forks: Forks) -> None:
-    assert agrees(forks.record(POLLED), "3 True 1.2 1.2 A 1.2")
+    records(forks, POLLED, "3 True 1.2 1.2 A 1.2")
     prints(forks, "5 True 1.0 1.0 A 1.0", "pause=0.2", again=True)
     prints(forks, "2 True 1.4 1.4 A 1.4", "pause=0.7")
     prints(forks, "1 True 3.0 3.0 A 3.0", "pause=3")
@@ -171,7 +181,7 @@ RETRIED = """
 
 
 def test_a_backoff_with_a_deadline_over_all(forks: Forks) -> None:
-    assert agrees(forks.record(RETRIED), "found 3 1.8")
+    records(forks, RETRIED, "found 3 1.8")
     prints(forks, "found 3 0.75", "pause=0.05", again=True)
     prints(forks, "gave_up 1 0.6", "pause=0.4", "total=1.25")
     prints(forks, "gave_up 1 1.2", "pause=1", again=True)
@@ -205,7 +215,7 @@ WAITED = """
 
 
 def test_a_time_out_that_lets_an_answer_come_and_sleeps_that_are_left_out(forks: Forks) -> None:
-    assert agrees(forks.record(WAITED), "late 0.1 B 0.4 C 1.3")
+    records(forks, WAITED, "late 0.1 B 0.4 C 1.3")
     prints(forks, "A 0.3 B 0.6 C 1.5", "limit=5", again=True)
     prints(forks, "late 0.1 B 0.4 C 0.9", "times=1", again=True)
     prints(forks, "late 0.1 B 0.4 C 1.7", "times=5")
@@ -245,7 +255,7 @@ SIDE_BY_SIDE = """
 
 
 def test_strands_side_by_side_have_one_time(forks: Forks) -> None:
-    assert agrees(forks.record(SIDE_BY_SIDE), "1.48 1.64 1.64")
+    records(forks, SIDE_BY_SIDE, "1.48 1.64 1.64")
     prints(forks, "1.18 3.64 3.64", "a=0.1", "b=1.3", again=True)
     prints(forks, "3.58 1.24 3.58", "a=1.3", "b=0.1", again=True)
 
@@ -269,7 +279,7 @@ SPUN = """
 
 
 def test_a_loop_that_asks_nothing_but_the_clock(forks: Forks) -> None:
-    assert agrees(forks.record(SPUN), "B 0.6")
+    records(forks, SPUN, "B 0.6")
     prints(forks, "B 0.3", "spin=0.1", again=True)
     prints(forks, "B 1.1", "spin=0.9", again=True)
 
@@ -301,7 +311,7 @@ PAUSED = """
 
 
 def test_forks_of_forks_and_time_outs_of_nothing(forks: Forks) -> None:
-    assert agrees(forks.record(PAUSED.replace("datetime.datetime.now().isoformat()", '"2031"')), "a 0.3 0.5 2 0.8")
+    records(forks, PAUSED.replace("datetime.datetime.now().isoformat()", '"2031"'), "a 0.3 0.5 2 0.8")
     prints(forks, "late 0.0 0.2 2 0.5", "limit=0")
     prints(forks, "late 0.0 0.2 2 0.5", "limit=-1")
     prints(forks, "a 0.3 0.3 2 0.6", "pause=-3")

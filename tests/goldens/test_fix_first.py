@@ -1,6 +1,6 @@
 """Fix first, golden after: the bad run is re-enacted on the code that made it, and each next command leads on.
 
-A real client of the OpenAI SDK asks a scripted provider on loopback, in a git repository. The code is mended and
+An agent asks a scripted provider on loopback, in a git repository. The code is mended and
 committed before anything is kept, and the mended code asks the model what nobody has recorded.
 """
 
@@ -18,9 +18,8 @@ from reenact.testing.provider import Rule, Script, ToolUse, When
 from tests.goldens.project import Kept
 
 AGENT = """
-import json, sys
+import json, os, sys, urllib.request
 import reenact
-from openai import OpenAI
 
 TOOLS = [{"type": "function", "function": {"name": "pay", "parameters": {"type": "object"}}}]
 
@@ -30,19 +29,28 @@ def pay(amount):
     return {"paid": amount}
 
 
-client = OpenAI()
+def ask(messages):
+    body = json.dumps({"model": "gpt-5.4", "messages": messages, "tools": TOOLS}).encode()
+    head = {"content-type": "application/json", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+    asked = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, head)
+    with urllib.request.urlopen(asked) as answer:
+        return json.load(answer)["choices"][0]["message"]
+
+
 messages = [{"role": "user", "content": sys.argv[1]}]
 for _ in range(4):
-    said = client.chat.completions.create(model="gpt-5.4", messages=messages, tools=TOOLS).choices[0].message
-    if not said.tool_calls:
+    said = ask(messages)
+    if not said.get("tool_calls"):
         break
-    messages.append(said.model_dump(exclude_none=True))
-    for use in said.tool_calls:
+    messages.append(said)
+    for use in said["tool_calls"]:
         done = PAY
-        messages.append({"role": "tool", "tool_call_id": use.id, "content": json.dumps(SAID)})
-print(said.content)
+        messages.append({"role": "tool", "tool_call_id": use["id"], "content": json.dumps(SAID)})
+print(said["content"])
 """
-DOUBLE = AGENT.replace("PAY", "pay(json.loads(use.function.arguments)['amount'])").replace("SAID", "2 * done['paid']")
+DOUBLE = AGENT.replace("PAY", "pay(json.loads(use['function']['arguments'])['amount'])").replace(
+    "SAID", "2 * done['paid']"
+)
 MENDED = DOUBLE.replace("2 * done", "done")
 """The model is told something else, and asked what was never recorded."""
 LESS = DOUBLE.replace("['amount'])", "['amount'] // 2)")
@@ -214,7 +222,7 @@ def test_a_good_run_is_kept_by_what_holds(paid: Paid) -> None:
     said = paid.run("golden", "add", good, "--as", "bad", "--holds", "calls(pay) == 2", status=2).stderr
     assert "it does not hold on the recorded run" in said and "--holds" in said
     said = paid.run("golden", "add", good, "--as", "clock", "--holds", "duration > 0", status=0).stderr
-    paid.on(DOUBLE.replace("client = OpenAI()", "client = OpenAI()\npay(1)"))
+    paid.on(DOUBLE.replace("\nmessages = ", "\npay(1)\nmessages = ", 1))
     found = paid.outcome("good", status=3)
     assert found["stale_at"] == "pay"
     paid.on("print('nothing is left of it')\n")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,11 +19,9 @@ import pytest
 import reenact
 from reenact.facts.run import Status
 from reenact.recording import arrival_schedule, blocks, recording_session
-from reenact.recording.holding import WORK_RATE, budget_us
+from reenact.recording.holding import Holds, budget_us
 from reenact.store import open_store
 
-LONGEST_US = WORK_RATE * 20_000
-"""What one hold may last while the program computes."""
 REQUESTS = 12
 CALLS = 5
 
@@ -54,13 +51,40 @@ def upstream() -> Iterator[str]:
     server.server_close()
 
 
-@pytest.fixture
-def schedules(monkeypatch: pytest.MonkeyPatch) -> list[arrival_schedule.ArrivalSchedule]:
-    """The schedule of every run that is recorded."""
-    made: list[arrival_schedule.ArrivalSchedule] = []
+class Watched(arrival_schedule.ArrivalSchedule):
+    """A schedule that knows what its last hold without proof has cost, and how many there were."""
 
-    def make(*args: Any, **options: Any) -> arrival_schedule.ArrivalSchedule:
-        made.append(arrival_schedule.ArrivalSchedule(*args, **options))
+    _holds: Holds
+    last_us = 0
+    in_vain = 0
+
+    @property  # type: ignore[override]
+    def holds(self) -> Holds:
+        """The length of the next hold, and the cost of those before it."""
+        return self._holds
+
+    @holds.setter
+    def holds(self, holds: Holds) -> None:
+        cost_us = holds.spent_us - self._holds.spent_us if hasattr(self, "_holds") else 0
+        if cost_us:
+            self.last_us = cost_us
+            self.in_vain += 1
+        self._holds = holds
+
+    @property
+    def overdrawn_us(self) -> int:
+        """By how much the budget was already overdrawn when the last hold began: none may begin then. How long a hold
+        lasts is up to the machine, which may not come back to it for seconds."""
+        return self._holds.spent_us - self.last_us - budget_us(self.now_us())
+
+
+@pytest.fixture
+def schedules(monkeypatch: pytest.MonkeyPatch) -> list[Watched]:
+    """The schedule of every run that is recorded."""
+    made: list[Watched] = []
+
+    def make(*args: Any, **options: Any) -> Watched:
+        made.append(Watched(*args, **options))
         return made[-1]
 
     monkeypatch.setattr(recording_session, "ArrivalSchedule", make)
@@ -115,12 +139,10 @@ async def _serve(url: str, store: Any, neighbours: int, spinning: bool) -> list[
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("neighbours", "spinning"), [(100, False), (1, True), (100, True)])
 def test_a_recorded_server_with_busy_neighbours(
-    upstream: str, schedules: list[arrival_schedule.ArrivalSchedule], tmp_path: Path, neighbours: int, spinning: bool
+    upstream: str, schedules: list[Watched], tmp_path: Path, neighbours: int, spinning: bool
 ) -> None:
     with open_store(str(tmp_path / "store")) as store:
-        began_s = time.monotonic()
         handled = asyncio.run(_serve(upstream, store, neighbours, spinning))
-        assert time.monotonic() - began_s < 30, "a handler waits for its holds, and a second for its end to be written"
         blocks._write_out()
         for number, said in enumerate(handled):
             assert said == [f"answer to /{number}/{call} {number}.{call}" for call in range(CALLS)]
@@ -137,17 +159,12 @@ def test_a_recorded_server_with_busy_neighbours(
                 assert f"/{own}/" in asked or f'"{own}.' in asked
     assert len(schedules) == REQUESTS
     for schedule in schedules:
-        spent_us = schedule.holds.spent_us
-        assert spent_us <= budget_us(schedule.now_us()) + LONGEST_US, (
-            "no run pays more for holds than its budget and one hold"
-        )
+        assert schedule.overdrawn_us < 0, "no run pays more for holds than its budget and one hold"
         assert not schedule.gate.waiting and schedule.gate.closed
 
 
 @pytest.mark.timeout(120)
-def test_a_run_that_spins_itself_ends(
-    upstream: str, schedules: list[arrival_schedule.ArrivalSchedule], tmp_path: Path
-) -> None:
+def test_a_run_that_spins_itself_ends(upstream: str, schedules: list[Watched], tmp_path: Path) -> None:
     """The spinning task is the run's own: holds are given up within the budget."""
 
     async def main() -> list[str]:
@@ -162,4 +179,4 @@ def test_a_run_that_spins_itself_ends(
     with reenact.record(store=str(tmp_path / "store")):
         assert asyncio.run(main()) == [f"answer to /{number}" for number in range(40)]
     (schedule,) = schedules
-    assert schedule.holds.spent_us <= budget_us(schedule.now_us()) + LONGEST_US
+    assert schedule.in_vain and schedule.overdrawn_us < 0
