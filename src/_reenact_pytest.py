@@ -85,7 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _mode(config: pytest.Config) -> str:
-    """What was asked for on the command line; else what the ini file says, which on CI is always frozen."""
+    """The mode asked for on the command line; else the mode of the ini file, which on CI is always frozen."""
     asked: str | None = config.getoption("reenact")
     if asked:
         return asked
@@ -137,7 +137,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def _names(item: pytest.Item, marker: pytest.Mark) -> tuple[Any, ...]:
-    """What the golden of a test is called: one name, unless there are more where pytest makes no tests of them."""
+    """The name of a test's golden; several names where one test stands for many, and pytest makes no tests of them."""
     callspec = getattr(item, "callspec", None)
     if callspec is not None and _NAME in callspec.params:
         return (callspec.params[_NAME],)
@@ -215,7 +215,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
-    """What the golden has left is let go of, after the fixtures of the test."""
+    """Let go of the rest of the golden after the fixtures of the test."""
     try:
         return (yield)
     finally:
@@ -249,7 +249,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 class _Reporting:
-    """What the process that reports does, whether it runs the tests itself or has workers for it.
+    """The part of the process that reports, whether that runs the tests itself or has workers for it.
 
     Args:
         config: Of the session.

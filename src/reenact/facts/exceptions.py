@@ -69,7 +69,7 @@ def args_of(error: BaseException) -> tuple[Any, ...]:
 
 
 def state_of(error: BaseException) -> dict[str, Any]:
-    """Instance attributes, slots and C fields that say something, by name. ``__notes__`` stay outside."""
+    """Instance attributes, slots and C fields that say something, by name, without ``__notes__``."""
     cls = type(error)
     group = is_group(error)
     state: dict[str, Any] = {}

@@ -39,6 +39,6 @@ def only_looks(call: Call) -> bool:
 
 
 def says_something(call: Call) -> bool:
-    """Whether a call on a handle tells or learns more than that it is there, as soon as it is made. What only waits
-    on a websocket has learnt nothing before it is answered."""
+    """Whether a call on a handle sends or learns something as soon as it is made, beyond that the handle exists.
+    Waiting for a message of a websocket learns nothing before the message is there."""
     return not (waits_for_message(call) or only_looks(call))

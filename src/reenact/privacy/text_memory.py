@@ -103,7 +103,7 @@ def is_harmless(digest: bytes) -> bool:
 
 
 def deem_harmless(digest: bytes) -> None:
-    """Remember that nothing was found in it."""
+    """Remember that the data with this digest has no findings."""
     if len(_HARMLESS) >= _MOST_HARMLESS:
         _HARMLESS.clear()
     _HARMLESS.add(digest)

@@ -117,7 +117,7 @@ def run_command(
 
 
 def _left_out(store: Store, run: Run, policy: Policy) -> str:
-    """What happened to a run that is not in the sample (``sample.leave_out``)."""
+    """Remove a run that is not in the sample, or its contents (``sample.leave_out``); say which."""
     if policy.sample >= 1 and not policy.sampling:
         return ""
     try:

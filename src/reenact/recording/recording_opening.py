@@ -38,7 +38,8 @@ from reenact.store import in_process as _in_process  # noqa: F401 - loaded befor
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """Whom a run is about: agent (``name`` or ``name@version``), user, tenant, session, labels."""
+    """The people and things that a run is about: agent (``name`` or ``name@version``), user, tenant, session,
+    labels."""
 
     agent: str = ""
     user: str | None = None

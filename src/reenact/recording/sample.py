@@ -1,4 +1,4 @@
-"""What happens to a run that is not in the sample: it is removed, or only its events are kept."""
+"""The treatment of a run that is not in the sample: it is removed, or only its events are kept."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class Gate:
         return turn if self.alarms is None else self.alarms.signal_turn(turn)
 
     def goes_on(self, *, uncounted: bool) -> None:
-        """What interrupted a wait has been raised: the strand runs again. Locked.
+        """Let a strand run again once the error that interrupted its wait has been raised. Locked.
 
         Args:
             uncounted: Whether its turn had not come, so that the gate does not count it. Where a handler of a signal

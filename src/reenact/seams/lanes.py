@@ -124,7 +124,7 @@ class Lane:
         return Lane(path, self.session, self.gate, parent=self.parent, origin=self)
 
     def children(self) -> Collection[str]:
-        """What it has started so far: names, each behind ``/`` for a strand and ``>`` for a call."""
+        """The names of its children so far, each behind ``/`` for a strand and ``>`` for a call."""
         return self._children
 
     def scope(self, name: str, event: int, *, path: str = "") -> Lane:
@@ -328,7 +328,7 @@ def restore_thread(before: Cell | None) -> None:
 
 
 def backend() -> AsyncBackend[Any] | None:
-    """What carries the unit that is executing; None for threads and for tasks of asyncio."""
+    """The carrier of the unit that is executing; None for threads and for tasks of asyncio."""
     cell = _thread.cell
     return None if cell is None else cell.backend
 

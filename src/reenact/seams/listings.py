@@ -75,7 +75,7 @@ class RecordedEntry:
 
 
 class ScanIterator:
-    """What ``os.scandir`` gives: an iterator that can be closed."""
+    """The answer of ``os.scandir``: an iterator that can be closed."""
 
     def __init__(self, entries: list[Any]) -> None:
         self._entries = iter(entries)
@@ -196,7 +196,7 @@ def _given(result: list[T] | None, fault: OSError | None) -> list[T]:
 
 
 def _told(lane: Lane, source: str, tell: Callable[[], list[Any]], fault: OSError | None) -> list[Any] | None:
-    """What a replay gives in place of what the disk holds now; None where it is to be what is there."""
+    """The listing that a replay gives in place of today's disk; None where today's is to be given."""
     try:
         value: Json = {"error": fault.errno, "of": str(fault.filename or "")} if fault is not None else tell()
         seen = answer(lane, source, texts.known(json.dumps(value, ensure_ascii=False)))

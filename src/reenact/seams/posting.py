@@ -1,4 +1,4 @@
-"""What is put into a loop below every hook: a callback, and the halt that ends the tasks of a run.
+"""Callbacks put into a loop below every hook, and the halt that ends the tasks of a run.
 
 A callback that a hook saw would take a turn at the gate; these come from the gate itself.
 """
@@ -31,11 +31,11 @@ def keep_originals(asyncio: ModuleType) -> None:
 
 
 class Stopped(Protocol):
-    """What is asked of a gate that has been halted."""
+    """The part of a halted gate that is used here."""
 
     @property
     def halted(self) -> Halt | None:
-        """What every strand gets."""
+        """The exception that every strand gets."""
 
     @property
     def parting(self) -> int:

@@ -56,7 +56,7 @@ class Alarms(Protocol):
             What was left before, and every how many seconds it came then."""
 
     def alarm_left(self, which: int) -> tuple[float, float]:
-        """What is left of a timer, and every how many seconds it comes from then on."""
+        """The time left of a timer, and every how many seconds it comes from then on."""
 
     def ring(self) -> None:
         """Send the signal of one that is due while strands run. Called at each look, with the gate locked."""

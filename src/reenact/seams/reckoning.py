@@ -16,7 +16,7 @@ IMPORTING = 10
 
 
 class WatchLook(NamedTuple):
-    """What one look of the watch has seen of the time since the look before.
+    """One look of the watch at the time since the look before.
 
     Attributes:
         past_us: How long that is.
@@ -42,7 +42,7 @@ class WatchLook(NamedTuple):
         return max(0, self.past_us - LOOK_US - self.looking_us)
 
     def reckoned(self) -> tuple[int, int]:
-        """What the time counts for: how much the program has worked, and how much is left out.
+        """How much of the time the program has worked, and how much is left out.
 
         Where a thread is ready, all that it has not worked is left out, and so is most of an import. Where none is, one
         may have been for as long as the look was late, or a thread delayed."""

@@ -17,7 +17,7 @@ from reenact.facts.call import Json
 _BETWEEN = frozenset(
     ["CACHE", "SEND", "YIELD_VALUE", "RESUME", "JUMP_BACKWARD_NO_INTERRUPT", "GET_AWAITABLE", "LOAD_CONST", "END_SEND"]
 )
-"""What stands between entering an ``async with`` and what is done with what it gives."""
+"""The instructions between entering an ``async with`` and the use of its value."""
 
 
 _NUMBERS = frozenset([int, float])

@@ -1,4 +1,4 @@
-"""What decides which delivery is next at a gate: first come, first served while recording; the recorded number while
+"""The choice of the next delivery at a gate: first come, first served while recording; the recorded number while
 replaying; the recorded number, then time, in a fork."""
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def timer_due(lane: Lane, tag: Tag, wait_us: int) -> int:
 
 
 def moment_us(lane: Lane) -> int:
-    """What time it is for code that sets a timer or an alarm, as far as that is known."""
+    """The time for code that sets a timer or an alarm, as far as it is known."""
     gate: Gate = lane.gate
     now_us = gate.schedule.now_us()
     return now_us if gate.halted is not None else max(now_us, answer(lane, SET, now_us * 1000) // 1000)
@@ -75,7 +75,7 @@ class GateTurn(ABC):
 
     @abstractmethod
     def then(self, number: int | None) -> Any:
-        """What the turn hands over; ``number`` is that of the delivery."""
+        """The thing that the turn hands over; ``number`` is that of the delivery."""
 
     def wait(self) -> Any:
         """Wait in a thread."""

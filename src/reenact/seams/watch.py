@@ -41,7 +41,7 @@ STILL_US = 50_000
 
 
 Picture = dict[str, tuple[bytes, ...]]
-"""What the kernel says of each thread, by its number: processor time, time of waiting for a core, turns."""
+"""The kernel's figures of each thread, by its number: processor time, time of waiting for a core, turns."""
 
 
 class _State:
@@ -184,7 +184,7 @@ def _at_a_prompt() -> bool:
 
 
 def kernel_picture(me: int) -> Picture | None:
-    """What every thread but ``me`` has done so far, or None when one of them is running (Linux only).
+    """The work of every thread but ``me`` so far, or None when one of them is running (Linux only).
 
     Two equal pictures mean that nothing ran in between: each thread sleeps, with the same processor time, the same time
     of waiting for a core, and the same number of turns. About 20 µs a thread.

@@ -38,7 +38,7 @@ def share_text(connection: sqlite3.Connection, log: int, text: str, bases: Seque
         connection: In a transaction; the table of passages is there.
         log: The log, whose number is its run's.
         text: All of its text.
-        bases: Logs that are there as long as this one reads them.
+        bases: Logs that this one reads; they are kept as long as it is.
     """
     found = list(cut(text))
     if len(found) == 1 or not bases:

@@ -36,9 +36,9 @@ _LISTED = 8
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The last run, or one so many before it; ``failed`` counts failed runs only, and of these what was
-    recorded: a fork or replay that fails would take the place of the incident. A failure that a resumption has
-    mended lives on as an attempt, and counts."""
+    """The last run, or the one ``back`` runs before it. ``failed`` counts only recorded runs that failed: a fork or
+    replay that fails would take the place of the incident. A run whose failure a resumption has mended still counts,
+    by its failed attempt."""
 
     back: int = 0
     failed: bool = False

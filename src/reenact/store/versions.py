@@ -73,7 +73,7 @@ SHAPE_TABLE = "CREATE TABLE IF NOT EXISTS shape(id INTEGER PRIMARY KEY, names TE
 
 def pack_states(connection: sqlite3.Connection) -> None:
     """The step from format 4 to 5, inside a transaction: a row of ``slot`` may have a whole state
-    (``store.slot_rows``), and there is a place for the names in it. States that are there stay as they are."""
+    (``store.slot_rows``), and there is a place for the names in it. States stored before keep their form."""
     connection.execute(SHAPE_TABLE)
 
 

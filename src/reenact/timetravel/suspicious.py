@@ -68,7 +68,8 @@ def marks_data(found: Mapping[int, Sequence[Suspicion]], event: int) -> dict[str
 
 
 def suspected(recording: Recording, rule: str | None = None) -> Finding:
-    """What the rules in force here mark of a run: their names, or with the name of one, how many events it marks."""
+    """The marks of a run by the rules in force here: the names of these rules; with a rule given, how many events it
+    marks."""
     found = marked(recording, rules_in_force())
     hits = [each for number in sorted(found) for each in found[number] if rule in (None, each.rule)]
     shown = hits[0] if hits else None

@@ -35,7 +35,7 @@ from reenact.timetravel.watching import watch
 
 
 class Moment:
-    """What the agent held when an event was issued; each part is looked up when it is asked for.
+    """The agent's state when an event was issued; each part is looked up when it is asked for.
 
     Args:
         recording: The run.
@@ -80,7 +80,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What changed at one event.
+    """The changes at one event.
 
     Attributes:
         event: The event.
@@ -127,7 +127,7 @@ class Timeline:
         return Moment(self.recording, self.event(event))
 
     def changed(self, event: int | str) -> Changes:
-        """What changed at an event: of the state at a step, of the conversation at a model call."""
+        """The changes at an event: of the state at a step, of the conversation at a model call."""
         found = self.event(event)
         if found.kind == Kind.STEP:
             return self._changed_state(found)
@@ -197,7 +197,7 @@ class Timeline:
 
 
 def _words(message: Json) -> Json:
-    """What of a message says whether it is the same one: an answer comes back in the next request without its ids."""
+    """The part of a message that tells it from others: an answer comes back in the next request without its ids."""
     return (message.get("role"), message.get("text")) if isinstance(message, Mapping) else message
 
 

@@ -194,7 +194,7 @@ class RunScope:
         return "" if found is None else found.why
 
     def finding(self, name: str, *arguments: Json) -> Finding | None:
-        """What a word has found, with its reason and its event; None where it has no more than a value."""
+        """The finding of a word, with its reason and its event; None where the word has only a value."""
         return self._found.get((name, *arguments))
 
     def shown_by(self) -> list[int]:
@@ -282,7 +282,7 @@ def _tokens(run: Run, count: int) -> int | None:
 
 
 def _boundary(scope: RunScope, kind: str) -> Json:
-    """What the run was given, or gave back."""
+    """The run's input, or its result."""
     for event in scope.recording.events(kinds=[kind], limit=1):
         if event.kind == kind:
             return _content(asked(scope.recording, event, _LIMIT) or answered(scope.recording, event, _LIMIT))
@@ -305,7 +305,7 @@ def _answer(scope: RunScope) -> Finding:
 
 
 def _printed(recording: Recording, stream: int) -> str:
-    """What the run wrote to a standard stream, as far as expressions read anything."""
+    """The text that the run wrote to a standard stream, as far as expressions read it."""
     said = bytearray()
     for part in recording.printed(stream):
         said += part[: _LIMIT - len(said)]

@@ -47,8 +47,8 @@ def _hits(
 
 
 def wanted(root: ast.expr) -> tuple[tuple[str, ...], str | None]:
-    """What a store can choose by: the kinds (empty for all) and the name (None for any) outside of which an
-    expression cannot be true. Only what stands there by itself or joined by ``and`` says so."""
+    """The bounds of a search in a store: the kinds (empty for all) and the name (None for any) outside of which an
+    expression cannot be true. They are read from parts that stand alone or are joined by ``and``."""
     kinds: tuple[str, ...] = ()
     name: str | None = None
     for part in root.values if isinstance(root, ast.BoolOp) and isinstance(root.op, ast.And) else [root]:

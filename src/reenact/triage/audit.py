@@ -13,7 +13,7 @@ from reenact.facts.run import Run
 from reenact.facts.trace_runs import is_traced
 
 _FIXTURES: Final = frozenset(("history", "model_calls", "tool_calls", "retrievals", "chunks", "payloads"))
-"""What a replay of a trace answers from: its program is given with ``--cmd``, and nobody can have recorded it."""
+"""The items that a replay of a trace answers from: its program is given with ``--cmd``, and is never recorded."""
 _SHORT: Final = 12
 
 

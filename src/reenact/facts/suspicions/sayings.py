@@ -106,7 +106,7 @@ def _contradiction(args: Json, people: Mapping[str, set[str]], evidence: Suspici
 
 
 def _people(given: Mapping[str, Json]) -> dict[str, set[str]]:
-    """Whom the run is about: ids of people by the stem of their field."""
+    """The people that the run is about: their ids by the stem of their field."""
     found: dict[str, set[str]] = {}
     for field, value in leaves_of(dict(given)):
         name = _CAMEL.sub("_", field).lower()

@@ -1,4 +1,4 @@
-"""What fits at the cursor of a command line: a command, an option, or a value of some kind.
+"""The words that fit at the cursor of a command line: a command, an option, or a value of some kind.
 
 It takes the commands from the table in ``command_words``, which is generated: to import the commands themselves would
 take longer than a person waits for a completion.

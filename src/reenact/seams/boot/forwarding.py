@@ -47,7 +47,7 @@ class Forwarding:
             return
 
     def to(self, process: subprocess.Popen[bytes]) -> None:
-        """Whom to pass them to; those that came before are passed on now."""
+        """Set the process that signals are passed to; those that came before are passed on now."""
         self._process = process
         for number, handler in self._later:
             self._take(number, handler)

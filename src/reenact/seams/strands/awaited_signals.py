@@ -30,7 +30,7 @@ SIGNAL_RULE: Final = "signal/1"
 
 _NAMES: Final = ("sigwait", "sigwaitinfo", "sigtimedwait", "sigpending", "pause")
 _REFUSALS = (OSError, ValueError, TypeError, OverflowError)
-"""What these functions raise by themselves."""
+"""The errors that these functions raise by themselves."""
 _take_pending: Callable[..., Any] | None = getattr(signal, "sigtimedwait", None)
 
 
@@ -122,7 +122,7 @@ def _uncounted(lane: Lane, original: Callable[..., Any], args: tuple[Any, ...]) 
 
 
 def _sealed(result: Any) -> bytes:
-    """What came, as data: nothing, a number, the numbers of ``struct_siginfo``, or those that are pending."""
+    """The answer as data: nothing, a number, the numbers of ``struct_siginfo``, or those that are pending."""
     if result is None or isinstance(result, int):
         return json.dumps(None if result is None else int(result)).encode()
     return json.dumps(sorted(map(int, result)) if isinstance(result, (set, frozenset)) else list(result)).encode()

@@ -32,7 +32,7 @@ async def _none() -> Any:
 
 
 _CLOSING = type(_none().aclose())
-"""What ``aclose`` and ``athrow`` of an asynchronous generator make: the work of who closes it."""
+"""The type that ``aclose`` and ``athrow`` of an asynchronous generator return: the work of its closer."""
 
 
 def install() -> None:

@@ -52,7 +52,7 @@ class Future(asyncio.Future[Any]):
 
 
 def make_task(original: Callable[..., Any], loop: Any, coro: Any, lane: Lane, options: dict[str, Any]) -> Any:
-    """What ``loop.create_task`` makes, with the identity of ``lane`` unless the agent makes its own tasks."""
+    """A task as ``loop.create_task`` makes it, with the identity of ``lane`` unless the agent makes its own tasks."""
     factory = loop.get_task_factory()
     if factory is None and not options.get("eager_start") and not loop.is_closed():
         return Task(coro, identity(lane.path), loop=loop, **options)

@@ -14,7 +14,7 @@ from reenact.seams import lanes
 from reenact.seams.lanes import Lane
 
 _OF_A_CALL = ">"
-"""What stands in the paths of lanes that lie in a call: it may be over when the handler is set again."""
+"""The mark in paths of lanes that lie in a call, which may be over when the handler is set again."""
 _MOST = 8
 """Handlers of one signal whose owners are remembered."""
 
@@ -39,7 +39,7 @@ class HandlerOwners:
         self._known: dict[int, list[tuple[Any, str]]] = {}
 
     def of(self, number: int, handler: Any, path: str) -> str:
-        """Whose a handler is.
+        """The owner of a handler.
 
         Args:
             number: The signal's.

@@ -18,7 +18,7 @@ from reenact.seams import lanes
 from reenact.seams.gate import Gate
 
 _lefts: list[Callable[[], bool]] = []
-"""What tells whether something of the agent is left that the interpreter waits for."""
+"""Functions that tell whether the interpreter still waits for something of the agent."""
 _waiting: list[Gate] = []
 """The gate at which the main thread does not count while it waits."""
 _lock = _thread.allocate_lock()

@@ -81,7 +81,7 @@ def _jobs_left() -> bool:
 
 
 class PoolJob:
-    """What a pool runs in place of the agent's function: the function in its lane and in its turn.
+    """A job of a pool, in place of the agent's function: it runs the function in its lane and in its turn.
 
     The turn is taken before the pool marks the job as running, so that it can be cancelled until its turn has come:
     whether a cancellation is in time depends on the order alone, and not on how soon a worker gets the processor.

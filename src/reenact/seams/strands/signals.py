@@ -78,7 +78,7 @@ _sending = _thread.allocate_lock()
 
 
 class HandlerStandIn:
-    """What stands at the system's side in the place of one handler of the program.
+    """A stand-in for one handler of the program, at the system's side.
 
     The interpreter looks up how to call it, and finds the program's own handler: so ours is off the stack when that
     runs, and no traceback shows it.

@@ -86,7 +86,7 @@ def _fits(module: Any) -> bool:
 
 
 def _beginning(original: Callable[..., Any], module: Any) -> Callable[..., Any]:
-    """What ``trio.run`` asks for its runner; by then everything that could be wrong with the call has been found."""
+    """The hook of ``trio.run``'s runner; by then all that could be wrong with the call has been found."""
 
     def setup_runner(clock: Any, instruments: Any, *rest: Any) -> Any:
         if here.guest:
@@ -259,7 +259,7 @@ def _hashing(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Ordered(dict[Any, None]):
-    """What trio uses of a set, walked in the order of adding."""
+    """A set, as far as trio uses it, walked in the order of adding."""
 
     def add(self, item: Any) -> None:
         """Add it, at the end where it is new."""

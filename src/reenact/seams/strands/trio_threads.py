@@ -20,7 +20,7 @@ from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
 
 _WRAPPED = ("sync_fn", "func")
-"""What the functions that trio and anyio give a thread call the agent's own, in their closures."""
+"""The agent's own function, as it is called in the closures of those that trio and anyio give a thread."""
 
 
 def patch(module: Any) -> None:
@@ -58,7 +58,7 @@ def _starting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Job:
-    """What a worker thread does for one call: it computes, then it posts what came of it."""
+    """The work of a worker thread for one call: it computes, then it posts the result."""
 
     __slots__ = ("gate", "lane")
 
@@ -116,7 +116,7 @@ def _calling_back(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Errand:
-    """What trio does for a thread that waits: while it is done, the thread is not counted."""
+    """The work that trio does for a thread that waits: while it is done, the thread is not counted."""
 
     __slots__ = ("_gate", "_inside", "_lane")
 

@@ -14,7 +14,7 @@ from reenact.seams.waits import Rest, rest
 
 
 class StrandWaiter:
-    """What one waiting strand is woken by: to release it makes the strand runnable in its turn at the gate.
+    """The waker of one waiting strand: to release it makes the strand runnable in its turn at the gate.
 
     It stands in a condition's list of waiters where the standard library keeps a lock, so it is woken by ``release``.
 

@@ -1,4 +1,4 @@
-"""What asks a model where an import tells nothing; it is attached to the session of such a replay.
+"""The session's part that asks a model where an import tells nothing; only a replay of an import has it.
 
 Only models go live. A tool whose result is not told, or any other call, is a divergence as in every replay. What may be
 sent, and with which key, is judged as in a fork.

@@ -24,7 +24,7 @@ LARGEST = 16 << 20
 
 
 class ModelReply:
-    """What a model that was asked has said, kept to be read at the end (``recording.live_calls.Taper``).
+    """The answer of a model that was asked, kept to be read at the end (``recording.live_calls.Taper``).
 
     Args:
         schedule: Where turns are taken.
@@ -45,7 +45,7 @@ class ModelReply:
         self.heads: dict[int, Mapping[str, Json]] = {}
         """Status and headers, by the number of the call."""
         self.bodies: dict[int, bytearray] = {}
-        """What came, by the number of the call."""
+        """The bytes that came, by the number of the call."""
 
     @property
     def gate(self) -> Gate:

@@ -54,7 +54,7 @@ _OUTPUT: Final = {1: "its output", 2: "its error output"}
 
 @dataclass(frozen=True, slots=True)
 class CleanBundle:
-    """What may be handed on.
+    """Records that may be handed on.
 
     Attributes:
         records: The records.
@@ -91,7 +91,7 @@ def known_here(
 
 
 def list_of(run: Run, records: Iterable[Record]) -> RemovedDigests:
-    """What was removed in a run, as it says itself; one that was cut short says it bit by bit."""
+    """The removals that a run lists itself; a run that was cut short lists them bit by bit."""
     own = listed(run.capture.get(REMOVED))
     return own or noted(
         {each.key: each.value for each in records if isinstance(each, EvidenceNoted) and each.event is None}
@@ -190,7 +190,7 @@ def _passed(
 
 
 def _joined(records: Iterable[Record]) -> dict[str, bytes]:
-    """What flowed in pieces, whole, by place."""
+    """The data that flowed in pieces, joined, by place."""
     found: dict[str, bytearray] = {}
     for record in records:
         if isinstance(record, (SegmentArrived, OutputPrinted)):
@@ -212,7 +212,7 @@ def place_of(record: Record) -> str:
 
 
 def _about_people(records: Iterable[Record]) -> dict[str, dict[str, int]]:
-    """What looks like personal data, by sort and place; the pieces of a stream are read as one."""
+    """Findings that look like personal data, by sort and place; the pieces of a stream are read as one."""
     texts: dict[str, list[bytes]] = {}
     for record in records:
         texts.setdefault(place_of(record), []).extend(_contents(record))
@@ -230,14 +230,14 @@ def _of_outcome(outcome: Outcome) -> tuple[bytes, ...]:
 
 
 def _without_versions(note: EvidenceNoted) -> Json:
-    """What a note says, but for the packages that were installed: a version of four numbers reads as an address."""
+    """The value of a note without the installed packages: a version of four numbers reads as an address."""
     if note.key != PROCESS or not isinstance(note.value, dict):
         return note.value
     return {name: each for name, each in note.value.items() if name != "packages"}
 
 
 def _contents(record: Record) -> tuple[bytes, ...]:
-    """What a record holds that people may stand in."""
+    """The parts of a record that may name people."""
     match record:
         case CallIssued():
             return (record.call.body, dump(dict(record.call.head)).encode(), b"\n")

@@ -33,7 +33,7 @@ from reenact.timetravel.bundling.related_runs import GatheredRun, gather, record
 
 @dataclass(frozen=True, slots=True)
 class PackResult:
-    """What was packed.
+    """A bundle that was packed.
 
     Attributes:
         path: The file.
@@ -141,7 +141,7 @@ def require_no_secret(members: Mapping[str, bytes], secrets: Iterable[tuple[str,
 
 @dataclass(frozen=True, slots=True)
 class BundleCheck:
-    """What replaying a bundle in a process of its own has shown.
+    """The result of replaying a bundle in a process of its own.
 
     Attributes:
         verdict: ``exact``, ``same`` or ``different``; empty where it could not be replayed.

@@ -81,7 +81,8 @@ def records(gathered: GatheredRun, store: Store) -> Iterator[Record]:
 
 
 def _evidence(store: Store, value: object) -> object:
-    """What a run says of its process, sources and packages; where it only names who holds that, what that one says."""
+    """A run's account of its process, sources and packages; where it only names the run that holds it, that run's
+    account."""
     holder = value.get("held_by") if isinstance(value, Mapping) else None
     if not isinstance(holder, str):
         return value
@@ -107,7 +108,7 @@ def _nested(store: Store, run: Run) -> Iterator[Run]:
 
 
 def _inside(store: Store, run: Run, known: set[str]) -> Iterator[Run]:
-    """What was recorded inside a run with a log of its own: requests it served, programs it started."""
+    """The runs inside a run that have logs of their own: requests it served, programs it started."""
     waiting = [run.id]
     while waiting:
         for each in store.runs(parent=waiting.pop()):

@@ -19,7 +19,7 @@ from reenact.timetravel.bundling.related_runs import gather_alone, records
 
 @dataclass(frozen=True, slots=True)
 class UnpackResult:
-    """What was taken in.
+    """The runs that were taken in.
 
     Attributes:
         run: The main run, as the store has it now.

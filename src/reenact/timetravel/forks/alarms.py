@@ -55,7 +55,7 @@ class Alarm:
         return Timed(self.due_us - self.waits_us, self.due_us)
 
     def left(self, now_us: int) -> tuple[float, float]:
-        """What is left of it, and its interval, in seconds: never nothing, for it is pending."""
+        """The time left of it, and its interval, in seconds: more than nothing, for it is pending."""
         return max(1, self.due_us - now_us) / 1e6, self.every_us / 1e6
 
     def is_over(self, now_us: int) -> bool:
@@ -63,7 +63,7 @@ class Alarm:
         return now_us - self.due_us > LATE_US
 
     def next(self, now_us: int) -> Alarm | None:
-        """What is pending once its signal has come; None: nothing."""
+        """The alarm that is pending once its signal has come; None: nothing."""
         if not self.every_us:
             return None
         missed = max(0, now_us - self.due_us) // self.every_us
@@ -164,7 +164,7 @@ class ForkAlarms:
             self._waits_for_it()
 
     def _moment_us(self) -> int:
-        """What time it is for code that sets an alarm: by the moment at which it does, which it has just read."""
+        """The time for code that sets an alarm: the moment at which it does, which it has just read."""
         return self._time.real_now_us() if self._time.ticking else max(self._time.known_us(), self._time.set_us)
 
     def _waits_for_it(self) -> None:
@@ -253,7 +253,7 @@ class ForkAlarms:
         return self.struck_us is not None
 
     def handles(self, number: int, *, raised: bool = False) -> None:
-        """Nobody waits any longer for it to come; what it raised is the outcome of a call, and is noted as that."""
+        """No strand waits for it to come any more; the error that it raised is noted as the outcome of a call."""
         with self._gate.lock:
             if self._struck(number):
                 self._arrived = True

@@ -133,7 +133,7 @@ class Elapsing:
         self._shown_ns = max(self._shown_ns, then_ns)
 
     def reads(self, clock: tuple[str, str], then_ns: int, now_us: int) -> int:
-        """What a clock shows at the place where it showed ``then_ns``.
+        """A clock's reading at the place where it showed ``then_ns``.
 
         Args:
             clock: Whose reading it is, and of which clock.
@@ -146,7 +146,7 @@ class Elapsing:
         return self._shows(clock, then_ns, max(now_us * 1000 + then_ns - since_ns, shown_ns + worked_ns))
 
     def goes_on(self, clock: tuple[str, str], step_ns: int, now_us: int) -> int:
-        """What a clock shows that is read more often than it was: it goes on by ``step_ns``."""
+        """The reading of a clock that is read more often than it was: it goes on by ``step_ns``."""
         last_ns, shown_ns = self._last.get(clock, (0, self._shown_ns))
         return self._shows(clock, last_ns, max(now_us * 1000, shown_ns + step_ns))
 

@@ -30,10 +30,10 @@ _MEASURING: Final = frozenset({"mono", "perf"})
 
 
 _VARIABLE: Final = "env/"
-"""What the source of a variable begins with (``seams.environment``)."""
+"""The beginning of a variable's source (``seams.environment``)."""
 
 _LEFT: Final = frozenset({"times/1", "times/2"})
-"""What is left of an alarm."""
+"""Reads of the time left of an alarm."""
 
 
 class ForkAmbient(Ambient):
@@ -99,8 +99,8 @@ class ForkAmbient(Ambient):
         self._windows[path] = window
 
     def unread_ns(self, path: str) -> int | None:
-        """What a clock that only measures showed a lane next since its last call, if the lane has read that clock here:
-        nanoseconds since the run began; None: nothing."""
+        """The next reading of a clock that only measures, after a lane's last call, if the lane has read that clock
+        here: nanoseconds since the run began; None: nothing."""
         window = self._windows.get(path)
         unread = [each for each in map(window.unread, _MEASURING) if each is not None] if window is not None else []
         return min(unread) - self._mono_us * 1000 if unread else None
@@ -122,13 +122,13 @@ class ForkAmbient(Ambient):
         return self._moved(source, self._of_the_wall(value, window) if source == "wall" else value)
 
     def _of_an_alarm(self, source: str, then: Any, fresh: Any, window: Window) -> Any:
-        """What was left of an alarm is as it was, where it is the same one."""
+        """The time left of an alarm: as recorded where it is the same alarm."""
         if window.surplus(source) or not self._time.is_the_same(then, fresh):
             return fresh
         return then
 
     def _measured(self, source: str, value: int, lane: Lane, window: Window) -> int:
-        """What a clock shows that only measures."""
+        """The reading of a clock that only measures."""
         surplus = window.surplus(source)
         step_ns = extrapolate(source, 0, surplus) - extrapolate(source, 0, surplus - 1) if surplus else 0
         began_ns = self._mono_us * 1000

@@ -25,9 +25,9 @@ PATIENCE_US = 60_000_000
 """How long the order waits for live calls that may yet lead to what comes next in it."""
 
 LEFT_OUT = "a signal that came while a call was at work is left out: the call is made again"
-"""What is remarked of a signal that has lost its call."""
+"""The remark on a signal that has lost its call."""
 NOT_AGAIN = "a signal that came where the run broke off is not sent again"
-"""What is remarked of it in a resumption: whoever interrupted the run resumes it now."""
+"""The remark on it in a resumption: the user who interrupted the run resumes it now."""
 
 
 def own_tag(event: int, part: int) -> Tag:
@@ -278,7 +278,7 @@ class ForkSchedule(RecordedSchedule):
         self._advance()
 
     def _yields(self, waiter: Waiter) -> Waiter | None:
-        """Somebody goes who has no place in the order any more, or who goes before."""
+        """Let the waiter go that has no place in the order any more, or one that goes before it."""
         if self.time.departed:
             comes = self.time.comes(waiter, waiter.tag, self.time.then_us(waiter.tag))
             before = self.time.in_lines().first(waiter.tag, comes, self.time.known_us()) if comes is not None else None
@@ -300,7 +300,7 @@ class ForkSchedule(RecordedSchedule):
         return self._jump([lines.first(timer.tag, comes, known_us) or timer])
 
     def _in_time(self, waiter: Waiter, *, placed: bool) -> Waiter | None:
-        """Whoever is to go goes; a timer not before its moment by the world's time, where the agent's own code sleeps
+        """Let the waiter go; a timer not before its moment by the world's time, where the agent's own code sleeps
         there, or where no order says that the timer comes before a call under way."""
         by_world = waiter.deadline_us is not None and not placed and bool(self.time.away())
         return self._due() if by_world or self.time.is_not_due(waiter) else self._jump([waiter])
@@ -312,7 +312,7 @@ class ForkSchedule(RecordedSchedule):
         return self.time.by_time or bool(self.unanswered)
 
     def _beside(self, place: Tag, settled: bool) -> tuple[Waiter | None, bool]:
-        """Who may go while nobody waits for the next place, and whether that place is to be passed over."""
+        """The waiter that may go while the next place has none, and whether that place is to be passed over."""
         if not settled and not self._given_up:
             return None, False
         if place.kind == "e" and any(flight.stands_for == place.number for flight in self.time.away()):
@@ -331,7 +331,7 @@ class ForkSchedule(RecordedSchedule):
         return bool(under_way) and all(now_us - flight.real_us > PATIENCE_US for flight in under_way)
 
     def _without_place(self) -> Waiter | None:
-        """Somebody who waits for what the parent's order does not have, or has already had."""
+        """A waiter for something that the parent's order does not have, or has already had."""
         timers = []
         for waiter in self.gate.waiting.values():
             if waiter.tag.lane == "~never":

@@ -33,7 +33,7 @@ WALL = (
     "the wall clock (time.time, datetime.now) is as recorded, and a timer or a live call has taken another time: "
     "code that waits by the wall clock does not follow"
 )
-"""What is remarked of a fork, each once."""
+"""The remarks on a fork, each made once."""
 
 
 @dataclass(slots=True)
@@ -136,7 +136,7 @@ class ForkTime:
                 self.flights[event].over = True
 
     def lost(self, event: int) -> None:
-        """Nobody waits for it any more."""
+        """No strand waits for it any more."""
         with self._gate.lock:
             self.flights.pop(event, None)
 
@@ -309,15 +309,15 @@ class ForkTime:
     # --- who waits ---------------------------------------------------------------------------------------------
 
     def _joins(self, waiter: Waiter, replaces: bool) -> None:
-        """Somebody begins to wait."""
+        """Take in a waiter that begins to wait."""
         if self._lines is None or replaces or self._lines.is_stale:
             self._lines = None
         else:
             self._lines.join(waiter)
 
     def in_lines(self) -> Lines:
-        """Who waits, by when it comes. What is there already comes now, in a time of the fork's own: what it waited for
-        in the parent's order may be far away."""
+        """The waiters by when they come. One that can go already comes now, in a time of the fork's own: its moment in
+        the parent's order may be far away."""
         if self._lines is None:
             self._lines = Lines(self._gate.waiting, self._coming_of, self._is_there)
         return self._lines
@@ -335,13 +335,13 @@ class ForkTime:
         return self.elapsing.moments.of(number)[0] if number is not None else None
 
     def sooner(self, tag: Tag, comes: int | None) -> Waiter | None:
-        """Who goes before what is next, where time says so."""
+        """The waiter that goes before the next one in the order, where time says so."""
         if comes is None or not self.goes_by_time:
             return None
         return self.in_lines().sooner(tag, comes, self.known_us(), answers=self.departed)
 
     def keeps_order(self, tag: Tag, comes: int | None) -> None:
-        """What is next in the order goes: where that is not certain, somebody should know."""
+        """The next in the order goes: where that is not certain, a remark is made."""
         if comes is None or not self.goes_by_time or UNSURE in self.remarked:
             return
         timer = self.timing.timer(tag) is not None

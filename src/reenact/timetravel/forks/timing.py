@@ -11,7 +11,7 @@ from reenact.facts.order import Tag, Timed
 LATE_US = 50_000
 """A timer that fires so much later than it did is another one, with another deadline."""
 UNSURE_US = 1_000
-"""What comes so much earlier than what the order has before it would be first if it were certain."""
+"""A delivery that comes so much earlier than one before it in the order would be first if it were certain."""
 ALIKE_US = 10_000
 """A timer that waits less by so little is the same one: code may reckon by a clock how long it is to wait."""
 _KEPT = 4_096
@@ -24,7 +24,7 @@ def is_shorter(timer: Timed, then: Timed) -> bool:
 
 
 class Timing:
-    """What is known of recorded answers and timers that are yet to come."""
+    """The moments of recorded answers and timers that are yet to come, as far as known."""
 
     def __init__(self) -> None:
         self._timers: dict[Tag, Timed] = {}

@@ -1,4 +1,4 @@
-"""Who waits at the gate of a fork, in the order in which it comes: kept as they join, so that a delivery looks at few.
+"""The waiters at the gate of a fork, kept in the order in which they come, so that a delivery looks at few.
 
 A timer, or a recorded answer, comes at a moment that is known once it waits. What is there already comes now, whenever
 that is. So there is a line for each sort, of which nearly always the first one decides. Who has left the gate is taken
@@ -28,7 +28,7 @@ _NOT_TIMERS = (_ANSWER, _EVENT_HERE, _OTHER_HERE)
 
 
 class Waiting(dict[Tag, Waiter]):
-    """Who waits, in order of arrival.
+    """The waiters, in order of arrival.
 
     Args:
         joins: Told of each who begins to wait, and whether it takes the place of one who did.
@@ -45,7 +45,7 @@ class Waiting(dict[Tag, Waiter]):
 
 
 class Lines:
-    """Who waits for a timer, for a recorded answer, or is there already.
+    """The waiters for a timer, for a recorded answer, and those that can go already.
 
     Args:
         waiting: Who waits, in order of arrival. Who is not alive never is again.
@@ -75,7 +75,7 @@ class Lines:
         return sum(map(len, self._lines)) > 2 * len(self._waiting) + _SPARE
 
     def join(self, waiter: Waiter) -> None:
-        """Somebody begins to wait."""
+        """Take in a waiter that begins to wait."""
         self._joined += 1
         event, timer = waiter.tag.kind == "e", waiter.deadline_us is not None
         if event:
@@ -117,8 +117,7 @@ class Lines:
         return any(place[0] < comes_us - UNSURE_US for place in heads)
 
     def first(self, tag: Tag, comes_us: int, now_us: int) -> Waiter | None:
-        """Who is most likely before somebody who has no place in the order; None: nobody. Arguments as for
-        ``sooner``."""
+        """The most likely waiter before one that has no place in the order; None: none. Arguments as for ``sooner``."""
         place = min(self._heads(_ALL, tag, now_us), default=None)
         return place[2] if place is not None and place[0] < comes_us else None
 
@@ -138,7 +137,7 @@ class Lines:
     # --- lines -------------------------------------------------------------------------------------------------
 
     def _walk(self, number: int, tag: Tag, now_us: int) -> Iterator[Place]:
-        """Who stands in a line, but for one of them."""
+        """The places of a line, but for one of them."""
         line, at = self._lines[number], 0
         while at < len(line):
             place = line[at]

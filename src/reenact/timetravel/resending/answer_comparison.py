@@ -17,8 +17,8 @@ MOST: Final = 4000
 
 
 def tokens_of(reading: Reading) -> list[str]:
-    """What a model said, as tokens: words, numbers and signs, and each tool that it calls with its arguments. These are
-    not the tokens that a provider counts, which differ from model to model."""
+    """The tokens of a model's answer: words, numbers and signs, and each tool that it calls with its arguments. These
+    are not the tokens that a provider counts, which differ from model to model."""
     found = _TOKEN.findall(reading.text)
     for call in reading.tool_calls:
         if isinstance(call, Mapping):
@@ -50,7 +50,7 @@ def distance(before: Sequence[str], after: Sequence[str]) -> int:
 
 
 def facts_of(reading: Reading | None) -> dict[str, Json]:
-    """What is compared of an answer beside its words."""
+    """The facts of an answer that are compared beside its words."""
     if reading is None:
         return {}
     return {

@@ -19,8 +19,8 @@ from reenact.timetravel.resending.request import ModelRequest
 
 @dataclass(frozen=True, slots=True)
 class _Provider:
-    """What today's configuration says of a provider: variables of its address, its own address, variables of its key,
-    the header that the key goes in, and the form of an address where it has no own one."""
+    """Today's configuration of a provider: variables of its address, its own address, variables of its key, the header
+    that the key goes in, and the form of an address where it has no own one."""
 
     bases: tuple[str, ...]
     own: str
@@ -64,7 +64,7 @@ _ASKED_OF: Final = {
     "GOOGLE_CLOUD_PROJECT": "$(gcloud config get project)",
     "GOOGLE_CLOUD_LOCATION": "global",
 }
-"""What a variable may be set to, as one types it."""
+"""An example of a value for each variable, as a user types it."""
 _BY_DIALECT: Final = {
     "openai": "openai", "anthropic": "anthropic", "google": "google", "bedrock": "bedrock", "ollama": "ollama",
     "cohere": "cohere",
@@ -90,7 +90,7 @@ _KEYED: Final = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """What today's configuration is read from.
+    """The sources of today's configuration.
 
     Attributes:
         today: The environment of today.
@@ -249,7 +249,7 @@ _VERTEX: Final = "/v1/projects/{}/locations/{}/publishers/google"
 
 
 def _own_endpoint(url: str, who: str, protocol: str, today: Mapping[str, str]) -> str:
-    """What stands behind the base of a provider: the end of the recorded address, as this provider has it.
+    """The path behind the base of a provider: the end of the recorded address, as this provider has it.
 
     Raises:
         UnreplayableRun: It takes a project that neither a trace nor today's environment names.
@@ -317,7 +317,7 @@ def _endpoint(url: str, protocol: str) -> str:
 
 
 def _base_of(url: str, protocol: str) -> str:
-    """What stands before the end that belongs to the protocol; for none, the host alone."""
+    """The address before the end that belongs to the protocol; without a protocol, the host alone."""
     parts = urlsplit(url)
     found = _ENDPOINTS[protocol].search(parts.path) if protocol else None
     return f"{parts.scheme}://{parts.netloc}{parts.path[: found.start()] if found else ''}"
@@ -336,7 +336,7 @@ def _plain(url: str) -> str:
 
 
 def _provider(request: ModelRequest, url: str, protocol: str) -> _Provider:
-    """Whose key it is: of the provider that was asked, else of the protocol's."""
+    """The provider whose key is used: the one that was asked, else the protocol's."""
     if request.provider in _PROVIDERS:
         return _PROVIDERS[request.provider]
     for host in (urlsplit(request.url).hostname or "", urlsplit(url).hostname or ""):

@@ -14,7 +14,7 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.reading import Reading
 
 _MOST_TOKENS: Final = 1024
-"""What an answer may have at most where a protocol wants that said and a trace does not tell it."""
+"""The most tokens of an answer, where a protocol requires a limit and a trace does not tell it."""
 _DIALECTS: Final = {
     "anthropic": "anthropic.messages", "google": "google.gemini", "gemini": "google.gemini", "vertex": "google.gemini",
     "bedrock": "bedrock.converse", "ollama": "ollama.chat",
@@ -42,7 +42,7 @@ _PARAMETERS: Final[Mapping[str, Mapping[str, str]]] = {
         "stop": "stop",
     },
 }  # fmt: skip
-"""What each protocol calls a parameter: common name to its own."""
+"""The parameters' names in each protocol: common name to its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def rebuilt(reading: Reading, event: int, run: str) -> tuple[str, str, bytes, li
     if reading.provider == "vertex" and not model.rpartition("/")[2].startswith("gemini"):
         raise UsageError(
             f"event {event} cannot be sent again: it asks {model} at Vertex AI",
-            cause="of what Vertex AI offers only Gemini's requests are rebuilt from a trace",
+            cause="of requests to Vertex AI, only those to Gemini can be rebuilt from a trace",
             next_command=f"reenact show {run}:{event}",
         )
     dialect = _dialect(reading.provider, model)
@@ -260,7 +260,7 @@ def _written(arguments: Any) -> str:
 
 
 def _object(value: Any, name: str = "value") -> Json:
-    """What must be an object: itself, or under a name."""
+    """A value that must be an object: itself, or an object that holds it under a name."""
     return dict(value) if isinstance(value, Mapping) else {} if value in (None, "") else {name: value}
 
 

@@ -43,7 +43,7 @@ class _Stays(urllib.request.HTTPRedirectHandler):
 
 @dataclass(frozen=True, slots=True)
 class SendResult:
-    """What came of sending a request once.
+    """The result of sending a request once.
 
     Attributes:
         run: Id of the run that keeps it.
@@ -148,7 +148,7 @@ def _drain(answer: Any) -> None:
 
 
 def _read(store: Store, run: Run, took_us: int, error: str) -> SendResult:
-    """What the run of an exchange holds."""
+    """The result as the run of an exchange holds it."""
     recording = store.open(run.id)
     event = next(iter(recording.events(kinds=(Kind.HTTP,), limit=1)), None)
     if event is None or not isinstance(event.outcome, Stream):
