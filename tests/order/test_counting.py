@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 import reenact
-from reenact.seams import lanes
-from reenact.seams.strands import signals
+from reenact.seams import background, lanes
+from reenact.seams.strands import postponed_signals, signals
 
 from .driver import World, record_and_replay
 
@@ -143,7 +143,8 @@ def test_alarms_that_raise_by_the_hundred_leave_the_count_exact(
             over.set()
         for thread in threads:
             thread.join()
-        assert (_running(), lane.gate.raising, lane.gate.held, dict(lane.gate.waiting)) == (1, 0, (), {})
+        turns = lane.gate.signals
+        assert (_running(), turns.raising, turns.held, dict(lane.gate.waiting)) == (1, 0, (), {})
 
 
 @pytest.fixture
@@ -193,17 +194,11 @@ def test_a_call_may_have_moved_to_another_task_once_its_own_has_ended() -> None:
 
 def test_patience_counts_only_while_the_main_thread_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A signal that came in the middle of our own code waits on, however late the machine lets that code go on."""
-    moments = itertools.count(0, signals.PATIENCE_NS)
-    sent: list[int] = []
-
-    class Sender:
-        def send_again(self, number: int) -> bool:
-            sent.append(number)
-            return True
-
-    monkeypatch.setattr(signals, "_mono_ns", lambda: next(moments))
-    monkeypatch.setattr(signals, "_SENDER", Sender())
-    monkeypatch.setattr(signals, "_postponed", {})
-    ways = [signals._postpone(7) for _ in range(signals.TRIES + 2)]
-    assert ways == [True] * signals.TRIES + [False] * 2
-    assert sent == [7] * signals.TRIES
+    moments = itertools.count(0, postponed_signals.PATIENCE_NS)
+    monkeypatch.setattr(postponed_signals, "_mono_ns", lambda: next(moments))
+    sent: list[Any] = []
+    monkeypatch.setattr(background, "start", sent.append)
+    postponed = postponed_signals.PostponedSignals(repr)
+    ways = [postponed.postpone(7, for_long=False) for _ in range(postponed_signals.TRIES + 2)]
+    assert ways == [True] * postponed_signals.TRIES + [False] * 2
+    assert len(sent) == 1, "one thread sends it each time"

@@ -16,9 +16,9 @@ import pytest
 pytestmark = pytest.mark.once
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "engine_size.py"
 
-MOST_LINES_OF_THE_ENGINE = 9_440
+MOST_LINES_OF_THE_ENGINE = 9_390
 """The goal is 4,880: three fifths of what it was when its rebuilding was begun."""
-MOST_LINES_AROUND_IT = 47_500
+MOST_LINES_AROUND_IT = 47_390
 """The goal is 29,250."""
 MOST_ANY = 22.8
 """The goal is 15."""
@@ -34,8 +34,6 @@ LONG_MODULES: frozenset[str] = frozenset(
         "replaying/replay_session.py",
         "seams/databases/sqlite.py",
         "seams/functions.py",
-        "seams/gate.py",
-        "seams/strands/signals.py",
         "store/inheriting.py",
         "store/sqlite_store.py",
         "store/sqlite_log.py",
@@ -44,7 +42,6 @@ LONG_MODULES: frozenset[str] = frozenset(
 LONG_CLASSES: frozenset[str] = frozenset(
     {
         "reenact.replaying.replay_session.ReplaySession",
-        "reenact.seams.gate.Gate",
         "reenact.store.sqlite_store.SqliteStore",
     }
 )

@@ -110,7 +110,7 @@ class ArrivalSchedule:
 
     def choose(self, settled: bool) -> Waiter | None:
         """First come, first served."""
-        waiting, held = self.gate.waiting, self.gate.held
+        waiting, held = self.gate.waiting, self.gate.signals.held
         if held:
             return next((waiter for tag, waiter in waiting.items() if tag not in held), None)
         return next(iter(waiting.values()), None)

@@ -331,17 +331,17 @@ class RecordedSchedule:
             head = self.order.head
             if head is not None and head.tag.kind == "i" and head.tag.number == turn.number:
                 self.gate.passes += 1
-                self.gate.handles_now(head.tag)
-                self.gate.unnoticed = not runs
-                self.gate.contained = self._awaits_call(head.tag)
+                self.gate.signals.handles_now(head.tag)
+                self.gate.signals.unnoticed = not runs
+                self.gate.signals.contained = self._awaits_call(head.tag)
                 self.grant(head.tag, not self._guessed)
                 self._guessed = False
                 self.gate.running += runs
                 return True
             handled = not self.signals_later(turn.number)
-            self.gate.contained = None
+            self.gate.signals.contained = None
             if handled:
-                self.gate.handles_now(turn)
+                self.gate.signals.handles_now(turn)
             self.gate.running += runs and handled
             return handled
 
@@ -374,7 +374,7 @@ class RecordedSchedule:
         due_us = SIGNAL_US if waits else max(UNPROVEN_US, head.at_us - self.order.at_us)
         if waited_us < due_us or (not waits and waited_us < due_us + SPIN_US and self._has_yet_to_come(head.tag)):
             return waits
-        if waited_us > due_us + STUCK_US or not self.gate.process.ring(
+        if waited_us > due_us + STUCK_US or not self.gate.signals.process.ring(
             head.tag.number
         ):  # no handler now, or it never runs
             self.doubts.append(head.number)
@@ -395,7 +395,7 @@ class RecordedSchedule:
         if head is None or came is None or head.tag.lane != lane.path or not self._is_at(came, lane):
             return
         self._guessed = True
-        self.gate.process.ring(head.tag.number)
+        self.gate.signals.process.ring(head.tag.number)
 
     def _is_at(self, came: Interruption, lane: Lane) -> bool:
         return (came.position, came.steps) == (lane.position, steps_of(lane))
@@ -418,8 +418,8 @@ class RecordedSchedule:
 
     def stalled(self, waited_us: int) -> None:
         """Nothing runs and nothing has come for a while: this is the end."""
-        if self.gate.unnoticed:  # the handler has returned, and its strand waits again
-            self.gate.unnoticed = False
+        if self.gate.signals.unnoticed:  # the handler has returned, and its strand waits again
+            self.gate.signals.unnoticed = False
             self.gate.pump()
             return
         if waited_us > STUCK_US and self.gate.halted is None and not self.under_way:

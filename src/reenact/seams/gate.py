@@ -18,13 +18,13 @@ from contextvars import ContextVar
 from typing import Any
 
 from reenact.errors import Halt
-from reenact.facts.order import Interruption, Tag, interruption, signal_tag
+from reenact.facts.order import Tag
 from reenact.seams import lanes
 from reenact.seams.async_backends import AsyncBackend
 from reenact.seams.counted_loops import CountedLoops
 from reenact.seams.lanes import Lane
 from reenact.seams.posting import post, stop_tasks
-from reenact.seams.process_signals import NO_SIGNALS, Alarms
+from reenact.seams.process_signals import SignalTurns
 from reenact.seams.reckoning import UNSEEN, HoldClock
 from reenact.seams.schedules import Schedule
 from reenact.seams.waits import RECALLED, Rest, Waiter, never_tag, rest
@@ -48,23 +48,14 @@ class Gate:
         nested: Eager first steps under way: their creators run on when they wait.
         lane_at: The lane of a recorded address, where it has come to anything yet.
         attend: Tells the watch that something waits while others run.
-        process: Sends the signals of the process, and sets its timers.
         shared: Whether its loop runs other runs too (a server's requests): only what is this run's own counts then.
         parting: Connections that are being closed in the world, held by no call: their strands wait for that.
-        held: Turns of the main thread's waits in which a handler of a signal runs: it goes on when that has returned.
-        contained: Whether the answer of the call that the last signal came in is awaited, which was at work then: what
-            the handler raised is in that answer, or ended in the call. None where it came in none.
-        handled: How many signals have reached a handler in no call that is answered as a whole.
-        handling: The turn of the last signal, as the recording has it.
-        raising: Handlers of signals that were counted and have raised, in a wait that has yet to hear of it.
+        signals: How it stands with the signals of the process.
         blocked_us: How long a strand has blocked where no hook sees it, while a delivery is looked for because of that;
             -1 at any other time.
-        unnoticed: Whether the return of the last handler of a signal goes unnoticed, because it was not counted.
         held_for: For how long nothing has passed.
     """
 
-    alarms: Alarms | None = None
-    """Keeps the timers that the program sets and that end in a signal; None: the system does."""
     ceiling_us = 10_000_000
     """For how long one delivery waits at most without its being counted (``seams.reckoning``)."""
 
@@ -78,21 +69,15 @@ class Gate:
         self.loops = CountedLoops(self)
         self.nested = 0
         self.shared = False
-        self.raising = 0
-        self.handled = 0
-        self.handling: Tag | None = None
-        self.contained: bool | None = None
-        self.held: tuple[Tag, ...] = ()
         self.blocked_us = -1
         self.parting = 0
-        self.unnoticed = False
         self.held_for = UNSEEN
         self.halted: Halt | None = None
         self.closed = False
         self._sleepers: dict[int, Callable[[], None]] = {}
         self.attend: Callable[[Gate], None] = lambda gate: None
         self.lane_at: Callable[[str], Lane | None] = lambda path: None
-        self.process = NO_SIGNALS
+        self.signals = SignalTurns(schedule.virtual)
 
     # --- signals -----------------------------------------------------------------------------------------------
 
@@ -102,55 +87,19 @@ class Gate:
         Called in the middle of anything that the main thread does, so it never waits.
 
         Args:
-            turn: Its turn (``signal_at``).
+            turn: Its turn (``SignalTurns.at``).
             uncounted: Whether the interrupted strand waits, so that the gate does not count it.
             runs: Whether that strand is to be counted from now on, because the handler runs in it."""
-        if not self.hears(turn.number):
+        if not self.signals.hears(turn.number):
             return self.schedule.signalled(turn, uncounted, runs)
         with self.lock:
             self.passes += 1
-            self.unnoticed = not runs
-            self.contained = None
-            self.handles_now(turn)
-            self.schedule.grant(self.signal_turn(turn), self.running - (not uncounted) <= 0)
+            self.signals.unnoticed = not runs
+            self.signals.contained = None
+            self.signals.handles_now(turn)
+            self.schedule.grant(self.signals.turn(turn), self.running - (not uncounted) <= 0)
             self.running += runs
         return True
-
-    def signal_at(self, number: int, path: str, within: int | None, place: tuple[int, int]) -> Tag:
-        """The turn of a signal that comes now, as the recording is to have it.
-
-        Args:
-            number: The signal's.
-            path: The interrupted lane; empty where there is none.
-            within: The call that is answered as a whole and that it interrupts; None where there is none.
-            place: How many calls the lane has issued, and what it has read and printed since."""
-        if within is not None:
-            return signal_tag(path, number, within)
-        return Tag("i", path, number, Interruption(self.handled + 1, *place).packed())
-
-    def handles_now(self, turn: Tag) -> None:
-        """A handler is about to run, or to wait for this turn."""
-        self.handling = turn
-        came = interruption(turn)
-        if came is not None:
-            self.handled = came.run
-
-    def postpones(self, number: int) -> bool:
-        """Whether a signal that comes in the middle of our own code is sent again. Called there: asks for no lock."""
-        return not self.virtual if self.alarms is None else self.alarms.postpones(number)
-
-    def hears(self, number: int) -> bool:
-        """Whether a signal that comes now is the world's, and no recorded one in its place."""
-        return not self.virtual if self.alarms is None else self.alarms.hears(number)
-
-    def handles(self, number: int, *, raised: bool = False) -> None:
-        """The handler of a signal of the world is about to run below a transport, or has raised there."""
-        if self.alarms is not None:
-            self.alarms.handles(number, raised=raised)
-
-    def signal_turn(self, turn: Tag) -> Tag:
-        """How this gate knows the turn of a signal that comes now."""
-        return turn if self.alarms is None else self.alarms.signal_turn(turn)
 
     def goes_on(self, *, uncounted: bool) -> None:
         """Let a strand run again once the error that interrupted its wait has been raised. Locked.
@@ -158,8 +107,8 @@ class Gate:
         Args:
             uncounted: Whether its turn had not come, so that the gate does not count it. Where a handler of a signal
                 has raised, which was counted, that count is the strand's now."""
-        self.running += uncounted - self.raising
-        self.raising = 0
+        self.running += uncounted - self.signals.raising
+        self.signals.raising = 0
 
     # --- bounds ------------------------------------------------------------------------------------------------
 
@@ -178,8 +127,7 @@ class Gate:
             Whether nothing has passed since the last look, so that the next one may find it still.
         """
         with self.lock:
-            if self.alarms is not None:
-                self.alarms.ring()
+            self.signals.ring()
             if self.held_for.passes != self.passes:
                 self.held_for = HoldClock(self.passes, now_us)
                 return False
@@ -374,7 +322,7 @@ class Gate:
                 self.running += 1
                 wake()
                 return waiter
-            if self.running > 0 and tag not in self.held and self.schedule.impatient():
+            if self.running > 0 and tag not in self.signals.held and self.schedule.impatient():
                 self._let_go()
                 self.passes += 1
                 waiter.number = self.schedule.grant(tag, False)

@@ -1,4 +1,4 @@
-"""Signals and timers of a process: what a gate asks of it, and what a gate does in its place."""
+"""Signals and timers of a process: what a gate asks of it, what it does in its place, and how its handlers stand."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ from collections.abc import Callable
 from typing import Protocol
 
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.facts.order import Tag
-
-
-def deaf(number: int) -> bool:
-    """How a gate without a process of its own sends signals: not at all."""
-    return False
+from reenact.facts.order import Interruption, Tag, interruption, signal_tag
 
 
 def timeless(which: int, seconds: float = 0.0, every: float = 0.0) -> tuple[float, float]:
-    """How such a gate sets the process's timers, and looks at them: not at all."""
+    """How a gate without a process of its own sets timers, and looks at them: not at all."""
     return 0.0, 0.0
 
 
@@ -31,18 +26,14 @@ class ProcessSignals:
         armed: What is left of one, and every how many seconds it comes from then on.
     """
 
-    ring: Callable[[int], bool] = deaf
-    strike: Callable[[int], bool] = deaf
+    ring: Callable[[int], bool] = lambda number: False
+    strike: Callable[[int], bool] = lambda number: False
     arm: Callable[[int, float, float], object] = timeless
     armed: Callable[[int], tuple[float, float]] = timeless
 
 
-NO_SIGNALS = ProcessSignals()
-"""Those of a gate that belongs to no process."""
-
-
 class Alarms(Protocol):
-    """Keeps the timers that end in a signal, in place of the system, and knows which signals are the world's."""
+    """Keeps the timers that end in a signal, in place of the system."""
 
     def set_alarm(self, which: int, seconds: float, every: float) -> tuple[float, float]:
         """The program sets a timer.
@@ -58,17 +49,69 @@ class Alarms(Protocol):
     def alarm_left(self, which: int) -> tuple[float, float]:
         """The time left of a timer, and every how many seconds it comes from then on."""
 
-    def ring(self) -> None:
-        """Send the signal of one that is due while strands run. Called at each look, with the gate locked."""
+
+class SignalTurns:
+    """How it stands with the signals of a process at its gate.
+
+    Args:
+        virtual: Whether signals are sent in their recorded places.
+
+    Attributes:
+        process: Sends the signals of the process, and sets its timers.
+        alarms: Keeps the timers that the program sets and that end in a signal; None: the system does.
+        held: Turns of the main thread's waits in which a handler of a signal runs: it goes on when that has returned.
+        contained: Whether the answer of the call that the last signal came in is awaited, which was at work then: what
+            the handler raised is in that answer, or ended in the call. None where it came in none.
+        handled: How many signals have reached a handler in no call that is answered as a whole.
+        handling: The turn of the last signal, as the recording has it.
+        raising: Handlers of signals that were counted and have raised, in a wait that has yet to hear of it.
+        unnoticed: Whether the return of the last handler of a signal goes unnoticed, because it was not counted.
+    """
+
+    def __init__(self, virtual: bool) -> None:
+        self._virtual = virtual
+        self.process = ProcessSignals()
+        self.alarms: Alarms | None = None
+        self.held: tuple[Tag, ...] = ()
+        self.contained: bool | None = None
+        self.handled = 0
+        self.handling: Tag | None = None
+        self.raising = 0
+        self.unnoticed = False
+
+    def at(self, number: int, path: str, within: int | None, place: tuple[int, int]) -> Tag:
+        """The turn of a signal that comes now, as the recording is to have it.
+
+        Args:
+            number: The signal's.
+            path: The interrupted lane; empty where there is none.
+            within: The call that is answered as a whole and that it interrupts; None where there is none.
+            place: How many calls the lane has issued, and what it has read and printed since."""
+        if within is not None:
+            return signal_tag(path, number, within)
+        return Tag("i", path, number, Interruption(self.handled + 1, *place).packed())
+
+    def turn(self, turn: Tag) -> Tag:
+        """How the gate knows the turn of a signal that comes now."""
+        return turn
+
+    def handles_now(self, turn: Tag) -> None:
+        """A handler is about to run, or to wait for this turn."""
+        self.handling = turn
+        came = interruption(turn)
+        if came is not None:
+            self.handled = came.run
 
     def postpones(self, number: int) -> bool:
-        """As for ``Gate.postpones``."""
+        """Whether a signal that comes in the middle of our own code is sent again. Called there: asks for no lock."""
+        return not self._virtual
 
     def hears(self, number: int) -> bool:
-        """As for ``Gate.hears``."""
+        """Whether a signal that comes now is the world's, and no recorded one in its place."""
+        return not self._virtual
 
     def handles(self, number: int, *, raised: bool = False) -> None:
-        """As for ``Gate.handles``."""
+        """The handler of a signal of the world is about to run below a transport, or has raised there."""
 
-    def signal_turn(self, turn: Tag) -> Tag:
-        """As for ``Gate.signal_turn``."""
+    def ring(self) -> None:
+        """Send the signal of an alarm that is due while strands run. Called at each look, with the gate locked."""

@@ -17,7 +17,6 @@ transport is left alone: what it raised is the outcome of that call already.
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # typeshed knows only what wraps it
-import _thread
 import functools
 import math
 import operator
@@ -25,13 +24,12 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
 from reenact.errors import Halt
 from reenact.facts.order import Tag, call_around
-from reenact.seams import background, lanes
+from reenact.seams import lanes
 from reenact.seams.ambient import answer
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
@@ -39,6 +37,7 @@ from reenact.seams.patching import replace
 from reenact.seams.process_signals import Alarms, ProcessSignals, timeless
 from reenact.seams.strands.handler_lanes import UNKNOWN, agents_lane, exchange, own_lane, place_in
 from reenact.seams.strands.handler_scope import HandlerOwners, interrupted, run_in
+from reenact.seams.strands.postponed_signals import PostponedSignals
 from reenact.seams.turns import moment_us
 from reenact.seams.waits import outside, rest
 
@@ -48,18 +47,12 @@ _kill = os.kill
 _set_timer: Callable[..., Any] = getattr(signal, "setitimer", timeless)
 _timer_left: Callable[..., Any] = getattr(signal, "getitimer", timeless)
 _REAL = getattr(signal, "ITIMER_REAL", 0)
-MOMENT_S = 0.0005
-"""After how long a signal that came in the middle of our own code is sent again."""
-PATIENCE_NS = 250_000_000
-"""How long at most: our own code may wait for the system where nobody has thought of it."""
-TRIES = 100
-"""How often at least, all the same: on a loaded machine the main thread may not have run in that time."""
 _WAITS = frozenset({rest.__code__, outside.__code__})
 _LOCKING = frozenset(
     {"__enter__", "__exit__", "_acquire_restore", "_release_save", "_is_owned", "notify", "notify_all"}
 )
 """Functions of ``threading`` that call locks and waiters of ours, or are called by us, and never wait by themselves."""
-_SEAMS = ("background", "gate", "lanes", "strands.", "switchboard", "turns", "watch")
+_SEAMS = ("background", "gate", "lanes", "process_signals", "strands.", "switchboard", "turns", "watch")
 _COUNTING = (
     *(f"reenact.{room}." for room in ("recording", "privacy", "store", "facts")),
     *(f"reenact.seams.{name}" for name in _SEAMS),
@@ -70,11 +63,7 @@ _ENTERING = frozenset({"reenact.recording.live_calls", "reenact.seams.lanes"})
 """Where a lane below a transport is entered or left."""
 _MADE = "namedtuple_"
 """In whose name a named tuple of ours is made."""
-_mono_ns = time.monotonic_ns
-_postponed: dict[int, tuple[int, int]] = {}
-"""Since when each signal has been postponed, in nanoseconds, and how often."""
 _taking = False
-_sending = _thread.allocate_lock()
 
 
 class HandlerStandIn:
@@ -103,14 +92,18 @@ class HandlerStandIn:
 def _chosen(heard: HandlerStandIn, gate: Gate, frame: Any) -> Callable[[int, Any], Any]:
     lane = lanes.current()
     below = lane is not None and lane.below
-    if gate.postpones(heard.number) and _comes_amiss(gate, frame, below) and _postpone(heard.number):
+    if (
+        gate.signals.postpones(heard.number)
+        and _comes_amiss(gate, frame, below)
+        and _POSTPONED.postpone(heard.number, _taking)
+    ):
         return _nothing
-    _postponed.pop(heard.number, None)
+    _POSTPONED.since.pop(heard.number, None)
     raises = heard.handler is signal.default_int_handler  # that one raises, and no more
     theirs = lane is None or lane.gate is not gate  # of another run, which a server has begun
     call = None if raises or theirs else interrupted(lane, heard.owner)
     around = None if theirs else agents_lane(lane)
-    worldly = gate.hears(heard.number)
+    worldly = gate.signals.hears(heard.number)
     if below and worldly and (raises or theirs):
         return _afterwards(heard, gate)
     path, within = "" if around is None else around.path, None
@@ -118,7 +111,7 @@ def _chosen(heard: HandlerStandIn, gate: Gate, frame: Any) -> Callable[[int, Any
         around, path, within = call.lane, call.lane.path, call.event
     elif worldly and not (raises or theirs):
         within = exchange(lane)
-    turn = gate.signal_at(heard.number, path, within, place_in(around))
+    turn = gate.signals.at(heard.number, path, within, place_in(around))
     if below and worldly:
         return _beneath(heard.handler, gate, turn, around, counts=not lanes.is_carried())
     loop = lanes.running_loop()
@@ -132,13 +125,13 @@ def _chosen(heard: HandlerStandIn, gate: Gate, frame: Any) -> Callable[[int, Any
             if runs:
                 gate.running += 1
         if runs:
-            gate.handles_now(turn)
+            gate.signals.handles_now(turn)
             handler = _in_its_lane(heard.handler, turn, around, call is not None)
-            return _counted(handler, gate, gate.signal_turn(turn), frame.f_locals["out"].tags)
+            return _counted(handler, gate, gate.signals.turn(turn), frame.f_locals["out"].tags)
     if not gate.signalled(turn, below or parked or idle, runs):
         return _nothing
-    handler = heard.handler if raises else _in_its_lane(heard.handler, gate.handling, around, call is not None)
-    contained = gate.contained
+    handler = heard.handler if raises else _in_its_lane(heard.handler, gate.signals.handling, around, call is not None)
+    contained = gate.signals.contained
     if contained is not None and frame.f_code is rest.__code__:  # a body that runs again may rest on its own account
         contained = any(tag.kind == "e" for tag in frame.f_locals["out"].tags)
     if contained:
@@ -204,17 +197,17 @@ def _counted(
         held: The turns of that wait. They come when the handler has returned, for until then nobody takes them up."""
 
     def handle(number: int, frame: Any) -> None:
-        before = gate.held
+        before = gate.signals.held
         try:
-            gate.held = before + held
+            gate.signals.held = before + held
             if turn is not None:
                 _take(gate, turn)
             handler(number, frame)
         except BaseException:  # whatever ends the wait: its count goes over to the strand
-            gate.held = before
-            gate.raising += 1
+            gate.signals.held = before
+            gate.signals.raising += 1
             raise
-        gate.held = before
+        gate.signals.held = before
         gate.blocked()
 
     return handle
@@ -246,59 +239,6 @@ def _comes_amiss(gate: Gate, interrupted: Any, below: bool) -> bool:
     return str(name).startswith(_COUNTING)
 
 
-def _postpone(number: int) -> bool:
-    """Have a signal sent again in a moment; False where that has gone on long enough, or cannot be done."""
-    now_ns = _mono_ns()
-    since_ns, tries = _postponed.get(number, (now_ns, 0))
-    _postponed[number] = since_ns, tries + 1
-    if now_ns - since_ns > PATIENCE_NS and tries >= TRIES and not _taking:
-        return False
-    return _SENDER.send_again(number)
-
-
-class Sender:
-    """Sends signals again a moment later, from a thread of ours that sleeps when there is none to send.
-
-    Nothing here asks the interpreter for signals that have come meanwhile, once the thread is there: each would be
-    postponed in turn.
-    """
-
-    def __init__(self) -> None:
-        self._numbers: set[int] = set()
-        self._begun = False
-        self._bell = _thread.allocate_lock()
-        self._bell.acquire()
-
-    def send_again(self, number: int) -> bool:
-        """In the main thread; False where no thread can be started."""
-        self._numbers.add(number)
-        if not self._begun:
-            self._begun = True
-            try:
-                background.start(self._run)
-            except RuntimeError:
-                self._begun = False
-                return False
-        if self._bell.locked():
-            try:
-                self._bell.release()
-            except RuntimeError:  # a signal that came just now has done it
-                pass
-        return True
-
-    def _run(self) -> None:
-        lanes.adopt_thread(None)
-        pause = _thread.allocate_lock()
-        pause.acquire()
-        while True:
-            self._bell.acquire()
-            pause.acquire(True, MOMENT_S)
-            while self._numbers:
-                with _sending:  # unless the program has taken its handler away meanwhile
-                    _ring(self._numbers.pop())
-
-
-_SENDER = Sender()
 _OWNERS = HandlerOwners()
 
 
@@ -313,13 +253,13 @@ def _afterwards(heard: HandlerStandIn, gate: Gate) -> Callable[[int, Any], Any]:
     raises is the outcome of the call."""
 
     def handle(number: int, frame: Any) -> None:
-        gate.handles(number)
+        gate.signals.handles(number)
         try:
             heard.handler(number, frame)
         except BaseException:
-            gate.handles(number, raised=True)
+            gate.signals.handles(number, raised=True)
             raise
-        gate.signalled(gate.signal_at(number, _path(), None, (0, UNKNOWN)), True)
+        gate.signalled(gate.signals.at(number, _path(), None, (0, UNKNOWN)), True)
 
     return handle
 
@@ -348,7 +288,7 @@ def hear(gate: Gate) -> None:
     if not hasattr(signal, "pthread_kill") or threading.current_thread() is not threading.main_thread():
         return
     _gate = gate
-    gate.process = ProcessSignals(_ring, _strike, _set_timer, _timer_left)
+    gate.signals.process = ProcessSignals(_ring, _strike, _set_timer, _timer_left)
     if gate.schedule.awaits_signal():
         gate.attend(gate)
     for number in _signal.valid_signals():  # as plain numbers: making a member of an enumeration of each takes 1 ms
@@ -373,6 +313,9 @@ def _ring(number: int) -> bool:
     return True
 
 
+_POSTPONED = PostponedSignals(_ring)
+
+
 def _plain(handler: Any) -> Any:
     return handler.handler if isinstance(handler, HandlerStandIn) else handler
 
@@ -381,9 +324,9 @@ def _setting(original: Callable[..., Any]) -> Callable[..., Any]:
     def set_handler(signalnum: int, handler: Any) -> Any:
         if _gate is not None and callable(handler) and not isinstance(handler, HandlerStandIn):
             handler = HandlerStandIn(int(signalnum), handler)
-        if not _postponed:
+        if not _POSTPONED.since:
             return _plain(original(signalnum, handler))
-        with _sending:  # one that is about to be sent again must not meet what ends the process
+        with _POSTPONED.sending:  # one that is about to be sent again must not meet what ends the process
             return _plain(original(signalnum, handler))
 
     return set_handler
@@ -427,8 +370,8 @@ def _alarm(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         if gate is None or not lanes.anybody() or gate.closed:
             return original(*args)
         now_us = moment_us(lane) if lane is not None and name != "getitimer" else 0
-        if gate.alarms is not None:
-            left: Any = _kept(gate.alarms, name, original, args)
+        if gate.signals.alarms is not None:
+            left: Any = _kept(gate.signals.alarms, name, original, args)
         elif lane is None:
             return original(*args)
         elif gate.virtual:

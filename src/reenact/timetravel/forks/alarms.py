@@ -19,6 +19,7 @@ from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, Timed, call_around
 from reenact.replaying.recorded_order import RecordedOrder
 from reenact.replaying.recorded_schedule import ENDLESS, STUCK_US
 from reenact.seams.gate import Gate
+from reenact.seams.process_signals import SignalTurns
 from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.timed import OWN, ForkTime
 from reenact.timetravel.forks.timing import LATE_US
@@ -95,7 +96,7 @@ def ended_by_alarm(event: Event) -> bool:
     return ended_by_signal(event) == ALARM_SIGNAL
 
 
-class ForkAlarms:
+class ForkAlarms(SignalTurns):
     """Knows which alarms are pending in a fork, and has their signals sent when they are due.
 
     Args:
@@ -105,10 +106,11 @@ class ForkAlarms:
     """
 
     def __init__(self, gate: Gate, order: RecordedOrder, time: ForkTime) -> None:
+        super().__init__(virtual=True)
         self._order = order
         self._time = time
         self._gate = gate
-        self._gate.alarms = self
+        self._gate.signals = self.alarms = self
         self._alarm: Alarm | None = None
         self.waits: Waiter | None = None
         self._of_work: dict[int, Alarm] = {}
@@ -137,7 +139,7 @@ class ForkAlarms:
                 self._alarm = Alarm(self._moment_us() + wait_us, every_us, wait_us) if wait_us else None
                 self._waits_for_it()
             elif self._time.cut:
-                self._gate.process.arm(which, seconds, every)
+                self.process.arm(which, seconds, every)
             elif wait_us:
                 self._of_work[which] = Alarm(self._time.worked_us() + wait_us, every_us, wait_us)
             else:
@@ -150,7 +152,7 @@ class ForkAlarms:
             if which == _REAL:
                 return self._alarm.left(self._moment_us()) if self._alarm is not None else (0.0, 0.0)
             if self._time.cut:
-                return self._gate.process.armed(which)
+                return self.process.armed(which)
             pending = self._of_work.get(which)
             return pending.left(self._time.worked_us()) if pending is not None else (0.0, 0.0)
 
@@ -158,7 +160,7 @@ class ForkAlarms:
         """The cut has come: what is pending goes on by itself."""
         with self._gate.lock:
             for which, pending in self._of_work.items():
-                self._gate.process.arm(which, *pending.left(self._time.worked_us()))
+                self.process.arm(which, *pending.left(self._time.worked_us()))
             if self._alarm is not None and self._alarm.is_over(self._moment_us()):
                 self._alarm = self._alarm.next(self._moment_us())
             self._waits_for_it()
@@ -196,7 +198,7 @@ class ForkAlarms:
         self._waits_for_it()
         self.in_vain += 1
         self._arrived = False
-        self.struck_us = self._time.clock.mono_us() if self._gate.process.strike(ALARM_SIGNAL) else None
+        self.struck_us = self._time.clock.mono_us() if self.process.strike(ALARM_SIGNAL) else None
 
     def has_come(self, tag: Tag, timed: Timed | None) -> None:
         """A signal has been handed out, that of an alarm if it was set at some time: what is pending from now on.
@@ -351,6 +353,6 @@ class ForkAlarms:
         in the middle of that."""
         return event is not None and event in self._time.places.values()
 
-    def signal_turn(self, turn: Tag) -> Tag:
+    def turn(self, turn: Tag) -> Tag:
         """Behind the cut it is the fork's own: the call that it interrupts has the fork's number."""
         return own_signal(turn) if self._time.cut else turn

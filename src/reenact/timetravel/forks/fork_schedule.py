@@ -182,12 +182,12 @@ class ForkSchedule(RecordedSchedule):
         own = next((waiter for tag, waiter in self.gate.waiting.items() if is_own_signal(tag)), None)
         if own is not None or self.alarms.is_struck():
             return own
-        return self._beside_a_handler(settled) if self.gate.held else self._behind_the_cut(settled)
+        return self._beside_a_handler(settled) if self.gate.signals.held else self._behind_the_cut(settled)
 
     def _beside_a_handler(self, settled: bool) -> Waiter | None:
         """A handler runs in a wait, which does not end until that has returned: whoever else may go."""
         waiting = self.gate.waiting
-        held = {tag: waiting.pop(tag) for tag in self.gate.held if tag in waiting}
+        held = {tag: waiting.pop(tag) for tag in self.gate.signals.held if tag in waiting}
         try:
             if self.order.head is None or all(self._place(tag) != self.order.head.tag for tag in held):
                 return self._behind_the_cut(settled)

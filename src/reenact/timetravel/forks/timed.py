@@ -221,25 +221,24 @@ class ForkTime:
         nanoseconds."""
         with self._gate.lock:
             if self.goes_by_time:
-                self._works_until(then_ns) if then_ns is not None else self._works()
+                self._works_until(then_ns)
             self.set_us = self.known_us()
             if then_ns is not None and not self.goes_by_time:  # the parent's time is the fork's
                 self.set_us = max(self.set_us, then_ns // 1000)
             return self.set_us * 1000
 
-    def _works(self) -> None:
-        """The code is where it never was: it has worked as long as it takes today."""
-        self.elapsing.lead_ns += self._busy_ns()
-        self._worked_before_us = self.worked_us()
-
     def _busy_ns(self) -> int:
         """How long it has worked, today, since that was known."""
         return (self.worked_us() - self._worked_before_us) * 1000
 
-    def _works_until(self, then_ns: int) -> None:
-        """The code is where it was at a moment of the parent: so long it has worked."""
+    def _works_until(self, then_ns: int | None) -> None:
+        """The code is where it was at a moment of the parent: so long it has worked. Where it never was (None), it has
+        worked as long as it takes today."""
+        if then_ns is None:
+            self.elapsing.lead_ns += self._busy_ns()
+        else:
+            self.elapsing.comes_to(then_ns, self._order.head.at_us if self._order.head is not None else None)
         self._worked_before_us = self.worked_us()
-        self.elapsing.comes_to(then_ns, self._order.head.at_us if self._order.head is not None else None)
 
     def reads_clock(self, clock: tuple[str, str], then_ns: int, step_ns: int) -> int | None:
         """A clock that only measures is read.
