@@ -305,7 +305,7 @@ def test_members_that_are_left_out_are_counted_wherever_the_trial_is_told(shop: 
 
 def test_what_is_asked_wrongly_is_refused(shop: Shop) -> None:
     said = shop.desk.run("triage", "--candidate", "now:", status=2).stderr
-    assert "a candidate is tried on one group, and none is named" in said
+    assert "a candidate is tried on one group, and no group is named" in said
     assert "no candidate is named" in shop.desk.run("triage", "--all", status=2).stderr
     name = shop.group["group"]
     assert "cannot have modle=" in shop.desk.run("triage", "--group", name, "--candidate", "x:modle=a", status=2).stderr

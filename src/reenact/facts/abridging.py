@@ -17,8 +17,8 @@ _MEMBERS = 20
 def abridged(value: Json, path: str) -> Json:
     """As much of a value as says where it differs: along ``path`` in full, beside it in short.
 
-    What is left out stands as text that says how much it was (``… (3500 members)``), in its own place, so that the
-    path leads where it led.
+    In the place of a part that is left out stands a text that says how much it was (``… (3500 members)``), in its own
+    place, so that the path leads where it led.
 
     Args:
         value: JSON-able.

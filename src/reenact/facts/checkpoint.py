@@ -68,7 +68,7 @@ class Snapshot:
         lane: Lane of the step.
         slots: Digest of each slot by its name, in order; an empty digest where the value is of no bytes.
         unproven: Names of those that are not known to have been so: lists that were declared to grow only.
-        note: What is noted about these, until it is known which they are.
+        note: The remark on these, until it is known which they are.
         short: Values of a few bytes that were at hand with their digests, by name.
     """
 

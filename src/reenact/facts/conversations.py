@@ -1,8 +1,8 @@
 """Conversations compared across protocols and traces: who said what, and nothing of how it was spelled.
 
 Each protocol, and each dialect of traces, has its own way to put a system prompt, parts, calls of tools and their
-results. What two tellings of one conversation share is the order of what was said; ids, reasoning and white space are
-not compared, and a text that holds JSON is compared as data.
+results. Two records of one conversation share the order of the messages; ids, reasoning and white space are not
+compared, and a text that holds JSON is compared as data.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Reading: encoded data becomes the value it was, through the types that the caller's code declares.
 
-Standard types come back by themselves. Records, enums and subclasses of built-in types come back only when the
-declared type reaches them; a name in the data never picks a class by itself (exceptions are found among the classes
-that are already loaded, see ``facts.exceptions``). What was opaque, or is not declared, cannot be replayed and says so.
+Standard types come back by themselves. Records, enums and subclasses of built-in types come back only when the declared
+type reaches them; a name in the data never picks a class by itself (exceptions are found among the classes that are
+already loaded, see ``facts.exceptions``). A value that was opaque, or whose type is not declared, cannot be replayed,
+and the error says so.
 """
 
 from __future__ import annotations

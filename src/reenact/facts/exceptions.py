@@ -90,7 +90,7 @@ def state_of(error: BaseException) -> dict[str, Any]:
 
 
 def _is_hint(cls: type, name: str, value: Any) -> bool:
-    """Fields that only help the interpreter to suggest a spelling, with whatever object was at hand."""
+    """Fields that only help the interpreter to suggest a spelling; they hold any object that was at hand."""
     if type(value) in _SCALARS:
         return False
     return name == _HINT[1] and issubclass(cls, _HINT[0])

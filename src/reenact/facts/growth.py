@@ -2,7 +2,7 @@
 
 Of such a list a look takes the entries behind those it knows, and looks at the last known one again: what that costs
 does not depend on the list. That the entries before are as they were is **proved**: all of them are gone through
-whenever the list has doubled, and when its run ends. What was recorded since the last proof is not proven until then.
+whenever the list has doubled, and when its run ends. Entries recorded since the last proof are not proven until then.
 
 A list goes on where the same object comes again, or another one with the same entry at the old end (``a + b``), or one
 that is equal all through (a copy). A list that does none of these begins again, and is looked at whole. That a list is

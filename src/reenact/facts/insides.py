@@ -1,7 +1,7 @@
 """Insides: which calls of a run were answered as a whole, so that what happened inside them is unknown there.
 
-A replay answers a tool without running it. What the tool did when it was recorded (its exchanges, its models) has no
-event in such a run, and is not gone for that.
+A replay answers a tool without running it. The work of the tool when it was recorded (its exchanges, its models) has no
+event in such a run; that does not mean that it was lost.
 """
 
 from __future__ import annotations

@@ -126,8 +126,8 @@ class Rules:
     Args:
         ignore: Ignore rules in force.
         secret: Key of the digests.
-        removed: What redaction has removed in the recording: it is nothing that two calls differ in, wherever it
-            stands, also where it was recorded before it was known.
+        removed: The values that redaction has removed in the recording. Two calls do not differ by such a value, even
+            where it was recorded before it was known.
     """
 
     __slots__ = ("_memo", "_removed", "_secret", "ignore", "ignored")

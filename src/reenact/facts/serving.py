@@ -112,8 +112,8 @@ def scope_of(head: Mapping[str, Json], headers: Iterable[Any], state: MutableMap
 
 
 def scope_of_environ(environ: Mapping[str, Any]) -> dict[str, Any]:
-    """A WSGI environment as an ASGI scope. What else stands there (all of the process's variables, in wsgiref's) is
-    none of the request's."""
+    """A WSGI environment as an ASGI scope. The other entries (all of the process's variables, in wsgiref's) are not the
+    request's."""
     headers = [
         (name[5:].replace("_", "-").lower(), str(value)) for name, value in environ.items() if name.startswith("HTTP_")
     ]

@@ -1,7 +1,7 @@
 """Where a fork was stopped: kept with its run, so that the fork's own replay stops there too, and nowhere else.
 
-A fork that asks what it may not ask stops there, and the call is no event: it was not made. What is kept of it is the
-lane that asked and a digest of what was asked.
+A fork that asks what it may not ask stops there, and the call is no event: it was not made. Kept of it are the lane
+that asked and a digest of the request.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The list of endpoints that only take telemetry: a row each, as data.
 
-What a program reads is never in it: prompts, flags, price lists, version checks, and answers that name an upload.
+Data that a program reads is never in it: prompts, flags, price lists, version checks, and answers that name an upload.
 """
 
 from __future__ import annotations

@@ -431,8 +431,8 @@ def _run(data: bytes, start: int, end: int) -> View | None:
 
 
 def _leads(head: bytes, start: int, end: int) -> tuple[int, ...]:
-    """Where in a run an encoded text may begin: at its beginning, or behind a path. What begins with the text may have
-    been cut from a longer one, anywhere."""
+    """Where in a run an encoded text may begin: at its beginning, or behind a path. A text at the very beginning may
+    have been cut from a longer one, anywhere."""
     if start == 0 and end >= _CUT_OFF:
         return (0, 1, 2, 3)
     path = head.rfind(b"/", 0, 2 * _SHORTEST) + 1

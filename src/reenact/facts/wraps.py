@@ -1,7 +1,7 @@
 """Wraps: encodings that a text travels in (base64, hexadecimal, gzip, UTF-16, frames), undone and made again.
 
-What is undone is made again in the same layout: line breaks, padding and case stay, and what keeps its length inside
-keeps it outside, but for compression. Equal texts give equal encodings.
+An encoding that was undone is made again in the same layout: line breaks, padding and case stay. A text that keeps its
+length inside keeps it outside, but for compression. Equal texts give equal encodings.
 """
 
 from __future__ import annotations

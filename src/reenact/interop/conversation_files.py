@@ -209,7 +209,7 @@ def _speaks_anthropic(line: Mapping[str, Any], url: str) -> bool:
         if path.endswith("/chat/completions"):
             return False
         raise UsageError(
-            f"{url} is no address at which messages are answered",
+            f"{url} is not an address that answers messages",
             cause="an answer is made for /v1/chat/completions or /v1/messages",
             next_command="reenact import --help",
         )

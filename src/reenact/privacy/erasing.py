@@ -93,7 +93,7 @@ class Eraser:
 
     @property
     def remembers(self) -> bool:
-        """Whether something has been removed, so that any text may hold it."""
+        """Whether a value has been removed that later texts may hold again."""
         return bool(self._removed)
 
     def _within(self, data: bytes) -> list[CredentialSpan]:

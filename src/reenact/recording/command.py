@@ -46,7 +46,7 @@ class Ended:
     Attributes:
         status: Its exit status; negative: the signal that ended it.
         run: Its run; None when nothing was recorded.
-        became: What happened to a run that is not in the sample; empty for one that is kept as it is.
+        became: The treatment of a run that is not in the sample; empty for one that is kept as it is.
     """
 
     status: int

@@ -21,7 +21,7 @@ MOST_NAMES: Final = 200
 
 _GIT_SECONDS: Final = 5.0
 _PLAIN: Final = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
-"""Options for a diff that git can apply, whatever the user has configured."""
+"""Options for a diff that git can apply under any configuration of the user."""
 
 
 class Git:

@@ -124,7 +124,7 @@ class Readings:
             return replace(self._sums, models=self._sums.models + unread) if unread else self._sums
 
     def work(self) -> list[Record]:
-        """Read one exchange; empty when there is nothing to read. Whoever comes meanwhile waits for it."""
+        """Read one exchange; empty when there is nothing to read. A thread that comes meanwhile waits for it."""
         with self._reading:
             while self._done:
                 waiting = self._done.popleft()

@@ -11,7 +11,7 @@ def belongs(path: str, lane: str) -> bool:
 
 
 class KindTally:
-    """Calls by kind. Whoever adds holds the session's lock."""
+    """Calls by kind. The caller holds the session's lock."""
 
     def __init__(self) -> None:
         self.calls: dict[Kind, int] = {}

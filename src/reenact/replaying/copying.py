@@ -1,6 +1,6 @@
 """The scratch copy: holds what a program has changed of the disk, which itself stays as it is.
 
-Whoever asks gives paths and gets the places that may be read or written for them. A file is copied before it is first
+A caller gives paths and gets the places that may be read or written for them. A file is copied before it is first
 changed, and a folder never with what is in it.
 """
 

@@ -41,7 +41,7 @@ class Exports:
         self.made = 0
 
     def endpoint(self, lane: Lane, call: Call) -> Endpoint | None:
-        """Where a call hands telemetry to; None where it is no plumbing. What a tool of the agent's asks never is."""
+        """Where a call hands telemetry to; None where it is no plumbing. A request of the agent's own tool never is."""
         return None if lane.in_tool else self._plumbing.endpoint(call)
 
     def recorded(self, path: str, endpoint: Endpoint) -> Event | None:

@@ -129,8 +129,8 @@ class RecordedSchedule:
         return tag.kind == "e" and tag.number in self.plumbing
 
     def _out_of_turn(self, tag: Tag, head: Delivery | None) -> int:
-        """The number of a delivery that is not the next one; -1 where the recording does not have it, or no longer.
-        What goes before its place, as an answer found out of it does, is passed over when its own number comes."""
+        """The number of a delivery that is not the next one; -1 where the recording does not have it, or no longer. One
+        before its place, as an answer found out of order, is passed over when its own number comes."""
         number = self.order.number_of(tag) if head is not None else None
         if head is None or number is None or number < head.number:
             if self._is_plumbing(tag):

@@ -1,6 +1,6 @@
 """Redirecting: functions of ``os`` and ``io`` that act on a scratch copy, where the system lets none be laid.
 
-A program sees its own paths: in names of files, listings, errors and the working directory. What is not done through
+A program sees its own paths: in names of files, listings, errors and the working directory. Code that does not use
 these functions acts on the disk itself: Python code that tries is refused by name, and native code is not seen.
 """
 

@@ -54,7 +54,7 @@ class Renaming:
         """How many strands have been paired."""
 
     def pair(self, lane: Lane, agrees: Callable[[Event], bool]) -> Miss | None:
-        """Give a lane its recorded address, if it is one under another name. What cannot be told apart is returned.
+        """Give a lane its recorded address, if it is one under another name. Returned: the strands that look alike.
 
         Args:
             lane: About to make a call.

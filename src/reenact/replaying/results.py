@@ -124,7 +124,7 @@ def outputs_differ(outputs: Sequence[Output], cleaned: _Cleaned | None = None) -
     """The agent has ended: how its output differs.
 
     Where bytes differ, both sides are compared once more with every credential, and every stand-in that redaction left
-    of one, reduced to a constant. What one stream names a credential is one on the other as well.
+    of one, reduced to a constant. A value that is a credential on one stream is one on the other as well.
 
     Args:
         outputs: The streams of a run.

@@ -1,7 +1,7 @@
 """Starting a process in which the agent's code runs again: a replay, a fork, a golden; and what such a process leaves.
 
 A fresh interpreter with the recorded hash seed and environment, which begins the session before the program's first
-line. What could not begin there has ended before the program did anything.
+line. If the session cannot begin there, the process ends before the program does anything.
 """
 
 from __future__ import annotations

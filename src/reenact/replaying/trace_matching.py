@@ -2,8 +2,8 @@
 
 Nothing is found by its place in the trace. A model's answer is that of the same model to the same conversation. A
 tool's answer is that of a call with the same arguments; where the model's answer that asked for it is known by the
-call's id, it can be given only once that answer has been given. What several different answers would fit is answered
-by none of them.
+call's id, it can be given only once that answer has been given. A request that several different answers would fit gets
+none of them.
 
 A call that was tried again is one call. Of a model the trace tells neither status nor body of a failed attempt, so the
 attempt is left out where the same question was answered later. Of a tool it tells what was raised, so that is raised.

@@ -1,7 +1,7 @@
 """Acting on the machine: functions of the standard library that change it and that no audit event tells of.
 
-Each is given an event of ours, so that a recording names it and a replay refuses it like any other contact. What they
-do stays theirs, untouched.
+Each is given an event of ours, so that a recording names it and a replay refuses it like any other contact. Their own
+work stays untouched.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def _asked() -> set[str]:
 def on_arrival(name: str, hook: Hook) -> None:
     """Call ``hook(module)`` after the code of the next module of that name has run; at once if it is there.
 
-    What a hook raises reaches the code that imports. It is called once, in the thread that imports, with no lock held
+    An error of a hook reaches the code that imports. It is called once, in the thread that imports, with no lock held
     but the one that Python holds for the module.
     """
     with _lock:

@@ -1,8 +1,8 @@
 """Files that a program reads below its root: named in the run with a digest of what they held.
 
-The audit hook tells of each opening, whichever function makes it. What is opened to be read is hashed once for each
-version of the file (by inode, size and time of change), and kept as a note on the run. A replay does the same, and its
-session says which files are not what they were. What the program itself has written is its own doing, and no input.
+The audit hook tells of each opening, whichever function makes it. A file that is opened for reading is hashed once for
+each version (by inode, size and time of change), and kept as a note on the run. A replay does the same, and its session
+says which files are not what they were. A file that the program itself has written is no input.
 
 Sources that the interpreter loads are kept with the kit; they are not named here again.
 """

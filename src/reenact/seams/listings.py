@@ -1,7 +1,7 @@
 """Listings of folders: names in the order the system gave them, noted when they are read and given again in a replay.
 
 ``os.listdir`` and ``os.scandir`` are replaced, and with them ``glob``, ``pathlib`` and ``os.walk``, which are built on
-them. What an entry of ``scandir`` is (a file, a folder, a link) is noted too; its ``stat`` is asked of the disk. A
+them. The kind of an entry of ``scandir`` (a file, a folder, a link) is noted too; its ``stat`` is asked of the disk. A
 folder that cannot be listed fails again in the same way. Folders of the interpreter and of packages are the machine's.
 """
 

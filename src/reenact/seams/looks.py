@@ -138,6 +138,6 @@ def install() -> None:
 
 
 def remove() -> None:
-    """One session less: after the last, ``os`` is the system's own again."""
+    """Take away one session; after the last, ``os`` is the system's own again."""
     _rebinding.leave()
     _last.told = (None, set())

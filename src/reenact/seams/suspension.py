@@ -10,7 +10,7 @@ class Suspension:
     """Awaits another awaitable, and notes whether anything was waited for on the way.
 
     Args:
-        awaitable: The other awaitable. What it yields, is sent and is thrown passes through unchanged.
+        awaitable: The other awaitable. Values that it yields, is sent and is thrown pass through unchanged.
 
     Attributes:
         rested: Whether it has given its thread away at least once.

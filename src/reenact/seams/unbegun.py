@@ -1,4 +1,4 @@
-"""The error for a resource that a live fork or resumption cannot begin: it stops, whatever the agent catches."""
+"""The error for a resource that a live fork or resumption cannot begin: it stops, even if the agent catches it."""
 
 from __future__ import annotations
 

@@ -73,9 +73,9 @@ def rest(out: Rest, wait: Callable[..., Any], *args: Any) -> Any:
     count (``seams.strands.signals``). Call it inside the ``try`` that counts the strand again.
 
     Args:
-        out: Which wait it is, for that handler.
-        wait: Blocks: a door's ``acquire``, a wait of the system.
-        args: What it is called with.
+        out: The wait, for that handler.
+        wait: A function that blocks: a door's ``acquire``, a wait of the system.
+        args: The arguments of ``wait``.
     """
     return wait(*args)
 

@@ -42,8 +42,8 @@ def note(connection: sqlite3.Connection, claims: Iterable[Claim]) -> None:
 
 
 def forget(connection: sqlite3.Connection, log: int) -> None:
-    """A run is forgotten. What it wrote stays written as long as another run of its lineage is there, which might
-    write it again."""
+    """A run is forgotten. A record of its writes stays as long as there is another run of its lineage, which might
+    write again."""
     row = connection.execute("SELECT run_id, parent FROM run WHERE id = ?", (log,)).fetchone()
     if row is None:
         return

@@ -37,7 +37,7 @@ class FirstText(NamedTuple):
 
 
 class ColumnFold:
-    """Folds one column of a log's events. What a batch changes counts only after ``commit``."""
+    """Folds one column of a log's events. The changes of a batch count only after ``commit``."""
 
     __slots__ = ("_done", "_kinds", "_known")
 

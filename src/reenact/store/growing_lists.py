@@ -53,7 +53,7 @@ class _Kept:
 
 
 class GrowingLists:
-    """The growing lists of one log. What a transaction adds counts only after ``commit``.
+    """The growing lists of one log. The additions of a transaction count only after ``commit``.
 
     Args:
         owner: Number of the log.

@@ -1,7 +1,7 @@
 """The write side of sharing: rows of a fork that are its parent's are left to the parent, and taken back when needed.
 
 Nothing is assumed to be equal: a row is left to a base only after it was compared with the base's, with everything that
-hangs on it. What is equal is the same event, so a log that reads it elsewhere says what it would say with its own rows.
+hangs on it. Equal rows are the same event, so a log that reads them elsewhere reads as with its own rows.
 """
 
 from __future__ import annotations

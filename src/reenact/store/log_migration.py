@@ -1,8 +1,8 @@
 """One log of an older format in the rows of today's, step by step: each step is a transaction that reads back what it
 has written, and is undone where that is not what was there.
 
-A log that is rewritten in part reads as one that is not, because each row says by itself how it is kept. What is
-damaged stays as it lies there, and is named.
+A log that is rewritten in part reads as one that is not, because each row says by itself how it is kept. Damaged rows
+stay as they are, and are named.
 """
 
 from __future__ import annotations

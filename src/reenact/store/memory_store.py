@@ -168,7 +168,7 @@ class MemoryStore(Views):
         return MemoryLog(log, self._set, self.hasher, written)
 
     def adopt(self, logs: Sequence[tuple[Run, Iterable[Record]]]) -> None:
-        """See ``abc.store.Store``. What was taken in before a fault is forgotten again."""
+        """See ``abc.store.Store``. Records taken in before a fault are forgotten again."""
         before = dict(self._runs), dict(self._logs), dict(self.extra)
         try:
             for run, records in logs:
@@ -296,7 +296,7 @@ def opened(log: KeptLog) -> Iterator[RunOpened | RunClosed]:
 
 
 def _renamed(record: Record, before: str, now: str) -> Record:
-    """A record of a log that goes to another run."""
+    """The record, with the id ``now`` where its run has the id ``before``."""
     if isinstance(record, RunOpened | RunClosed) and record.run.id == before:
         return replace(record, run=replace(record.run, id=now))
     return record

@@ -161,8 +161,8 @@ class Migration:
 
         Args:
             writing: The store's writing connection.
-            plan: What is to be done, of this moment.
-            told: Is told how far it is.
+            plan: The work that is to be done, as of now.
+            told: A function that is told of the progress.
 
         Raises:
             StoreError: There is too little room, and nothing was written; or the disk is full, or fails, and what was

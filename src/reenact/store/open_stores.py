@@ -65,7 +65,7 @@ def borrow_store(url: str | os.PathLike[str] | None = None) -> Store:
 
 
 def give_back(store: Store) -> None:
-    """The counterpart of ``borrow_store``. What was borrowed in a parent process is left alone."""
+    """The counterpart of ``borrow_store``. A store that was borrowed in a parent process is left alone."""
     closing: list[_Shared] = []
     with _lock:
         found = _shared.get(store.url)
@@ -104,7 +104,7 @@ def _close(stores: list[_Shared]) -> None:
 
 def _drop_log(store: Store) -> None:
     """Remove the write-ahead log of a file that another one has replaced: SQLite leaves it, and would read it as that
-    of the new file. What it held belonged to the file that is gone."""
+    of the new file. Its contents belonged to the file that is gone."""
     path = getattr(store, "path", None)
     for ending in ("-wal", "-shm"):
         with suppress(OSError):

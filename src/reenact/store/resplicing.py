@@ -20,7 +20,7 @@ _AT_ONCE = 64 << 10
 
 
 def respliced(connection: sqlite3.Connection, rows: Iterable[tuple[int, int]]) -> None:
-    """Give bodies to other logs. What cannot be read any more is told as corrupt then as before.
+    """Give bodies to other logs. Bodies that cannot be read any more are reported as corrupt, as before.
 
     Args:
         connection: In a transaction.

@@ -144,8 +144,8 @@ class SqliteStore(Views):
         return self._filtered(reading, filters)
 
     def _filtered(self, reading: ReadConnection, filters: Mapping[str, Any], *, own: bool = False) -> Iterator[Run]:
-        """Runs, newest first: by when their ids were made, those of one millisecond by their rows. What a replay that
-        was kept says of its start is its recording's."""
+        """Runs, newest first: by when their ids were made, those of one millisecond by their rows. The start that a
+        kept replay names is its recording's."""
         limit = filters.get("limit")
         found = 0
         rows = RunQuery(reading.rows, filters, self._text(reading, filters.get("text") or ""), own=own)

@@ -3,7 +3,7 @@
 Pure. Calls are compared inside their strand, and strands inside the call that holds them, so that an inserted call
 shifts neither what follows it nor what lies in calls that follow it. In a strand, calls that ask the same are found
 first (so few as possible are left over), then such calls that changed places, then calls of one name between the same
-neighbours, which ask something else now. What is left over was removed or added.
+neighbours, which ask something else now. The rest was removed or added.
 """
 
 from __future__ import annotations

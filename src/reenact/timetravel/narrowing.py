@@ -110,7 +110,7 @@ def _said(node: ast.expr) -> Iterator[tuple[str, Any]]:
 
 
 def _names(node: ast.AST) -> set[str]:
-    """The words of the vocabulary in a part. The argument in brackets is a name of its own."""
+    """The words of the vocabulary in a part. An argument in brackets counts as a name, too."""
     match node:
         case ast.Name(id=name):
             return {name}

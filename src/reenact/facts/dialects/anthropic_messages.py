@@ -165,7 +165,7 @@ def message(one: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def counted(counts: Any) -> dict[str, int]:
-    """Tokens of a message. What was read from or written to the cache is part of what went in."""
+    """Tokens of a message. Tokens that were read from or written to the cache count as input."""
     counts = mapping(counts)
     if not isinstance(counts.get("input_tokens"), int):
         return usage(None, counts.get("output_tokens"))

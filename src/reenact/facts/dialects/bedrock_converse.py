@@ -179,7 +179,7 @@ def _message(one: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def counted(counts: Any) -> dict[str, int]:
-    """Tokens of a response. What was read from or written to the cache is part of what went in."""
+    """Tokens of a response. Tokens that were read from or written to the cache count as input."""
     counts = mapping(counts)
     asked, said = counts.get("inputTokens"), counts.get("outputTokens")
     cached, written = counts.get("cacheReadInputTokens"), counts.get("cacheWriteInputTokens")

@@ -156,7 +156,7 @@ def _tools(one: Mapping[str, Any]) -> list[Json]:
 
 
 def counted(counts: Any) -> dict[str, int]:
-    """Tokens of a response. What was thought is part of what came out, what tools added of what went in."""
+    """Tokens of a response. Tokens of thoughts count as output, tokens that tools added as input."""
     counts = mapping(counts)
     asked, said = at(counts, "promptTokenCount"), at(counts, "candidatesTokenCount")
     thought, used = at(counts, "thoughtsTokenCount"), at(counts, "toolUsePromptTokenCount")

@@ -70,8 +70,8 @@ def sort_of(name: str) -> str:
 def stateless_model_request(method: str, url: str, body: bytes) -> bool:
     """Whether a request is a model call that changes nothing on the provider's side.
 
-    What it stores, continues, runs in the background or lets hosted tools do makes it a write; so does everything
-    that is not recognised.
+    A request is a write if it stores, continues, runs in the background or lets hosted tools act, and if something in
+    it is not recognised.
     """
     try:
         found = _dialect(method, url, body)

@@ -1,6 +1,6 @@
 """Rewriting a model request: another model, system prompt or parameters; everything else byte for byte as it was.
 
-What was sent in JSON goes out as JSON with the same members in the same order; only the values that change are written
+A request in JSON goes out as JSON with the same members in the same order; only the values that change are written
 again, so that tool schemas go out byte-identical. Where the address names the model, it names the other one.
 """
 

@@ -1,7 +1,7 @@
 """The conventions' events of model calls: records of a log beside the spans, and OTLP's protobuf of them.
 
-They hold content, so they are made where content is written, and in the names of today alone: the dialects before and
-beside have none of this form. On a record messages are data, on a span the text of their JSON.
+They hold content, so they are made only where content is exported, and only with today's names: older and other
+dialects have no such events. On a record messages are data, on a span the text of their JSON.
 """
 
 from __future__ import annotations

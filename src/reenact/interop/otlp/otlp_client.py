@@ -125,7 +125,7 @@ def send(to: Target, batches: Iterable[Batch], timeout_s: float = TIMEOUT_S) -> 
     """Send spans, and wait until they are taken.
 
     Raises:
-        Unsent: Nobody took them, or not all of them.
+        Unsent: The receiver took none of them, or not all.
     """
     send_signal(to, SPANS, as_protobuf(batches), timeout_s)
 

@@ -61,7 +61,7 @@ class SpanContent:
 
     @property
     def dialect(self) -> str:
-        """The dialect of most of its names; several are joined."""
+        """The dialect of most of its names; several dialects are joined by ``+``."""
         own = [name for name, _ in self.dialects.most_common() if name != "general"]
         return " + ".join(own[:3])
 

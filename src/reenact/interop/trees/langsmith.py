@@ -166,7 +166,7 @@ def _unwrapped(value: Json, *names: str) -> Json:
 
 
 def _literal(value: Json) -> Json:
-    """Arguments that are written as Python writes them, as data."""
+    """Arguments in the notation of Python, parsed to data."""
     data = opened(value)
     if not isinstance(data, str) or data.lstrip()[:1] not in ("{", "[") or len(data) > _LONGEST:
         return data

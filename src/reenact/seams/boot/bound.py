@@ -43,7 +43,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def hold(place: str) -> int:
-    """From now on the child of a boot lives no longer than we do, nor than until ``let_go``.
+    """From now on the child of a boot ends when this process ends, or at ``let_go``.
 
     Args:
         place: Private directory of the boot.

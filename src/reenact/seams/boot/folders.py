@@ -81,7 +81,7 @@ def remove_all() -> None:
 
 
 def sweep(within: str) -> None:
-    """Remove the folders of this user in a place that no process uses. What has no lock stays.
+    """Remove the folders of this user in a place that no process uses. A folder without a lock stays.
 
     Args:
         within: The place.

@@ -1,7 +1,7 @@
 """Drivers of PostgreSQL: a connection is named with its database, and refused in a replay; rows are not recorded yet.
 
 ``psycopg`` and ``psycopg2`` go through the C library of PostgreSQL, whose sockets no hook sees; ``asyncpg`` has sockets
-of Python's own, which the audit hook names as well. What is named never holds a password.
+of Python's own, which the audit hook names as well. The name never holds a password.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ async def _asked_again(req: Any) -> bytes | None:
 async def body_of(lane: Lane, req: Any) -> bytes:
     """The whole body of a request, read once; the client will still send the same pieces.
 
-    What an upload of the agent's own raises while it is read, is raised again where the client would have met it."""
+    An error of the agent's own upload while it is read is raised again where the client would have met it."""
     payload = req.body
     if not payload:
         return b""

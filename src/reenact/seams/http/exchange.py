@@ -28,7 +28,7 @@ StatelessRule = Callable[[str, str, bytes], bool]
 """``(method, url, body)``: whether a request of a writing method changes nothing on its server."""
 
 stateless_tests: list[StatelessRule] = []
-"""Rules that recognise requests of a writing method which only read (stateless model requests). Whoever wires the
+"""Rules that recognise requests of a writing method which only read (stateless model requests). The code that wires the
 seams together fills it."""
 
 

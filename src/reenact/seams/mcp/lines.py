@@ -128,7 +128,7 @@ class Line:
         return await answered(self._lane, self._crossing, self.go_live, _sealed, telling(self._lane, self._revealed))
 
     async def go_live(self) -> Any:
-        """Open the real transport, unless it is open: what it gives. Called below a call that is performed."""
+        """Open the real transport, unless it is open, and return its streams. Called while a call goes live."""
         if not self.live:
             self.live = True
             self._group.start_soon(self._host)

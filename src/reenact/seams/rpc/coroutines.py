@@ -98,7 +98,7 @@ class ChannelCore:
         )
 
     async def watch_connectivity_state(self, last: Any, deadline: Any) -> Any:
-        """Wait until the state is another."""
+        """Wait until the state has changed."""
         return await ask_async(
             lambda: asked(self._target, "change", False), lambda: self._real.watch_connectivity_state(last, deadline)
         )

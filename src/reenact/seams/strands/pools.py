@@ -220,7 +220,7 @@ def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _shutting_down(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A strand that waits for a pool's jobs does not count until the last is over: the threads are joined unseen."""
+    """A strand that waits for a pool's jobs does not count until the last is over: no hook sees the join."""
 
     def shutdown(self: Any, wait: bool = True, **options: Any) -> Any:
         lane = lanes.counted()

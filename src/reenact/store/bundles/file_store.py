@@ -143,6 +143,6 @@ class BundleStore(Views):
     def _refuse(self) -> NoReturn:
         raise UsageError(
             f"{self.path.name} is a bundle, and nothing is written in it",
-            cause="a bundle is sealed: a run is changed, resumed or forked in a store",
+            cause="a bundle is sealed: unpack it to change, resume or fork its run",
             next_command=f"reenact unpack {shlex.quote(str(self.path))}",
         )

@@ -1,7 +1,7 @@
 """One record as one line of JSON, and back: names a person can read, nothing left out that is not at its default.
 
-What is read comes from somewhere else, so each value is looked at before it becomes a fact: its type, and that a number
-is one that a recording can have. Bytes are a text where they are UTF-8, a list of one base64 text where they are not,
+The lines come from somewhere else, so each value is checked before it becomes a fact: its type, and that a number is
+one that a recording can have. Bytes are a text where they are UTF-8, a list of one base64 text where they are not,
 ``{"blob": SHA-256, "size": n}`` where they lie in a member of their own, and ``{"withheld": digest, "size": n}`` where
 a value is not kept: its digest is that of the store it comes from.
 """

@@ -98,7 +98,7 @@ def open_golden(path: Path) -> OpenGolden:
         option = "--holds" if run.status is Status.OK else "--expect"
         raise UsageError(
             f"{path.name} is a bundle, and no golden",
-            cause="it was packed as a run: nothing is expected of it",
+            cause="it was packed as a run, without expectations",
             next_command=f"reenact golden add {file} --as run-{tail(run.id)} {option} \"status == 'ok'\"",
         )
     golden = Golden.from_json(data)

@@ -175,7 +175,7 @@ class Replayed:
 
     @property
     def enforcement(self) -> tuple[str, ...]:
-        """The means that kept it from the world."""
+        """The means that kept the replay from the world."""
         return self.outcome.enforcement
 
     # -------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The session's part that asks a model where an import tells nothing; only a replay of an import has it.
 
-Only models go live. A tool whose result is not told, or any other call, is a divergence as in every replay. What may be
-sent, and with which key, is judged as in a fork.
+Only models go live. A tool whose result is not told, or any other call, is a divergence as in every replay. The rules
+of a fork decide which requests may be sent, and with which key.
 """
 
 from __future__ import annotations

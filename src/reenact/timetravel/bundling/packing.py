@@ -57,7 +57,7 @@ def pack(
     golden: Mapping[str, Json] | None = None,
     redact: Iterable[str] = (),
 ) -> PackResult:
-    """Write runs, and whatever belongs to them, into one file without credentials.
+    """Write runs, and the runs that belong to them, into one file without credentials.
 
     Args:
         store: Where they are.
@@ -155,8 +155,8 @@ class BundleCheck:
 
 
 def check(path: Path, run: Run) -> BundleCheck:
-    """Replay a bundle once, as somebody would who has nothing but it and the code: in a fresh process, without the
-    credentials of this environment, with the store it came from out of reach.
+    """Replay a bundle once, with nothing but the bundle and the code: in a fresh process, without the credentials of
+    this environment, with the store it came from out of reach.
 
     Args:
         path: The bundle.

@@ -89,7 +89,7 @@ def _found(store: Store, run_id: str) -> Run | None:
 
 
 def _content(store: Store, run: Run) -> str:
-    """One digest over what was recorded. What people said of the run later is no part of it."""
+    """One digest over what was recorded. Later flags and notes of people are not part of it."""
     return content_digest(_as_recorded(records(gather_alone(store, run), store)))
 
 

@@ -347,8 +347,8 @@ def _provider(request: ModelRequest, url: str, protocol: str) -> _Provider:
 
 
 def _key(request: ModelRequest, who: _Provider, url: str, known: ProviderSettings) -> str:
-    """The variable of the key: the one that the recorded request carried, else the provider's. What this user recorded
-    without a key is sent without one; what another tool wrote down may have lost it."""
+    """The variable of the key: the one that the recorded request carried, else the provider's. A request that this user
+    recorded without a key is sent without one; the record of another tool may have lost it."""
     carried = any(name.lower() in _KEYED for name, _ in request.call.head.get("headers") or ())
     if known.ours and not carried:
         return ""

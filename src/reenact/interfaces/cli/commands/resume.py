@@ -36,7 +36,7 @@ _WORDS = ("done", "retry")
     """,
 )
 @click.argument("ref", default="@")
-@click.option("--settle", type=click.Choice(_WORDS), default=None, help="Of a write in doubt: it is done, or retry it.")
+@click.option("--settle", type=click.Choice(_WORDS), default=None, help="Count a write in doubt as done, or retry it.")
 @click.option("--result", metavar="EVENT=JSON|@FILE", multiple=True, help="What a write in doubt gave.")
 @click.option("--cmd", metavar="CMD", help="Command line to run, where none was captured.")
 @click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Function to call, where none was captured.")

@@ -130,7 +130,7 @@ def _asks_to_try(group: str | None, how: Mapping[str, Any]) -> bool:
     """
     if how["candidates"] and not group:
         raise UsageError(
-            "a candidate is tried on one group, and none is named",
+            "a candidate is tried on one group, and no group is named",
             cause="--group G takes the beginning of its fingerprint",
             next_command="reenact triage",
         )
