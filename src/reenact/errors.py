@@ -42,7 +42,7 @@ class ReenactError(Exception):
     """The root of every error of this library.
 
     Args:
-        message: What happened.
+        message: The event, in a sentence.
         cause: The likely cause, in words; empty when nothing useful is known.
         next_command: One command that helps; empty when there is none.
         **facts: The data behind the words; each becomes an attribute.

@@ -56,8 +56,8 @@ def assertion(name: str, value: Json, rest: Sequence[ast.expr], files: Mapping[s
 
     Args:
         name: The function.
-        value: What it is asked of.
-        rest: What else stands in its brackets; checked.
+        value: The value that the function is asked about.
+        rest: The other arguments in its brackets; checked.
         files: Schemas that may be named, by their names.
         spend: Told of the work; may raise.
     """

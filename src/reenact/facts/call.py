@@ -99,7 +99,7 @@ class Call:
 
 
 def is_transport(call: Call) -> bool:
-    """Whether what performs a call is no code of the agent's. What an MCP server asks of its client is answered by
+    """Whether what performs a call is no code of the agent's. A request of an MCP server to its client is answered by
     the agent itself, so that is not."""
     return call.kind in TRANSPORTS and not call.observed
 
@@ -140,7 +140,7 @@ class ErrorFact:
         cause: The exception it was raised from.
         context: The exception that was being handled, when it has no cause.
         suppress_context: Whether the context is hidden (``raise … from None``).
-        notes: What ``add_note`` added.
+        notes: Texts that ``add_note`` added.
         members: The parts of an exception group.
     """
 
@@ -162,8 +162,8 @@ class Value:
     Attributes:
         body: The value, encoded with ``facts.values``.
         media: Media type of ``body``.
-        changes: What the call changed in its arguments and surroundings, encoded by the seam that saw it;
-            empty when nothing changed.
+        changes: The changes that the call made in its arguments and surroundings, encoded by the seam that saw them;
+            empty without any.
         head: Small JSON-able facts about the outcome (``opaque`` type names, ``checked`` …).
     """
 

@@ -19,7 +19,7 @@ class Client:
         through: Modules it may go through; it is captured where one of them has a seam.
         native: Whether a C library of its own opens the sockets, or a program of its own does the work: no Python
             hook sees them.
-        fix: What to do where it is not captured, cheapest first; empty takes the usual advice.
+        fix: The remedies where it is not captured, cheapest first; empty takes the usual advice.
         distribution: Name it is installed by, where that is another than the imported one.
     """
 

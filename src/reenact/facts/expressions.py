@@ -5,10 +5,10 @@ of a vocabulary, comparison, ``and or not in``, arithmetic, indexing, one loop i
 what a value may be asked (``json matches conforms``, see ``facts.asserting``). There are no attributes, no methods, no
 calls but those of the table, and nothing is ever given to ``eval``; so data and expressions alike stay data.
 
-Grammar and names are judged when an expression is compiled; a mistake is a ``UsageError`` with its position. What
-depends on the data never raises: a missing key, a comparison of a word with a number, a division by zero are
-*unknown* (None), and unknown spreads as in Kleene's logic (``None and False`` is False, ``not None`` is None). Work is
-counted, and an expression that needs too much of it is a ``UsageError`` too.
+Grammar and names are judged when an expression is compiled; a mistake is a ``UsageError`` with its position. Evaluation
+never raises for the data: a missing key, a comparison of a word with a number, a division by zero are *unknown* (None),
+and unknown spreads as in Kleene's logic (``None and False`` is False, ``not None`` is None). Work is counted, and an
+expression that needs too much of it is a ``UsageError`` too.
 
 Why not a library: ``simpleeval`` 1.0.8 (the one in wide use) evaluates Python's object model and keeps a list of what
 is forbidden in it; a grammar without attributes needs no such list.
@@ -70,7 +70,7 @@ class Expression:
     """An expression that has passed the check.
 
     Attributes:
-        text: What a person wrote.
+        text: The text as it was written.
         root: Its tree.
         files: Schemas that it names (``@order.json``), by that name.
     """

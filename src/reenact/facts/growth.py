@@ -389,7 +389,7 @@ def unproven(note: str, proofs: Mapping[str, Any]) -> tuple[int, ...]:
     """Places of the parts of a state that are not proven.
 
     Args:
-        note: What is noted with it.
+        note: The note that is kept with it.
         proofs: The notes of its run, by name.
     """
     return tuple(n for n, (number, look) in marked(note).items() if look > _proven(proofs.get(f"{NOTE}{number}")))
@@ -404,7 +404,7 @@ def _entry(item: Any, name: str) -> _Entry:
     """A look at an entry.
 
     Raises:
-        ValueError: What is written depends on what stands around it.
+        ValueError: The encoding depends on the values around it.
     """
     plain = encode_plain(item)
     if plain is not None:

@@ -150,9 +150,9 @@ class Allowance:
 
     Attributes:
         name: The source of chance.
-        replay: What holds it in a replay: ``FROZEN``, or ``ACCEPTED`` where something of it escaped the recording.
-        live: What holds it when the run is made again live: ``PINNED`` or ``ACCEPTED``; None where the run has none
-            of it.
+        replay: The state of the item in a replay: ``FROZEN``, or ``ACCEPTED`` where something of it escaped the
+            recording.
+        live: Its state when the run is made again live: ``PINNED`` or ``ACCEPTED``; None where the run has none of it.
         about: The evidence in words.
         events: Numbers of the events that show it.
     """

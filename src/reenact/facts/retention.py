@@ -48,7 +48,7 @@ class Expiry:
 
     Attributes:
         at_us: Microseconds since the epoch; None: never.
-        why: What decides, in words: ``ok runs are kept 7 days``.
+        why: The deciding rule, in words: ``ok runs are kept 7 days``.
     """
 
     at_us: int | None

@@ -67,7 +67,7 @@ def _sorted(node: Json) -> Json:
 def jsonable(body: bytes) -> Json:
     """An encoded value as plain JSON-able data for people: tags dissolved, records as their fields.
 
-    Never raises: bytes that are not JSON come back as text. What was opaque reads ``<opaque module.Type>``.
+    Never raises: bytes that are not JSON come back as text. An opaque value reads ``<opaque module.Type>``.
     """
     try:
         node = _loaded(body)

@@ -4,8 +4,8 @@ A value of megabytes that is passed from call to call hardly changes, so it is c
 kilobytes each), and of each run a *fingerprint* is made: ``marshal``, which is C. A known fingerprint gives its piece:
 the text, and the facts found about it since. It is first compared with the last one at the same place, and looked up by
 a digest only if it differs. Fingerprints live in this process alone: they are not kept, and nothing is read from them
-but the copy that a piece is made of, so that what is encoded is what was looked at, whatever another thread does
-meanwhile.
+but the copy that a piece is made of, so the encoded bytes are those that were compared, even if another thread changes
+the value meanwhile.
 
 Equal fingerprints are equal values: what becomes a piece by its fingerprint is plain JSON data (text, numbers,
 booleans, None, lists and dictionaries with names), each of which has a form of its own there, and records of such data
@@ -87,7 +87,7 @@ class Hand(Protocol):
         """An entry as JSON-able data.
 
         Raises:
-            ValueError: What is written depends on what stands around it.
+            ValueError: The encoding depends on the values around it.
         """
 
     def record(
@@ -178,7 +178,7 @@ class Woven(bytes):
     """The encoding of a value, which knows its pieces. To all other code it is bytes like any other.
 
     Attributes:
-        root: What it was made of.
+        root: The value that it was made of.
         places: Each piece in order, with the place of its first byte.
         parts: The same, with what stands between them.
     """

@@ -111,7 +111,7 @@ class Ambient:
     def _beyond(self, lane: Lane, source: str, reads: _Source) -> Any:
         """A surplus read goes on from the last one of its source and never stands still.
 
-        What a clock shows is never behind the last delivery: code that computes what is left of a time-out that the
+        A clock never shows a time before the last delivery, so that code which computes the rest of a time-out that the
         recording does not have finds it over."""
         salt = f"{lane.path} {lane.position}".encode()
         now = self._as_recorded(source, None)

@@ -1,7 +1,7 @@
 """The strand to wait for while it blocks in a replay where no hook sees it: in a ``select``, in a lock of a C library.
 
-Nothing runs then, and yet that strand may go on by itself: its ``select`` times out, after as long as it did then. What
-it would ask next must neither be called missing, nor be overtaken by what came after it in the recorded run.
+Nothing runs then, and yet that strand may go on by itself: its ``select`` times out, after as long as it did then. Its
+next call must neither be reported as missing, nor be overtaken by later deliveries of the recorded run.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def refused_here(missing: str, run: str) -> UnreplayableRun:
     """The error of a process that is not cut off as far as foreign code has to be.
 
     Args:
-        missing: What is not cut.
+        missing: The parts that are not cut.
         run: The run.
     """
     return UnreplayableRun(
@@ -182,7 +182,7 @@ def naming_the_option(error: UnreplayableRun, store: Store, run: Run, file: str)
 
     Args:
         error: The error.
-        store: What the run was looked up in.
+        store: The store in which the run was found.
         run: The run.
         file: The bundle; anything else where it is none.
     """

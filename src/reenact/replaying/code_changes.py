@@ -66,7 +66,7 @@ def changed_files(sources: Mapping[str, str], folder: str) -> list[str]:
 
     Args:
         sources: Digests by path.
-        folder: What relative paths start from.
+        folder: The start of relative paths.
 
     Cost: a read of each file.
     """

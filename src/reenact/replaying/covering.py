@@ -89,7 +89,7 @@ class Covering:
         scratch: An empty folder, where the scratch is mounted.
         keep: Folders that stay as they are, because we write there ourselves; the scratch lies below one of them.
         alone: Whether this process has privileges in a user namespace only.
-        hidden: What it is not to see; None for a program that may read what its user may.
+        hidden: Paths that it must not see; None for a program that may read all that its user may.
     """
 
     def __init__(

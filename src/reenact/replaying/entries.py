@@ -277,7 +277,7 @@ def own_script(program: str, inside: Callable[[str], bool]) -> str | None:
     Nothing is imported: where the script's package lies is looked up.
 
     Args:
-        program: What was recorded as the program: a name, or a path on the recorder's machine.
+        program: The program as it was recorded: a name, or a path on the recorder's machine.
         inside: Whether a file is code of this project.
 
     Returns:

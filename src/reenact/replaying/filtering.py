@@ -38,7 +38,7 @@ class Ban:
         name: Its name.
         x86_64: Its number there; -1 where there is none.
         aarch64: The same for ARM64.
-        error: What it answers.
+        error: The number of the error that it answers.
         strikes: Arguments, by position, and the value with which it is refused; empty: with any.
         flags: An argument, by position, and bits any of which it is refused with.
         needs: An argument, by position, and bits without all of which it is refused.

@@ -72,7 +72,7 @@ def follow(layers: Layers, path: str, *, last: bool) -> Spot:
     """Where a path leads.
 
     Args:
-        layers: What was changed.
+        layers: The layers of changes.
         path: Absolute.
         last: Whether a link at its end is followed as well.
 

@@ -98,8 +98,8 @@ class Serving(GateTurn):
         recorded: The call it belongs to.
         owned: Whether the gate counts the calling unit.
         part: Which part of the call (``facts.order.event_tag``).
-        data: What the digest of the replay takes in.
-        gives: What the agent's side gets.
+        data: The bytes that go into the digest of the replay.
+        gives: The value for the agent's side.
     """
 
     __slots__ = ("data", "gives", "part", "recorded", "session")

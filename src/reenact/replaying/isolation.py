@@ -166,7 +166,7 @@ def isolate(
         network: Why it keeps its network; empty where it does not.
 
     Returns:
-        What is in force. Never raises.
+        The means that are in force. Never raises.
 
     Cost: some milliseconds.
     """

@@ -1,8 +1,8 @@
 """Moving: a rename that a cover refuses, and that the file system below it would not, is done by copying.
 
 Each part of a cover is a file system of its own, and in a user namespace an overlay renames no folder that it did not
-make. A program sees *cross-device link* there, which it did not when it was recorded. What Python code renames is then
-copied within the scratch; where the devices are really two, the error is the program's.
+make. A program sees *cross-device link* there, which it did not when it was recorded. A file that Python code renames
+is then copied within the scratch; where there really are two devices, the program gets the error.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Normalised:
     """Output without what differs from process to process.
 
     Attributes:
-        data: What is left.
+        data: The bytes that are left.
         tracebacks: Tracebacks of recorded calls whose lines were taken out.
         addresses: Addresses taken out.
     """

@@ -24,7 +24,7 @@ class Options:
         as_is: The files as they are run, also for a run that keeps a revision as its code.
         sources: The sources that the bundle carries are run, where the system cuts them off.
         save: Keep the replay as a run of its own.
-        divert_output: What the agent writes to standard output goes to standard error (a program reads ours).
+        divert_output: Send the agent's standard output to standard error (a program reads ours).
         ignore: Ignore rules that join the run's own: name to path (``Policy.ignore``).
     """
 

@@ -130,7 +130,7 @@ class TakenCall(NeverLive):
     """An export that is told that all is well (``abc.session.Frozen``). It takes no turn: nothing was recorded of it.
 
     Args:
-        endpoint: What it was handed to.
+        endpoint: The endpoint that it was sent to.
         is_rpc: Whether it is an RPC, and no exchange of HTTP.
     """
 

@@ -1,4 +1,4 @@
-"""Telling: the two lines of a replay, and differences as data. What only tells of a replay loads none."""
+"""Telling: the two lines of a replay, and differences as data. A module that only reports a replay loads none."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def with_changed_code(report: Report, changed: str, onward: str = "") -> Report:
 
     Args:
         report: The report.
-        changed: What has changed; empty for nothing.
-        onward: What to run next where the divergence leads to nothing but the recorded run; empty for that.
+        changed: The change; empty for none.
+        onward: The next command, where the divergence suggests another one than to show the recorded run; else empty.
     """
     if not changed:
         return report

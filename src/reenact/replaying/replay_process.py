@@ -66,7 +66,7 @@ class ReplayingProcess:
     """This process, replaying one run from its boot to its exit.
 
     Args:
-        instructions: What the parent asked for: ``store``, ``run``, ``options``, ``place`` (private directory), and
+        instructions: The parent's instructions: ``store``, ``run``, ``options``, ``place`` (private directory), and
             ``entry`` with ``file`` where a function is to be called.
     """
 
@@ -356,7 +356,7 @@ def isolated(instructions: dict[str, Any], network: str = "") -> Isolation:
     """This process without a network, its files behind scratch, as far as the system permits. Before any is opened.
 
     Args:
-        instructions: What it was told.
+        instructions: The parent's instructions.
         network: Why it keeps its network; empty where it does not.
     """
     scratch = Path(instructions["place"]) / "scratch"

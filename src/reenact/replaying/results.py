@@ -26,7 +26,7 @@ class Output:
 
     Attributes:
         difference: The first one; None while there is none.
-        forgiven: What the rules took out for both sides to agree, in words.
+        forgiven: The parts that the rules took out for both sides to agree, in words.
     """
 
     def __init__(self, stream: int, recorded: Callable[[], Iterator[bytes]]) -> None:
@@ -75,8 +75,8 @@ class Output:
         return b"".join(self._again())
 
     def judge(self, recorded: bytes, now: bytes) -> None:
-        """Compare both sides once more, both cleaned alike, by the named rules of ``replaying.normalising``. What is
-        shown of a difference is shown of these, so that nothing is told that the recording does not hold."""
+        """Compare both sides once more, both cleaned alike, by the named rules of ``replaying.normalising``. A
+        difference is shown in these forms, so that nothing is shown that the recording does not hold."""
         if recorded == now:
             self.difference = None
         elif (bare := normalised(recorded)).data == normalised(now).data:

@@ -30,9 +30,9 @@ class Tree:
     Attributes:
         root: Root of the repository.
         path: Root of the worktree.
-        commit: What is checked out there; empty for the files of this project as they are.
-        now, then: What the recorded project is called in this tree, and was called then; empty where these are the
-            worktree and the repository.
+        commit: The commit that is checked out there; empty for the files of this project as they are.
+        now, then: The names of the recorded project in this tree and then; empty where these are the worktree and the
+            repository.
     """
 
     root: str

@@ -147,9 +147,9 @@ class ProcessEnd:
         """The report.
 
         Args:
-            what: What was started, for people.
+            what: The started program, for people.
             cause: Why there may be none, where nothing tells.
-            next_command: What helps where there is none.
+            next_command: The next command where there is none.
             run: The run it answered from; what helps is then a look at the last event that it reached.
 
         Raises:

@@ -38,7 +38,7 @@ class StoppedEnd:
         Args:
             lane: Path of the lane that asks.
             call: The call, cleaned.
-            miss: What the matcher says of it.
+            miss: The matcher's report of it.
             divergence: Makes the divergence that it is, should the stopping call not be reached.
         """
         if stops_at(self._run, lane, call, self._rules):

@@ -1,6 +1,6 @@
 """The tape: the recorded calls of each lane, read ahead a page at a time, and which of them have been used.
 
-What hands telemetry over is none of them: it stands beside, and whether it is used is nothing to the others.
+Exports of telemetry are kept beside them, and do not affect the others.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Tape:
     """All lanes of one recording.
 
     Args:
-        recording: What to read from.
+        recording: The recording to read.
     """
 
     def __init__(self, recording: Recording) -> None:

@@ -76,7 +76,7 @@ class _Finder:
 
 
 class _Loader:
-    """Stands in for a loader until the module's code runs. Whatever else is asked of it, the loader itself answers."""
+    """Stands in for a loader until the module's code runs. All other requests are answered by the loader itself."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader

@@ -20,8 +20,8 @@ def start(body: Callable[..., object], *args: Any) -> None:
     """Start a thread of ours, which blocks every signal from its first instruction on. About 3 µs beside the start.
 
     Args:
-        body: What it runs.
-        args: What that is called with.
+        body: The function that it runs.
+        args: The arguments of the function.
 
     Raises:
         RuntimeError: The system gives no further thread.

@@ -120,8 +120,8 @@ def changing(lane: Lane, event: str, args: tuple[Any, ...], frame: Any) -> None:
 
 
 def opens_database(lane: Lane, path: str) -> None:
-    """A database is about to be opened, which makes its file where there is none. What it holds is answered from the
-    recording, so of one that is there nothing is kept."""
+    """A database is about to be opened, which makes its file where there is none. Its contents are answered from the
+    recording, so nothing is kept of a file that is there."""
     keep = getattr(lane.session, "keep_file", None)
     if keep is not None and not lane.quiet and not os.path.lexists(path):
         _of(lane.session).meet(path, "open", "")
@@ -259,7 +259,7 @@ class _Changes:
         return place in self._made or bool(self._made_above(place))
 
     def _makes(self, place: str, *, temporary: bool, below: bool) -> None:
-        """The run makes a path. What ``tempfile`` makes is another one each time, or gives way by itself."""
+        """The run makes a path. A file of ``tempfile`` has another name each time, or is removed by itself."""
         above = self._made_above(place)
         top = above and self._made[above]
         if temporary or top == _TEMPORARY:

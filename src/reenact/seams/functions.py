@@ -69,13 +69,13 @@ class Seam:
 
     Args:
         function: The function itself, without ``staticmethod`` around it.
-        kind: What its calls are.
-        effect: What a call may do to the world.
-        name: What its calls are called; the function's own name where empty.
+        kind: The kind of its calls.
+        effect: The effect of a call on the world.
+        name: The name of its calls; the function's own name where empty.
         rule: Rule that turns a call into a key.
-        marks: What is said of single parameters.
-        view: What to say about a value beside it, as JSON-able data.
-        facts: What to say about each call.
+        marks: Marks of single parameters.
+        view: A function that gives data to show beside a value, as JSON-able data.
+        facts: Evidence for each call.
 
     Raises:
         UsageError: ``function`` cannot be decorated, a mark names no parameter, or a key belongs to a generator.

@@ -152,7 +152,7 @@ class ItemPlayer:
         """One part: ``("yield", item)``, ``("return", value)``, ``("end", None)`` or what the consumer had put in.
 
         Raises:
-            Whatever the generator had raised.
+            The error that the generator had raised.
         """
         try:
             error, found = self._restored(part)

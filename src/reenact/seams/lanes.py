@@ -42,22 +42,22 @@ class Lane:
 
     Attributes:
         path: Stable address.
-        session: Who answers its crossings.
-        gate: Who hands out its turns.
+        session: The session that answers its calls.
+        gate: The gate that hands out its turns.
         parent: Event this lane is inside, or None.
         position: How many calls it has issued.
         below: True below a transport: nothing here is recorded, ordered or numbered.
-        call: The exchange that it is performing, or of which it is the inside below the transport: the call whose
-            outcome is whatever is raised here; None where there is none.
+        call: The exchange that it is performing, or of which it is the inside below the transport: a failure here is
+            the outcome of that call; None where there is none.
         number: Number in the log, given by the session when first needed; -1 before.
         ended: Whether its thread or job has finished; ``unit`` refers to its task, if it is one (``finished``).
         expected: The next task created in this context is to have this very lane.
         origin: The lane it was started by.
-        owned: False for a unit that nobody saw start: its calls are matched by key alone, and no hook counts it.
+        owned: False for a unit whose start no hook saw: its calls are matched by key alone, and no hook counts it.
         in_tool: Whether it is inside a call of a tool, or was started there: what it asks is the tool's own.
-        quiet: What it prints belongs to a call that is answered frozen, and is not compared.
+        quiet: Its output belongs to a call that is answered frozen, and is not compared.
         told: How many pieces of text it has printed since its last call.
-        data: Whatever the session wants to keep with the lane.
+        data: Data that the session keeps with the lane.
     """
 
     __slots__ = (
@@ -239,7 +239,7 @@ _sessions = 0
 
 
 def current() -> Lane | None:
-    """The lane of the unit that is executing now; None when nobody listens to it. About 0.1 µs when idle."""
+    """The lane of the unit that is executing now; None when no session listens to it. About 0.1 µs when idle."""
     if not _sessions:
         return None
     loop = running_loop()
@@ -280,7 +280,7 @@ _fallback: Lane | None = None
 
 
 def unseen(task: Any) -> Lane | None:
-    """The lane of a task that nobody saw start: unowned when its context says that a session is near."""
+    """The lane of a task whose start no hook saw: unowned when its context says that a session is near."""
     near = _context.get()
     if near is None:
         return _fallback
@@ -297,7 +297,7 @@ def unseen(task: Any) -> Lane | None:
 
 
 def unowned(session: Session, gate: Any) -> Lane:
-    """A lane for what nobody saw start."""
+    """A lane for a unit whose start no hook saw."""
     lane = Lane(UNOWNED, session, gate)
     lane.owned = False
     return lane
@@ -344,7 +344,7 @@ class Inside:
     A class and no generator, because a recorded stream enters one for each of its segments.
 
     Args:
-        lane: The lane; None for a block to which nobody listens.
+        lane: The lane; None for a block to which no session listens.
     """
 
     __slots__ = ("_before", "_cell", "_lane", "_token", "_unseen_thread")
@@ -417,13 +417,13 @@ def session_ended(fallback: Lane | None = None) -> None:
 
 
 def forget_fallback() -> None:
-    """Threads that nobody saw start belong to nobody from now on: a server has taken over."""
+    """Threads whose start no hook saw belong to no run from now on: a server has taken over."""
     global _fallback
     _fallback = None
 
 
 def _forked() -> None:
-    """In a forked child nobody listens: the threads that would write its parent's run stayed with the parent."""
+    """In a forked child no session listens: the threads that would write its parent's run stayed with the parent."""
     global _sessions, _fallback
     _sessions = 0
     _fallback = None

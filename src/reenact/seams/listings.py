@@ -168,7 +168,7 @@ def _source(lane: Lane, path: Any, what: str, frame: Any) -> str | None:
 
 
 def _is_read(frame: Any) -> bool:
-    """Whether a listing is the agent's, asked through whatever of the standard library."""
+    """Whether a listing is the agent's, even through other code of the standard library."""
     for _ in range(_DEPTH):
         if frame is None:
             return False

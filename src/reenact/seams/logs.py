@@ -54,7 +54,7 @@ class RunIdFilter(logging.Filter):
 
     Args:
         name: As for ``logging.Filter``: the logger whose records get the id; all by default.
-        missing: What stands there when nothing is recorded.
+        missing: The text when nothing is recorded.
     """
 
     def __init__(self, name: str = "", *, missing: str = "-") -> None:

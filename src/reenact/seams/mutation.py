@@ -55,9 +55,9 @@ class Sight:
     """One look at the data behind some roots.
 
     Attributes:
-        roots: What each root holds, as a part.
+        roots: The contents of each root, as a part.
         objects: The objects seen, by number; keeping them keeps their identity.
-        contents: What each object holds.
+        contents: The contents of each object.
         unchecked: Roots that reach too much.
     """
 

@@ -23,7 +23,7 @@ class ProcessSignals:
         strike: Sends a signal to the process, as the system does when an alarm is due, whatever handles it; gives
             whether the program does.
         arm: Sets a timer of the system: which, seconds until it is due, and seconds from then on; 0 is never.
-        armed: What is left of one, and every how many seconds it comes from then on.
+        armed: The time left of one, and every how many seconds it comes from then on.
     """
 
     ring: Callable[[int], bool] = lambda number: False
@@ -44,7 +44,7 @@ class Alarms(Protocol):
             every: Seconds between its signals from then on; 0: it sends one.
 
         Returns:
-            What was left before, and every how many seconds it came then."""
+            The time left before, and every how many seconds it came then."""
 
     def alarm_left(self, which: int) -> tuple[float, float]:
         """The time left of a timer, and every how many seconds it comes from then on."""

@@ -25,13 +25,13 @@ def reapply(body: bytes, look: Sight, hints: Mapping[str, Any], assign: Callable
 
     Args:
         body: The change.
-        look: What the roots held when the call was issued now.
+        look: The contents of the roots when the call was issued now.
         hints: Declared types of the roots.
         assign: Binds a root variable again.
         name: Name of the call, for messages.
 
     Raises:
-        Divergence: What the call would have changed is not what it was.
+        Divergence: The values that the call would have changed differ from the recorded ones.
         UnreplayableRun: A new value cannot be made from data.
     """
     data = json.loads(body)

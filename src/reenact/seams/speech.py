@@ -1,7 +1,7 @@
 """Text on its way to standard output and error, seen piece by piece before any buffer joins it.
 
-What leaves the process is noted as bytes (``seams.stdout``); but bytes that have been through a buffer no longer tell
-who wrote them, and a replay must know: what the body of a frozen tool printed is not printed again by running it.
+Output that leaves the process is noted as bytes (``seams.stdout``); but bytes that have been through a buffer no longer
+tell who wrote them, and a replay must know: what the body of a frozen tool printed is not printed again by running it.
 """
 
 from __future__ import annotations

@@ -320,7 +320,7 @@ def take_over(terminal: Any = None) -> bool:
 
 
 def give_back() -> None:
-    """Undo ``take_over``. What was read ahead is lost."""
+    """Undo ``take_over``. Input that was read ahead is lost."""
     if not _watchers:
         _rebinding.undo()
     taken = _taken.pop("stdin", None)

@@ -19,7 +19,7 @@ def install(on_bytes: OnBytes, *, terminal: Mapping[str, Json] | None = None) ->
         terminal: ``facts()`` of a recording: what the replayed program is told about its terminal.
 
     Returns:
-        What escapes, in words: streams that are not ordinary ones.
+        The escapes, in words: streams that are not ordinary ones.
     """
     watched = stdout.take_over(on_bytes, terminal=terminal)
     gaps = [f"{name} is noted as it is written to, not as it leaves" for name in watched]

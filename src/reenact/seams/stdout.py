@@ -221,7 +221,7 @@ def give_back() -> None:
 
 
 def flush() -> None:
-    """Flush standard output and error. What fails here fails again, and is reported, at the interpreter's exit."""
+    """Flush standard output and error. A failure here happens again, and is reported, at the interpreter's exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:

@@ -36,7 +36,7 @@ def note(key: str, value: Any) -> None:
     """Keep evidence on the event the caller is inside, or on the run. Does nothing outside a recording or replay.
 
     Args:
-        key: What it is.
+        key: The name of the evidence.
         value: Anything; what is not JSON is kept as people would read it.
     """
     lane = listening()
@@ -57,7 +57,7 @@ def step(name: str, state: Any = None, *, grows: Sequence[str] = ()) -> Step:
     state afterwards if it is a mapping or a record. An exception passes through untouched. Idle it does nothing.
 
     Args:
-        name: What the author calls it.
+        name: The author's name for it.
         state: The agent's state, for the context manager.
         grows: Keys of a state that is a dictionary whose lists only grow: entries are added at the end, and those that
             are there neither change nor go. Of these a step looks at what is new. Where that turns out to be wrong, the

@@ -46,20 +46,20 @@ def tool(
     Works on plain and ``async`` functions, generators of both sorts, methods, static and class methods; with and
     without parentheses; next to the function, below a framework's own decorator. Idle it costs about 0.2 µs a call.
 
-    The arguments are kept by name, defaults applied; ``self`` and ``cls`` are not arguments. An argument that cannot
-    be stored is named as opaque and does not take part in finding the recorded call. What the function changes in
-    its arguments, its closure, ``self`` or the globals it names is kept and made again on replay. Its result comes
+    The arguments are kept by name, defaults applied; ``self`` and ``cls`` are not arguments. An argument that cannot be
+    stored is named as opaque and does not take part in finding the recorded call. Changes that the function makes in
+    its arguments, its closure, ``self`` or the globals it names are kept, and made again on replay. Its result comes
     back as the type that the function declares to return.
 
     Args:
         fn: The function.
         effect: ``write`` (default: changes the world), ``read`` (asks it) or ``none`` (computes: always runs).
-        name: What it is called in the run; the function's name where not given.
+        name: Its name in the run; the function's name where not given.
         key: Names the effect for good: a parameter, or a function of the same arguments. A second call with the same
             key in one lineage of runs returns the first result and does not act again.
-        state: Parameters that are the tool's own state, such as a database that every tool is handed. What they hold
-            does not take part in finding the recorded call, and is neither kept nor made again on replay; a digest of
-            it before and after is kept, and a replay names it as not compared.
+        state: Parameters that are the tool's own state, such as a database that every tool is handed. Their contents do
+            not take part in finding the recorded call, and are neither kept nor made again on replay; a digest of it
+            before and after is kept, and a replay names it as not compared.
 
     Raises:
         UsageError: Another effect, a key or a state that is no parameter, something that is no function.

@@ -62,7 +62,7 @@ class GateTurn(ABC):
 
     Args:
         gate: Where to wait.
-        tag: Whose turn it is.
+        tag: The identity of the turn.
         owned: Whether the gate counts the calling unit (a thread that nobody saw start is counted only here).
     """
 
@@ -118,7 +118,7 @@ async def rejoin(*, rested: bool = True) -> None:
 async def rejoin_cancelled(error: BaseException) -> None:
     """``rejoin`` for a coroutine that was cancelled, whether it waited for the world or for its turn.
 
-    Whoever cancels it again meanwhile has been heard already. Does nothing for any other ``error``."""
+    A second cancellation meanwhile has no effect. Does nothing for any other ``error``."""
     if not isinstance(error, cancelled()):
         return
     try:

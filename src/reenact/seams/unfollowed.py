@@ -11,7 +11,7 @@ def refuse(lane: Lane | None, what: str, cause: str) -> None:
 
     Args:
         lane: The lane that comes upon it.
-        what: What is not recorded, in words.
+        what: The thing that is not recorded, in words.
         cause: Why not.
 
     Raises:

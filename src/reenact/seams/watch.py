@@ -27,7 +27,8 @@ _own_ns = time.thread_time_ns
 QUIET_NS = 200_000
 """Processor time the other threads may have used between two looks for a closer look to be worth its price."""
 _imports_under_way = getattr(importlib._bootstrap, "_module_locks", {})
-"""CPython's own list: an SDK that a thread imports can take a second of the processor, and nobody spins there."""
+"""CPython's own list: an SDK that a thread imports can take a second of the processor, and no agent's code spins
+there."""
 WORKING = 5
 """Without ``/proc``, one part in so many of the time between two looks spent on the processor counts as computing."""
 VIGIL_S = 0.05
@@ -153,7 +154,7 @@ class Watch:
     def _look(self, gate: Gate, state: _State, picture: Picture | None, worked_us: int, spared_us: int) -> None:
         """One look at one gate; it is forgotten here when it needs no more looks.
 
-        What the processor did is put down to a gate's own program only where no other run shares it."""
+        Processor time is put down to a gate's own program only where no other run shares the process."""
         now_us = _mono_ns() // 1000
         with gate.lock:
             if gate.closed or not (

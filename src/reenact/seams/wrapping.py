@@ -26,7 +26,7 @@ def decorate(function: F, make: Callable[[Callable[..., Any]], Seam]) -> F:
     """Wrap a function (or the function inside a ``staticmethod`` or ``classmethod``) as a seam.
 
     Args:
-        function: What was decorated.
+        function: The decorated function.
         make: Describes the bare function.
 
     Returns:

@@ -36,7 +36,7 @@ class BaseOutput:
             found: The pieces of the log.
             stream: 1 or 2.
             offset: Bytes that the log has printed before.
-            data: What it prints next.
+            data: Its next output.
         """
         part = STREAMS[stream]
         if offset != len_of(found, part):

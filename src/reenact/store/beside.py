@@ -31,7 +31,7 @@ class Beside:
         key: The secret of its payloads' hash.
 
     Attributes:
-        broken: What is wrong with payloads, by digest, as far as they were read.
+        broken: The faults of payloads, by digest, as far as they were read.
         states: Reads the rows of states.
         indexed: Whether the text index can be asked.
     """

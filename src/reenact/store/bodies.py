@@ -32,7 +32,7 @@ class Bodies:
         beside: The same of another log: what was read once is known to both.
 
     Attributes:
-        known: What came with events.
+        known: The bodies that came with events.
         contents: The bytes of all payloads.
     """
 

@@ -50,7 +50,7 @@ class Break(NamedTuple):
     Attributes:
         what: The kind of row: ``payload``, ``frame``, ``event``, …; ``file`` for the file's own structure.
         name: Which one.
-        problem: What is wrong with it.
+        problem: The fault.
         touched: Which runs.
     """
 

@@ -61,7 +61,7 @@ class EventRows:
         recurring: Facts of the run's other events.
 
     Attributes:
-        notes_by: Gives the evidence of an event by its address, when somebody looks at it.
+        notes_by: Gives the evidence of an event by its address, when it is looked at.
     """
 
     def __init__(

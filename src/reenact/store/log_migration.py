@@ -55,7 +55,7 @@ class LogMigration:
         hasher: The store's hash.
 
     Attributes:
-        damaged: What was left.
+        damaged: Damaged rows that were left.
     """
 
     def __init__(self, log: int, hasher: KeyedHash) -> None:

@@ -61,7 +61,7 @@ class Loss(NamedTuple):
     Attributes:
         run: Id of the run.
         event: Its event; None where it is the run's.
-        what: What is lost.
+        what: The lost part.
     """
 
     run: str

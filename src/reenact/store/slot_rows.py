@@ -380,7 +380,7 @@ def copy_states(connection: sqlite3.Connection, first: int, end: int, by: int) -
         connection: In a transaction.
         first: Address of the first event.
         end: Address of the last one.
-        by: What is added to an address.
+        by: The number that is added to an address.
     """
     states = states_of(connection)
     found = []

@@ -106,7 +106,7 @@ class SplicedBodies:
         """The bytes of a body.
 
         Args:
-            data: What is in its row.
+            data: The data of its row.
 
         Raises:
             ValueError: Something that it needs is damaged, or gone.

@@ -1,8 +1,8 @@
 """Successive versions of one document as what they keep of the one before, and pieces of one text of what was new.
 
-A version is never trusted to resemble the one before: both are compared in bytes, from both ends. What lies between is
-looked for in the newest part of the text (a moved mark, keys in another order, an earlier history); what is new is
-appended to it. So a version costs one comparison and what is new in it, and nothing is kept twice.
+A version is never trusted to resemble the one before: both are compared in bytes, from both ends. The part between is
+looked for in the newest part of the text (a moved mark, keys in another order, an earlier history); new bytes are
+appended to the text. So a version costs one comparison and what is new in it, and nothing is kept twice.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class VersionChange(NamedTuple):
     Attributes:
         head: Bytes at its beginning that are those of the one before.
         tail: The same at its end.
-        middle: What lies between.
+        middle: The part between.
     """
 
     head: int

@@ -55,7 +55,7 @@ class NotedUsage(NamedTuple):
         event: Number of the event, or of the run's row for facts about a whole run.
         lane: The lane of the event, where runs lie inside its log; else empty.
         name: ``reading`` or ``cost``.
-        value: What was noted.
+        value: The noted value.
     """
 
     log: int

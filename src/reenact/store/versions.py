@@ -110,7 +110,7 @@ def check_writable(found: Format, place: str, *, ours: int = WRITTEN, oldest: in
 
     Args:
         found: What the store says it is.
-        place: What to call it.
+        place: The name for it.
         ours: The newest format that is written.
         oldest: The oldest one.
 
@@ -148,7 +148,7 @@ def migrate(
         connection: A writing connection outside of any transaction.
         found: What the store says it is.
         steps: The steps to use; None for ``MIGRATIONS``.
-        target: What it is to become; None for this code's own format.
+        target: The format that it is to have; None for this code's own.
 
     Raises:
         StoreError: A step is missing; nothing was changed.

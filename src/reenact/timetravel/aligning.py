@@ -49,7 +49,7 @@ class Face:
         parent: The number of the call around it; None without one.
         lane: Path of its strand.
         call: Its kind and name.
-        asks: What it asks, as a token: equal for calls that ask the same.
+        asks: Its request as a token, equal for equal requests.
         whole: Whether it was answered as a whole: its run does not have the calls inside it.
     """
 

@@ -39,9 +39,9 @@ def replay(
     Args:
         run: The run, or a reference to it, or the path of a ``.reenact`` file.
         mode: ``code`` re-executes the agent's code; ``events`` walks the log without it.
-        entry: What to call: a function, in this process, or ``module:function``. It gets the recorded arguments. A
-            function without parameters, for a run whose arguments could not be stored, builds them itself. By
-            default the recorded entry point, in a fresh interpreter.
+        entry: The entry to call: a function, in this process, or ``module:function``. It gets the recorded arguments. A
+            function without parameters, for a run whose arguments could not be stored, builds them itself. By default
+            the recorded entry point, in a fresh interpreter.
         store: The store of the run; the default store if None.
         policy: Its ignore rules join the run's own, and are named and counted in the remarks of the report.
         through: Names of tools whose own code runs, with what they call frozen.

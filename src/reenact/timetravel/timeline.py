@@ -84,7 +84,7 @@ class Changes:
 
     Attributes:
         event: The event.
-        state: What it changed of the state. Steps keep states; of other events nothing is known.
+        state: The changes of the state. Steps keep states; of other events nothing is known.
         since: For a step: what had changed before it began, since the last state before it.
         messages: For a model call: the messages it was given that the model call before it was not.
         decision: For a model call: what it decided.

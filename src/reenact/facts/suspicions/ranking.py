@@ -88,7 +88,7 @@ def ranked(course: Course, found: Iterable[Suspicion] = (), healthy: Sequence[Pr
 
     Args:
         course: The run.
-        found: What rules mark in it.
+        found: The marks of the rules in it.
         healthy: Profiles of healthy runs of the same agent; none: nothing is compared.
     """
     steps = steps_of(course)

@@ -19,8 +19,8 @@ class Rule:
     """One rule.
 
     Attributes:
-        name: What settings, expressions and exports call it.
-        about: What it marks, in a sentence.
+        name: Its name in settings, expressions and exports.
+        about: A sentence on the events that it marks.
         find: The function.
         hint: Whether a mark of it is a hint, not a finding.
         on: Whether it holds where nothing is set.

@@ -39,7 +39,7 @@ class ModelTurn:
     Attributes:
         asked, answered: Name of the model in request and answer; empty where they name none.
         provider: Which provider answered.
-        text: What the model said.
+        text: The model's text.
         calls: Name and arguments of each tool that it wants called; arguments that are no JSON stay a text.
         finish: Why it stopped, in the provider's word.
         partial: Whether the answer is cut off, or is not what its protocol says.
@@ -113,8 +113,8 @@ class Course:
     """A run as rules see it.
 
     Attributes:
-        acts: What happened, in order of events; a told call stands behind the decision for it.
-        given: What the run was given beside its conversation: arguments, body, ``user``, ``tenant``, ``session``.
+        acts: The acts, in order of events; a told call stands behind the decision for it.
+        given: The input of the run beside its conversation: arguments, body, ``user``, ``tenant``, ``session``.
         failed: Whether the run failed.
         error: The exception that ended it, as text; empty for none.
         whole: Whether every content was read: rules that conclude from what is absent need that.

@@ -49,7 +49,7 @@ def hold(place: str) -> int:
         place: Private directory of the boot.
 
     Returns:
-        What to let go of; -1 where the system has no such pipe.
+        The descriptor to close; -1 where the system has no such pipe.
     """
     if sys.platform != "linux":
         return -1

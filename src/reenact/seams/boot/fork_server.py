@@ -85,7 +85,7 @@ def serve(instructions: Mapping[str, Any], beginner: str) -> str:
     only.
 
     Args:
-        instructions: What this process was started with: ``channel``.
+        instructions: The instructions for this process: ``channel``.
         beginner: Name of the module that will begin the session in a child, imported ahead; its ``rehearse`` does what
             each child would do alike.
 
@@ -188,7 +188,7 @@ def _let_go() -> None:
     """At the very end of a child, after its session: leave what it shares as it is.
 
     An interpreter that ends takes every module apart, and each page that it touches is copied first: that costs more
-    than the fork. What holds itself, and no collection looks at any more, is left alone."""
+    than the fork. Objects that hold themselves, and that no collection looks at any more, are left alone."""
     held: list[Any] = [dict(sys.modules)]
     held.append(held)
     for name in held[0].keys() - {"sys", "builtins", "__main__"}:

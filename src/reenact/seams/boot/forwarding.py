@@ -20,8 +20,9 @@ class Forwarding:
     One that comes between the program's end and ours does nothing: ``timeout`` signals its whole group, so we get the
     signal beside the program, and again after it.
 
-    What we were started with ignored (by ``nohup``, or in the background of a script), the program is too: it inherits
-    that, and may handle the signal all the same. So it is passed on from when the program runs.
+    A signal that this process was started to ignore (by ``nohup``, or in the background of a script) is ignored by the
+    program, too: it inherits that, and may handle the signal all the same. So it is passed on from when the program
+    runs.
     """
 
     def __init__(self) -> None:

@@ -188,8 +188,8 @@ def ignores_boot(argv: Sequence[str]) -> str:
 
 
 def is_python(argv: Sequence[str]) -> bool:
-    """Whether a command is itself a Python program: an interpreter, or a script of one. Whatever starts Python in its
-    turn (a shell, ``make``, ``poetry run``) does other things too."""
+    """Whether a command is itself a Python program: an interpreter, or a script of one. A program that starts Python in
+    its turn (a shell, ``make``, ``poetry run``) does other things, too."""
     words = list(argv)
     if not words:
         return False

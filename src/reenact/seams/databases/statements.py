@@ -57,7 +57,7 @@ def statement(database: str, sql: str, parameters: Any, how: str = "", *, unsave
     Args:
         database: Its name, for people and for the key.
         sql: The statement as written.
-        parameters: What stands for its placeholders.
+        parameters: The values of its placeholders.
         how: ``many`` or ``script`` where it is not a single statement.
         unsaved: Whether the transaction that is open may have changed something: else its commit is no write.
     """

@@ -4,9 +4,9 @@ An instance is rebuilt without its constructor: arguments and attributes are set
 client that an exception refers to (the pool, the connection, the request) are stored as *roles*, names that the
 replaying client fills with its own objects. Exceptions among the arguments or attributes are kept as ``members``.
 
-Arguments and attributes are stored as JSON. What is no JSON scalar, list or string-keyed object is an object with one
-key: ``$bytes`` (latin-1), ``$tuple``, ``$role``, ``$like`` (a role's class with other content), ``$error`` (index into
-``members``), ``$opaque`` (type name).
+Arguments and attributes are stored as JSON. A value that is no JSON scalar, list or string-keyed object becomes an
+object with one key: ``$bytes`` (latin-1), ``$tuple``, ``$role``, ``$like`` (a role's class with other content),
+``$error`` (index into ``members``), ``$opaque`` (type name).
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def rebuild(fact: ErrorFact, roles: Roles | None = None) -> BaseException:
     """The recorded exception: same class, arguments, attributes, notes and chain.
 
     Args:
-        fact: What ``describe`` gave.
+        fact: The result of ``describe``.
         roles: Objects of the running client by name.
 
     Raises:

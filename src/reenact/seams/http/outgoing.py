@@ -1,7 +1,7 @@
 """A request as it goes out: its headers follow what a fork has rewritten, carry the run's trace on where the policy
 says so, and a signer signs what is sent.
 
-What signs with botocore (its own clients, those of aiobotocore, Anthropic's for Bedrock) has signed before the seam,
+Clients that sign with botocore (its own, those of aiobotocore, Anthropic's for Bedrock) have signed before the seam,
 where the request becomes a call. So each signature is remembered with what it was made from: the seam signs again what
 it sends in the request's place, by botocore's own signer and the real clock, since a provider refuses a signature of a
 recorded moment.
@@ -50,7 +50,7 @@ class Signed:
 
         Args:
             url: Whole, or from its path on; with its query.
-            body: What it says.
+            body: The bytes of the body.
         """
         signed = self._request
         if "://" not in url:

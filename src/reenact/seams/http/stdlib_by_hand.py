@@ -1,7 +1,7 @@
 """Requests assembled by hand on ``http.client``: ``putrequest``, ``putheader``, ``endheaders``, ``send``.
 
-``xmlrpc.client`` works this way, and so do programs that announce a body and send it piece by piece. What such a
-request asks is known only with its last piece, so its pieces are held back until the announced body is there (at the
+``xmlrpc.client`` works this way, and so do programs that announce a body and send it piece by piece. The whole of such
+a request is known only with its last piece, so its pieces are held back until the announced body is there (at the
 latest until the response or the socket is asked for, or the connection closed) and then sent as they were given, as one
 exchange. A request without a body is sent where ``endheaders`` would have sent it.
 """

@@ -38,7 +38,7 @@ async def connected(
         anyio: The module that ``mcp`` uses.
         describe: The call that opens it.
         real: Opens it.
-        pretended: What the agent gets in a replay, and what of it is to be closed.
+        pretended: The streams that the agent gets in a replay, and those of them that are to be closed.
         load: Makes what a live transport makes first, so that the classes of its exceptions are loaded in a replay.
     """
     lane = listening()

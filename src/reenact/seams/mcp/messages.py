@@ -32,7 +32,7 @@ def request(
         method: ``tools/call``, ``prompts/get`` …
         params: Its parameters.
         of: Event the session began with; -1 for one that began outside the run.
-        server: What the server calls itself; empty before it has said so.
+        server: The server's name for itself; empty before it has given one.
         reads: Tools of which the server says that they only read.
     """
     name = str((params or {}).get("name") or method) if method == CALL else method
@@ -64,9 +64,9 @@ def connection(name: str, transport: str, effect: Effect, place: Json) -> Call:
     """Connecting to a server, which may start it.
 
     Args:
-        name: What it is called, for people.
+        name: Its name, for people.
         transport: ``stdio``, ``http``, ``sse`` or ``memory``.
-        effect: What it may do.
+        effect: Its effect.
         place: Command line or address.
     """
     return _call(f"connect {name}", effect, {"transport": transport}, place)

@@ -24,7 +24,7 @@ class ProcessChannel:
     """Reads, writes and waits by descriptor, each a call of its own: *nothing yet* and *input/output error* included.
 
     Args:
-        program: What it leads to.
+        program: The program that it leads to.
         event: The event it began with.
         what: Which of its streams.
         begin: Starts it, where it is yet to be started, before anything is performed.

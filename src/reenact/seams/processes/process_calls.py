@@ -107,7 +107,7 @@ def start(command: list[str] | str, shell: bool, facts: Mapping[str, Json]) -> C
     Args:
         command: From ``command_of``.
         shell: Whether a shell interprets it.
-        facts: What else decides: ``cwd``, ``environment``, which streams are pipes.
+        facts: The other facts that decide: ``cwd``, ``environment``, which streams are pipes.
     """
     asked = {"command": command, **({"shell": True} if shell else {}), **facts}
     return _call(name_of(command, shell), Effect.WRITE, {}, asked)
@@ -120,8 +120,8 @@ def further(program: str, what: str, of: int, effect: Effect = Effect.READ, aske
         program: Its name.
         what: ``stdin``, ``stdout``, ``stderr``, ``wait``, ``poll``, ``communicate``, ``signal`` …
         of: The event of its start.
-        effect: What it may do.
-        asked: What is asked, as JSON.
+        effect: Its effect.
+        asked: The request, as JSON.
     """
     return _call(f"{program} {what}", effect, {"of": of}, asked)
 

@@ -1,7 +1,8 @@
 """One call's core in gRPC's asyncio API, with the methods and attributes of the library's C one.
 
-What the agent's side decides (cancelling, its callbacks) is done here as there. What the world says arrives through
-the session: the answer, each message, the status, that the request's metadata or a message has been sent.
+Decisions of the agent's side (cancelling, its callbacks) take effect here as there. All that comes from the world
+arrives through the session: the answer, each message, the status, that the request's metadata or a message has been
+sent.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ class RpcStatus:
 
     Attributes:
         code: Name of the status code (``OK``, ``NOT_FOUND``).
-        details: What the server, or the library, says about it.
+        details: The text of the server, or of the library.
         trailing: Trailing metadata; None where the library has none.
         debug: The library's own words for an error.
     """

@@ -1,7 +1,7 @@
 """One served exchange: the request as a crossing that the application reads, the response as one that is compared.
 
-What arrives (the head, each piece of the body, the client's going) is handed over in turn, live or recorded, so the
-application meets it in the same order relative to everything else. What is sent passes at once.
+Incoming parts (the head, each piece of the body, the client's going) are handed over in turn, live or recorded, so the
+application meets it in the same order relative to everything else. Outgoing parts pass at once.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class RequestRun(Protocol):
         """End.
 
         Args:
-            error: What the application raised, if it did.
+            error: The error that the application raised, if any.
             status: Status of the response; None where none was begun.
         """
         ...

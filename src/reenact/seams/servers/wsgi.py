@@ -132,7 +132,7 @@ class WsgiExchange:
     Args:
         lane: Root of the request's run.
         call: The request, or the recorded one.
-        environ: What the application gets.
+        environ: The environment that the application gets.
     """
 
     def __init__(self, lane: Lane, call: Call, environ: dict[str, Any]) -> None:

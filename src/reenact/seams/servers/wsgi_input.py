@@ -29,7 +29,7 @@ class _Way:
     Attributes:
         limit: At most so many bytes; -1 for any number.
         line: Up to the end of a line.
-        once: What has come, as soon as anything has.
+        once: The bytes that have come, as soon as there are any.
     """
 
     limit: int

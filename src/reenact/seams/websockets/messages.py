@@ -79,7 +79,7 @@ def about(line: WebSocketLine, what: str, asked: Json = None) -> Call:
     Args:
         line: The connection.
         what: ``receive``, ``close``, ``state`` …
-        asked: What is asked, as JSON.
+        asked: The request, as JSON.
     """
     body = b"" if asked is None else json.dumps(asked, separators=(",", ":")).encode()
     media = "application/json" if body else ""
@@ -92,7 +92,7 @@ def sending(line: WebSocketLine, message: Any, args: tuple[Any, ...], options: M
     Args:
         line: The connection.
         message: Text or bytes.
-        args, options: What else ``send`` was given: at most ``text``, which overrules the type of the message.
+        args, options: The other arguments of ``send``: at most ``text``, which overrules the type of the message.
     """
     told = options.get("text", args[0] if args else None)
     is_text = isinstance(message, str) if told is None else bool(told)
@@ -276,8 +276,9 @@ def take_over(connection: Any, real: Any, line: WebSocketLine, kept: Iterable[st
 
     Args:
         connection: In the agent's hands.
-        real: What the library has opened. Both are one from now on, so that the library may go on with either.
-        line: What is known of it.
+        real: The connection that the library has opened. Both are one from now on, so that the library may go on with
+            either.
+        line: The facts that are known of it.
         kept: Names of attributes that stay what they were.
     """
     mine = connection.__dict__

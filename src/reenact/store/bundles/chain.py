@@ -1,8 +1,8 @@
 """The lines of one run, each chained to those before it: no line can be altered, left out, added or moved by itself.
 
 A line is a JSON object whose last field is its ``chain``: the first 32 hexadecimal digits of SHA-256 over the chain
-before it and the line's own bytes up to the comma before that field. What stands before the first line is a digest of
-the member's name.
+before it and the line's own bytes up to the comma before that field. The chain starts with a digest of the member's
+name.
 """
 
 from __future__ import annotations

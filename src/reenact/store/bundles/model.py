@@ -28,7 +28,7 @@ class PackedRun:
     """One run with a log of its own.
 
     Attributes:
-        role: What it is in the bundle, one of ``ROLES``.
+        role: Its role in the bundle, one of ``ROLES``.
         run: The run, as its log says it stands at its end.
         records: Its whole log, in order.
     """

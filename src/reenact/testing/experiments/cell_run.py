@@ -76,7 +76,7 @@ def run_cell(
         fresh: Whether to run it again even if it is kept.
         waits: Called when we wait for another process that runs it.
 
-    Cost: an interpreter, the agent's own imports and CPU, and whatever goes live.
+    Cost: an interpreter, the agent's own imports and CPU, and the calls that go live.
     """
     cells, key = Cells(Path(place.folder)), place.identity(row, candidate, repeat)
     with cells.attempt(key, waits) as attempt:

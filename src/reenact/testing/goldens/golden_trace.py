@@ -61,8 +61,8 @@ class Golden:
 
     Attributes:
         name: Its name, with ``/`` between folders.
-        about: What went wrong, in a person's words.
-        expected: What should have happened, in a person's words.
+        about: The fault, in a person's words.
+        expected: The expected outcome, in a person's words.
         expect: The expectations that fail on the recorded run and must hold once it is fixed, as data
             (``testing.expectations``).
         holds: The expectations that hold on the recorded run and must stay true, as data. Without either, the replay

@@ -40,7 +40,7 @@ class Asker:
 
     Args:
         session: The session that it is attached to.
-        plan: What may go live.
+        plan: The calls that may go live.
     """
 
     def __init__(self, session: ReplaySession, plan: Plan) -> None:

@@ -93,8 +93,8 @@ class AskedCall(LiveCall):
 
     Args:
         heard: Keeps what it says.
-        lane: Who asks.
-        call: What is asked.
+        lane: The lane that asks.
+        call: The call.
         event: A number that no event of the recording has.
     """
 

@@ -17,7 +17,7 @@ class AskingProcess(replaying.ReplayingProcess):
     """This process, replaying one imported run; models may go live.
 
     Args:
-        instructions: What a ``ReplayingProcess`` takes.
+        instructions: The instructions of a ``ReplayingProcess``.
     """
 
     def _isolate(self) -> Isolation:

@@ -59,7 +59,7 @@ class CleanBundle:
     Attributes:
         records: The records.
         removed: Where a credential was removed, in the order of the run.
-        personal: What looks like personal data: sort, to how many different ones at each place.
+        personal: Findings that look like personal data: by sort, how many different ones at each place.
     """
 
     records: tuple[Record, ...]
@@ -76,7 +76,7 @@ def known_here(
     Args:
         run: The run.
         environment: Today's variables.
-        lists: What was removed in runs that are handed on with it.
+        lists: The removals in runs that are handed on with it.
         redact: Names of fields that hold credentials, beside those that the run was recorded with.
     """
     names = {*_names(run.environment.get("env_secret")), *_names(chosen(environment)["env_secret"])}
@@ -111,10 +111,10 @@ def clean(
         run: The run.
         records: Its whole log.
         known: Credentials that are known by value.
-        removed: What has been removed from runs that are handed on with it; what is removed here is added.
+        removed: The removals from runs that are handed on with it; those made here are added.
 
     Raises:
-        RedactionLeak: What came out of the gate does not pass it unchanged.
+        RedactionLeak: A record that came out of the gate does not pass it unchanged.
     """
     before = tuple(records)
     found = RemovedValues() if removed is None else removed

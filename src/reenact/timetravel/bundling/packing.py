@@ -40,7 +40,7 @@ class PackResult:
         digest: Digest of its content.
         runs: Ids of the runs in it, the main one first.
         removed: Where credentials were removed: id of the run, and place.
-        personal: What looks like personal data: id of the run, sort, and how many different ones at each place.
+        personal: Findings that look like personal data: id of the run, sort, and how many different ones at each place.
     """
 
     path: Path
@@ -64,7 +64,7 @@ def pack(
         runs: Role in the bundle (``run``, or ``recorded``, ``fixed`` and ``overlay`` of a golden) and run; the main one
             first.
         path: The file to write; one that is there is replaced.
-        golden: What a golden says of itself.
+        golden: The data of a golden.
         redact: Names of fields that hold credentials, beside those that a run was recorded with.
 
     Raises:
@@ -112,7 +112,7 @@ def _both(known: KnownCredentials, removed: RemovedValues) -> Sought:
 
 
 def require_no_secret(members: Mapping[str, bytes], secrets: Iterable[tuple[str, Sought]]) -> None:
-    """Look for every known credential, and for whatever was removed, in the very bytes that are about to be written.
+    """Look for every known credential, and for every removed value, in the very bytes that are about to be written.
 
     Args:
         members: Names and contents of all parts.
@@ -145,7 +145,7 @@ class BundleCheck:
 
     Attributes:
         verdict: ``exact``, ``same`` or ``different``; empty where it could not be replayed.
-        words: What to tell a person.
+        words: The message for a person.
         exit_code: As ``replay`` ends; 0 where it could not be replayed.
     """
 

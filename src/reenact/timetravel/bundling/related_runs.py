@@ -22,7 +22,7 @@ class GatheredRun:
     """One run with a log of its own.
 
     Attributes:
-        role: What it is in a bundle.
+        role: Its role in a bundle.
         recording: The run.
         inner: Its child runs that lie in the same log.
     """
@@ -38,7 +38,7 @@ def gather(store: Store, run: Run, role: str = "run") -> list[GatheredRun]:
     Args:
         store: Where it is.
         run: It.
-        role: What it is in the bundle.
+        role: Its role in the bundle.
 
     Raises:
         UsageError: It is still being recorded, or lies in the log of another run.

@@ -49,7 +49,7 @@ class Destination:
     Attributes:
         host: The host, with its port where the address has one.
         keys: The variables whose values the recorded calls carried, or the header, where no variable is known.
-        remark: What is wrong with the host today; empty if nothing is.
+        remark: The fault of the host today; empty without one.
     """
 
     host: str

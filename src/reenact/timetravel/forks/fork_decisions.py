@@ -1,4 +1,4 @@
-"""Decides each call of a fork: before the cut it gets the recorded answer, after it whatever applies."""
+"""Decides each call of a fork: before the cut it gets the recorded answer, after it the answer that applies."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ class Plan:
 
     Attributes:
         at: Number of the branching event; everything before it is answered strictly from the recording.
-        live: What may go live after it: ``reads`` (calls without a recorded answer that change nothing), ``all`` (also
-            reads and model calls with a recorded answer), ``model`` (model calls are sent again, others are answered by
-            key) or ``none``.
+        live: The calls that may go live after it: ``reads`` (calls without a recorded answer that change nothing),
+            ``all`` (also reads and model calls with a recorded answer), ``model`` (model calls are sent again, others
+            are answered by key) or ``none``.
         allow_writes: Names of tools that may write, and patterns of them.
         may_store: Whether model requests that their provider stores may go live, as reads.
         results: New results of recorded calls: number of the event to the value, JSON-able.

@@ -111,7 +111,7 @@ class ResendTarget:
 
     Attributes:
         url: The address.
-        why: What says so, in words.
+        why: The reason, in words.
         key: Variable of today's environment that holds the key; empty for none.
         header: Header that the key goes in.
         region: Of Bedrock, for which the request is signed; empty for every other provider.

@@ -62,7 +62,7 @@ def rebuilt(reading: Reading, event: int, run: str) -> tuple[str, str, bytes, li
     Args:
         reading: Of a trace.
         event: Its number, for messages.
-        run: What its run is called, for messages.
+        run: The name of its run, for messages.
 
     Returns:
         The protocol, the path, the body, and what the request lacks, in words.

@@ -47,7 +47,7 @@ class SendResult:
 
     Attributes:
         run: Id of the run that keeps it.
-        reading: What was answered; None where nothing that can be read came.
+        reading: The answer; None where nothing that can be read came.
         status: Of the answer over HTTP; 0 for none.
         duration_us: How long it took.
         error: Why there is no answer, in words; empty where there is one.
@@ -97,9 +97,9 @@ def send(
         store: Where the run is kept.
         recording: The run that it is of.
         event: Number of its event there.
-        request: What is sent.
+        request: The request to send.
         to: Where to.
-        said: What was changed in it, and whether it was rebuilt.
+        said: The changes in it, and whether it was rebuilt.
         today: The environment of today.
 
     Raises:

@@ -16,7 +16,7 @@ def signed(method: str, url: str, headers: Mapping[str, str], body: bytes, regio
     """The headers of a request with a signature of this moment.
 
     Args:
-        method, url, body: What is sent.
+        method, url, body: The body to send.
         headers: Its headers; an old signature in them is left out.
         region: Where the model is; that of the recorded request.
 
