@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reenact.facts import encoding
+from reenact.facts import value_writer
 from reenact.replaying import guard
 from reenact.seams import lanes
 
@@ -55,7 +55,7 @@ class Picture:
     def taken(cls) -> Picture:
         """The state now. About 50 µs."""
         return cls(
-            frozenset(threading.enumerate()), tuple(_held()), _environment(), _folder(), frozenset(encoding.codecs)
+            frozenset(threading.enumerate()), tuple(_held()), _environment(), _folder(), frozenset(value_writer.codecs)
         )
 
     def differences(self) -> Iterator[str]:
@@ -70,7 +70,7 @@ class Picture:
         yield from self._environment_changed()
         if _folder() != self.folder:
             yield f"the working directory {_folder()}"
-        for name in sorted(self.codecs - encoding.codecs.keys()):
+        for name in sorted(self.codecs - value_writer.codecs.keys()):
             yield f"values without the codec of {name}"
         if asyncio._get_running_loop() is not None:
             yield "a running event loop"

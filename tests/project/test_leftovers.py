@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import reenact
-from reenact.facts import encoding
+from reenact.facts import value_writer
 from reenact.seams import clock, lanes
 from tests import leftovers
 from tests.leftovers import Picture
@@ -58,9 +58,9 @@ def _folder() -> Callable[[], None]:
 
 
 def _codec() -> Callable[[], None]:
-    before = dict(encoding.codecs)
-    encoding.codecs.clear()
-    return lambda: encoding.codecs.update(before)
+    before = dict(value_writer.codecs)
+    value_writer.codecs.clear()
+    return lambda: value_writer.codecs.update(before)
 
 
 LEFT = {
@@ -83,7 +83,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.parametrize("words", LEFT)
 def test_what_is_left_behind_is_named(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(encoding.codecs, "a.Class", None)  # type: ignore[arg-type]
+    monkeypatch.setitem(value_writer.codecs, "a.Class", None)  # type: ignore[arg-type]
     before = Picture.taken()
     clean = LEFT[words]()
     try:

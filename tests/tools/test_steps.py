@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reenact.errors import UsageError
-from reenact.facts import encoding
+from reenact.facts import value_writer
 from reenact.facts.call import EndKind, Failure, Kind, Value
 from reenact.facts.values import Codec, jsonable
 from reenact.seams import lanes
@@ -102,7 +102,7 @@ class Counted:
 
 @pytest.mark.parametrize("state", [{"one": Counted(), "n": 1}, [Counted()], State(Counted())])  # type: ignore[arg-type]
 def test_a_step_looks_at_its_state_once_before_and_once_after(state: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(encoding.codecs, f"{__name__}.Counted", Codec(Counted.seen, lambda cls, _: cls()))
+    monkeypatch.setitem(value_writer.codecs, f"{__name__}.Counted", Codec(Counted.seen, lambda cls, _: cls()))
     looks = []
     tape = Tape()
     with tape.listening():

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.errors import UnreplayableRun
-from reenact.facts import encoding
+from reenact.facts import value_writer
 from reenact.facts.call import ErrorFact
 from reenact.facts.values import Codec, decode, describe_error, encode, register_codec, restore_error
 
@@ -241,13 +241,13 @@ class Gone(StatusError):
 @pytest.fixture
 def taught() -> Iterator[None]:
     """One class more, and afterwards what the seams of this process have taught."""
-    before = dict(encoding.codecs)
+    before = dict(value_writer.codecs)
     register_codec(
         f"{__name__}.Response", Codec(lambda it: {"status": it.status}, lambda cls, data: cls(data["status"]))
     )
     yield
-    encoding.codecs.clear()
-    encoding.codecs.update(before)
+    value_writer.codecs.clear()
+    value_writer.codecs.update(before)
 
 
 def test_a_seam_may_teach_a_class(taught: None) -> None:

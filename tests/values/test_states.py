@@ -20,10 +20,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reenact.facts import encoding, weaving
-from reenact.facts.encoding import Codec, encode
+from reenact.facts import encoding, value_writer, weaving, woven_text
+from reenact.facts.encoding import encode
 from reenact.facts.states import encode_state
-from reenact.facts.weaving import Woven
+from reenact.facts.value_writer import Codec
+from reenact.facts.woven_text import Woven
 from tests.values import hostile
 
 
@@ -179,6 +180,7 @@ def test_so_it_is_where_parts_are_shared_or_hold_themselves(state: dict[str, Any
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encoding, "_PLAIN_NODE_LIMIT", 500)
         patch.setattr(encoding, "NODE_LIMIT", 200)
+        patch.setattr(value_writer, "NODE_LIMIT", 200)
         require_the_same(state)
 
 
@@ -187,9 +189,11 @@ def test_so_it_is_at_the_limits(state: Any, nodes: int, woven: int, plain_depth:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encoding, "_PLAIN_NODE_LIMIT", nodes + woven)
         patch.setattr(encoding, "NODE_LIMIT", nodes)
+        patch.setattr(value_writer, "NODE_LIMIT", nodes)
         patch.setattr(encoding, "_SEVERAL", woven)
         patch.setattr(encoding, "_PLAIN_DEPTH_LIMIT", plain_depth)
         patch.setattr(encoding, "DEPTH_LIMIT", depth)
+        patch.setattr(value_writer, "DEPTH_LIMIT", depth)
         patch.setattr(encoding, "_MARGIN", 2)
         require_the_same(state)
 
@@ -198,12 +202,13 @@ def test_so_it_is_at_the_limits(state: Any, nodes: int, woven: int, plain_depth:
 def test_so_it_is_of_what_is_woven(state: Any, data: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for name, size in SMALL.items():
-            patch.setattr(weaving, name, size)
+            patch.setattr(weaving if hasattr(weaving, name) else woven_text, name, size)
         patch.setattr(encoding, "_SEVERAL", 3)
         require_the_same(state)
         share(state, data.draw)
         patch.setattr(encoding, "_PLAIN_NODE_LIMIT", 500)
         patch.setattr(encoding, "NODE_LIMIT", 200)
+        patch.setattr(value_writer, "NODE_LIMIT", 200)
         require_the_same(state)
 
 
@@ -211,6 +216,7 @@ def test_so_it_is_of_what_is_woven(state: Any, data: Any) -> None:
 def test_so_it_is_of_what_will_not_be_looked_at(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding, "_PLAIN_NODE_LIMIT", 5_000)
     monkeypatch.setattr(encoding, "NODE_LIMIT", 2_000)
+    monkeypatch.setattr(value_writer, "NODE_LIMIT", 2_000)
     held = hostile.objects()[name]
     require_the_same({"before": [1], "held": held, "again": [held, {"held": held}]})
 
@@ -300,7 +306,7 @@ def states_of(record: Any) -> list[Any]:
 def test_so_it_is_of_records(entries: list[Any], named: bool, data: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for name, size in {**SMALL, "LONG": 12}.items():
-            patch.setattr(weaving, name, size)
+            patch.setattr(weaving if hasattr(weaving, name) else woven_text, name, size)
         patch.setattr(encoding, "_SOME", 3)
         weaving.forget()
         for _ in range(data.draw(some.integers(2, 6))):
@@ -355,6 +361,7 @@ def test_no_record_is_taken_for_another_one(left: Any, right: Any, monkeypatch: 
 
 def test_each_of_many_records_is_kept_and_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding, "NODE_LIMIT", 500)
+    monkeypatch.setattr(value_writer, "NODE_LIMIT", 500)
     messages = [Model(held={"n": n, "text": "word " * 9}) for n in range(2000)]
     state = {"messages": messages, "step": 0}
     assert encode_state(state).opaque == ()
@@ -406,7 +413,7 @@ def alike(value: Any) -> Any:
 def test_whatever_is_changed_between_two_looks_is_seen(state: dict[str, Any], data: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for name, size in {**SMALL, "LONG": 12}.items():
-            patch.setattr(weaving, name, size)
+            patch.setattr(weaving if hasattr(weaving, name) else woven_text, name, size)
         patch.setattr(encoding, "_SOME", 3)
         weaving.forget()
         for _ in range(data.draw(some.integers(2, 6))):
@@ -446,7 +453,7 @@ def test_what_is_as_it_was_is_compared_and_not_made_again(monkeypatch: pytest.Mo
 
 def test_threads_look_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in {**SMALL, "LONG": 12, "JOINED": 900}.items():
-        monkeypatch.setattr(weaving, name, size)
+        monkeypatch.setattr(weaving if hasattr(weaving, name) else woven_text, name, size)
     monkeypatch.setattr(encoding, "_SOME", 3)
     shared = [{"n": n, "text": "a" * n} for n in range(30)]
     found: list[BaseException] = []
@@ -476,7 +483,7 @@ def test_threads_look_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("state", [{"one": Counted(), "rest": [1, 2, 3]}, [Counted()], {"": Counted()}, Counted()])
 def test_one_walk_makes_the_whole_and_the_parts(state: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(encoding.codecs, f"{__name__}.Counted", Codec(Counted.seen, lambda cls, _: cls()))
+    monkeypatch.setitem(value_writer.codecs, f"{__name__}.Counted", Codec(Counted.seen, lambda cls, _: cls()))
     Counted.times = 0
     encode_state(state)
     assert Counted.times == 1

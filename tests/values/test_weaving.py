@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reenact.facts import encoding, keys, weaving
+from reenact.facts import encoding, keys, weaving, woven_text
 from reenact.facts.spotting import normalise, spot, spot_woven
 from reenact.facts.states import encode_state
 from reenact.facts.text_spans import CredentialSpan
-from reenact.facts.weaving import Woven
+from reenact.facts.woven_text import Woven
 from reenact.privacy.crossings import clean_slots
 from reenact.privacy.erasing import Eraser
 from reenact.store.payloads import compress, decompress
@@ -84,8 +84,8 @@ def cut_small() -> Iterator[None]:
         patch.setattr(weaving, "RUN", 2)
         patch.setattr(weaving, "USUAL", 24)
         patch.setattr(weaving, "LONGEST", 40)
-        patch.setattr(weaving, "REMEMBERED", 4000)
-        patch.setattr(weaving, "BESIDE", 0)
+        patch.setattr(woven_text, "REMEMBERED", 4000)
+        patch.setattr(woven_text, "BESIDE", 0)
         patch.setattr(encoding, "_SEVERAL", 3)
         yield
 
@@ -152,7 +152,7 @@ def test_one_piece_stands_for_one_encoding(left: Any, right: Any) -> None:
     for one in (left, right, left, copy.deepcopy(left)):
         try:
             piece = weaving._alone(weaving.Node(False, 0), [one])
-        except (weaving._Unfit, ValueError):
+        except (woven_text.NotWoven, ValueError):
             continue
         pieces.append(piece)
         assert b"[%b]" % piece.text == whole([one])[0] and not whole([one])[1:][0]
@@ -324,7 +324,7 @@ def test_what_is_known_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> Non
         return new(blob, mapping)
 
     monkeypatch.setattr(weaving, "_new", counted)
-    monkeypatch.setattr(weaving, "REMEMBERED", 1 << 20)
+    monkeypatch.setattr(woven_text, "REMEMBERED", 1 << 20)
     encoding.encode({"db": value})
     made.clear()
     assert json.loads(encoding.encode({"user": "bob", "db": value}).body)["db"] == value
@@ -343,7 +343,7 @@ def test_what_nobody_uses_is_forgotten() -> None:
 
 def test_small_pieces_are_forgotten_before_what_stands_beside_them_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
     weaving.forget()
-    monkeypatch.setattr(weaving, "BESIDE", 1000)
+    monkeypatch.setattr(woven_text, "BESIDE", 1000)
     for n in range(300):
         weave({"few": {"n": n}, "rest": [1, 2, 3, 4]})
         assert len(weaving._memory.young) + len(weaving._memory.old) < 2 * 4 + 4

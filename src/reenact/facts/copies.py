@@ -122,7 +122,7 @@ def _part(value: Any, unlike: Unlike, depth: int) -> Any:
     return _tagged(value, kind, unlike, depth)
 
 
-def _tagged(value: Any, kind: type, unlike: Unlike, depth: int) -> tuple[Any, ...]:
+def _tagged(value: object, kind: type, unlike: Unlike, depth: int) -> tuple[Any, ...]:
     if is_one_of(kind, WRITE):
         tag, write = WRITE[kind]
         try:

@@ -26,18 +26,18 @@ _TRANSPARENT = (typing.ClassVar, typing.Final, typing.Required, typing.NotRequir
 _hints: weakref.WeakKeyDictionary[type, dict[str, Any]] = weakref.WeakKeyDictionary()
 
 
-def candidates(hint: Any) -> Candidates:
+def candidates(hint: object) -> Candidates:
     """Open up one type hint."""
     if hint is None or hint is Any:
         return NOTHING
     return tuple(dict.fromkeys(_open(hint, 0))) if _hashable(hint) else tuple(_open(hint, 0))
 
 
-def _origin(hint: Any) -> Any:
+def _origin(hint: object) -> Any:
     return typing.get_origin(hint)
 
 
-def _hashable(hint: Any) -> bool:
+def _hashable(hint: object) -> bool:
     try:
         hash(hint)
     except TypeError:
@@ -66,8 +66,8 @@ def _open(hint: Any, depth: int) -> Iterator[Any]:
         yield hint
 
 
-def _join(hints: Iterator[Any]) -> Candidates:
-    out: list[Any] = []
+def _join(hints: Iterator[object]) -> Candidates:
+    out: list[object] = []
     for hint in hints:
         for candidate in candidates(hint):
             if not any(candidate is known for known in out):
@@ -95,7 +95,7 @@ def keys(of: Candidates) -> Candidates:
     return _join(typing.get_args(hint)[0] for hint in of if len(typing.get_args(hint)) in (1, 2)) if of else NOTHING
 
 
-def entry(of: Candidates, key: Any) -> Candidates:
+def entry(of: Candidates, key: object) -> Candidates:
     """The possible types of the value under ``key`` of a mapping (a ``TypedDict`` too)."""
     return _join(_entry_hints(of, key)) if of else NOTHING
 
@@ -110,7 +110,7 @@ def _entry_hints(of: Candidates, key: Any) -> Iterator[Any]:
             yield args[1]
 
 
-def _known(hint: Any) -> Iterator[Any]:
+def _known(hint: object) -> Iterator[Any]:
     if hint is not None:
         yield hint
 
@@ -156,7 +156,7 @@ def field_hints(cls: type) -> dict[str, Any]:
 
 
 def _resolve(cls: type) -> dict[str, Any]:
-    hints: dict[str, Any] = {}
+    hints: dict[str, object] = {}
     for name, field in getattr(cls, "__pydantic_fields__", {}).items():
         hints[name] = field.annotation  # pydantic has resolved forward references already
     if hints:
@@ -172,7 +172,7 @@ def _resolve(cls: type) -> dict[str, Any]:
         return {}
 
 
-def fields(cls: type, variables: dict[Any, Any], name: str) -> Candidates:
+def fields(cls: type, variables: dict[object, object], name: str) -> Candidates:
     """The possible types of the field ``name`` of a record, with its type variables filled in."""
     hint = field_hints(cls).get(name)
     if hint is None:

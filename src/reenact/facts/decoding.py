@@ -16,12 +16,12 @@ from reenact.errors import UnreplayableRun
 from reenact.facts import declared as hints
 from reenact.facts.call import Json
 from reenact.facts.declared import NOTHING, Candidates
-from reenact.facts.encoding import codecs
 from reenact.facts.exceptions import find_class, loaded_class, make_error
 from reenact.facts.jsontext import parsed
 from reenact.facts.large import is_large
 from reenact.facts.scalars import READ
 from reenact.facts.shapes import make_record, mro_of, type_name
+from reenact.facts.value_writer import codecs
 
 _FACTORIES: dict[str, Any] = {
     "None": None,
@@ -29,7 +29,7 @@ _FACTORIES: dict[str, Any] = {
 }
 
 
-def decode(body: bytes, declared: Any = None) -> Any:
+def decode(body: bytes, declared: object = None) -> Any:
     """The value that ``facts.encoding.encode`` wrote.
 
     Args:

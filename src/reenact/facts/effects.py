@@ -61,12 +61,16 @@ class Identities:
         ignore: Ignore rules in force: what they cover makes no other write.
     """
 
-    __slots__ = ("_counts", "_ignore", "_root")
+    __slots__ = ("_counts", "_ignore", "_root", "issued", "observed")
 
     def __init__(self, root: str, ignore: Mapping[str, str]) -> None:
         self._root = root
         self._ignore = ignore
         self._counts: Counter[bytes] = Counter()
+        self.issued: dict[int, str] = {}
+        """Identities of the writes issued so far, by event."""
+        self.observed: dict[int, int | None] = {}
+        """Calls whose body always runs, in a replay too, and the call around each."""
 
     def of(self, call: Call, within: str = "") -> str:
         """The identity of the next write that asks this: 32 hexadecimal digits. About 10 µs a KB of its arguments.
@@ -87,3 +91,14 @@ class Identities:
         self._counts[told] = occurrence + 1
         like.update(b"\0%d" % occurrence)
         return like.hexdigest()[:32]
+
+    def around(self, event: int | None) -> str | None:
+        """Identity of the write around an event, or of the event itself; empty where there is none, None in a read."""
+        while event is not None:
+            found = self.issued.get(event)
+            if found is not None:
+                return found
+            if event not in self.observed:
+                return None
+            event = self.observed[event]
+        return ""

@@ -64,7 +64,7 @@ def is_group(error: BaseException) -> bool:
 
 def args_of(error: BaseException) -> tuple[Any, ...]:
     """``error.args``, even if its class pretends otherwise."""
-    args: tuple[Any, ...] = BaseException.__dict__["args"].__get__(error)
+    args: tuple[object, ...] = BaseException.__dict__["args"].__get__(error)
     return args
 
 
@@ -72,7 +72,7 @@ def state_of(error: BaseException) -> dict[str, Any]:
     """Instance attributes, slots and C fields that say something, by name, without ``__notes__``."""
     cls = type(error)
     group = is_group(error)
-    state: dict[str, Any] = {}
+    state: dict[str, object] = {}
     for name, descriptor in _fields(cls):
         if group and name in _GROUP_FIELDS:
             continue
@@ -84,12 +84,12 @@ def state_of(error: BaseException) -> dict[str, Any]:
         if value is None or _is_hint(cls, name, value):
             continue
         state[name] = value
-    held: dict[str, Any] = BaseException.__dict__["__dict__"].__get__(error)
+    held: dict[str, object] = BaseException.__dict__["__dict__"].__get__(error)
     state.update((name, value) for name, value in held.items() if name != "__notes__")
     return state
 
 
-def _is_hint(cls: type, name: str, value: Any) -> bool:
+def _is_hint(cls: type, name: str, value: object) -> bool:
     """Fields that only help the interpreter to suggest a spelling; they hold any object that was at hand."""
     if type(value) in _SCALARS:
         return False
@@ -98,7 +98,7 @@ def _is_hint(cls: type, name: str, value: Any) -> bool:
 
 def notes_of(error: BaseException) -> tuple[str, ...]:
     """The notes from ``add_note``."""
-    held: dict[str, Any] = BaseException.__dict__["__dict__"].__get__(error)
+    held: dict[str, object] = BaseException.__dict__["__dict__"].__get__(error)
     notes = held.get("__notes__")
     return tuple(note for note in notes if type(note) is str) if type(notes) is list else ()
 
@@ -119,7 +119,7 @@ def shows_arguments(cls: type) -> bool:
     return type(maker) is type(BaseException.__str__)
 
 
-def make_error(cls: type, args: tuple[Any, ...], state: dict[str, Any]) -> BaseException:
+def make_error(cls: type, args: tuple[object, ...], state: dict[str, object]) -> BaseException:
     """An exception with exactly this state; neither ``__init__`` nor ``__new__`` of the agent's class runs.
 
     Raises:
@@ -127,7 +127,7 @@ def make_error(cls: type, args: tuple[Any, ...], state: dict[str, Any]) -> BaseE
     """
     error = _fresh(cls, args)
     fields = dict(_fields(cls))
-    held: dict[str, Any] = BaseException.__dict__["__dict__"].__get__(error)
+    held: dict[str, object] = BaseException.__dict__["__dict__"].__get__(error)
     for name, value in state.items():
         descriptor = fields.get(name)
         if descriptor is None:
@@ -174,7 +174,7 @@ def find_class(name: str) -> type[Any] | None:
         module = (sys.modules.get(SCRIPT) if holder == "__main__" else None) or sys.modules.get(holder)
         if module is None:
             continue
-        found: Any = module
+        found: object = module
         for part in parts[cut:]:
             # Only what is there already: no __getattr__ of a lazy module may import on our behalf.
             space = namespace_of(found) if isinstance(found, type) else getattr(found, "__dict__", {})

@@ -70,7 +70,7 @@ class Expression:
     """An expression that has passed the check.
 
     Attributes:
-        text: The text as it was written.
+        text: The text that a person wrote.
         root: Its tree.
         files: Schemas that it names (``@order.json``), by that name.
     """

@@ -158,7 +158,7 @@ class _List:
             self.run = blake2b(digest_size=_SIZE)
         self.opaque.update(dict.fromkeys(entry.opaque))
 
-    def differs(self, held: list[Any], name: str) -> int | None:
+    def differs(self, held: list[object], name: str) -> int | None:
         """The first entry that is not as it was; None where all that are known are."""
         for run in range(len(self.runs) // _SIZE):
             first = run * _RUN
@@ -169,7 +169,7 @@ class _List:
                     return found
         return self._differs(held, name, len(self.runs) // _SIZE * _RUN, self.count)
 
-    def _differs(self, held: list[Any], name: str, first: int, end: int) -> int | None:
+    def _differs(self, held: list[object], name: str, first: int, end: int) -> int | None:
         for at in range(first, end):
             if at >= len(held) or _digest(_entry(held[at], name).text) != self.digest(at):
                 return at
@@ -223,7 +223,7 @@ class Growth:
             every = [each for lists in self._lists.values() for each in lists]
         return next((each.held for each in every if each.number == number), None)
 
-    def look(self, name: str, held: list[Any], state: Any, place: str) -> tuple[Grown, tuple[str, ...]] | None:
+    def look(self, name: str, held: list[object], state: object, place: str) -> tuple[Grown, tuple[str, ...]] | None:
         """A look at a list: its new entries, and the types in it that could not be stored. None: it is to be recorded
         whole.
 
@@ -254,7 +254,9 @@ class Growth:
             for name in list(self._lists):
                 self._settle(name, place)
 
-    def _looked_at(self, name: str, held: list[Any], state: Any, place: str) -> tuple[Grown, tuple[str, ...]] | None:
+    def _looked_at(
+        self, name: str, held: list[object], state: object, place: str
+    ) -> tuple[Grown, tuple[str, ...]] | None:
         held_now = held
         known = self._known(name, held, state, place)
         if known is None:
@@ -291,7 +293,7 @@ class Growth:
         found.number, found.look, found.start, found.end = known.number, known.looks, start, known.count
         return found, tuple(known.opaque)
 
-    def _known(self, name: str, held: list[Any], state: Any, place: str) -> _List | None:
+    def _known(self, name: str, held: list[object], state: object, place: str) -> _List | None:
         """The list that goes on in this one; None where it begins."""
         lists = self._lists.get(name, [])
         for each in reversed(lists):
@@ -349,7 +351,7 @@ class Growth:
         known.proved(place)
         self._told(GrowthProof(known.number, known.looks))
 
-    def _found_wrong(self, name: str, known: _List, held: list[Any], at: int, place: str) -> None:
+    def _found_wrong(self, name: str, known: _List, held: list[object], at: int, place: str) -> None:
         """Say that a list does not grow only, if that has not been said of its name."""
         said = name in self._whole
         self._whole.add(name)
@@ -385,7 +387,7 @@ def mark_in(note: str) -> str:
     return next((line for line in note.splitlines() if line.startswith(_MARK)), "")
 
 
-def unproven(note: str, proofs: Mapping[str, Any]) -> tuple[int, ...]:
+def unproven(note: str, proofs: Mapping[str, object]) -> tuple[int, ...]:
     """Places of the parts of a state that are not proven.
 
     Args:
@@ -395,12 +397,12 @@ def unproven(note: str, proofs: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(n for n, (number, look) in marked(note).items() if look > _proven(proofs.get(f"{NOTE}{number}")))
 
 
-def _proven(value: Any) -> int:
+def _proven(value: object) -> int:
     found = value.get("proven") if isinstance(value, dict) else None
     return found if type(found) is int else 0
 
 
-def _entry(item: Any, name: str) -> _Entry:
+def _entry(item: object, name: str) -> _Entry:
     """A look at an entry.
 
     Raises:
@@ -415,7 +417,7 @@ def _entry(item: Any, name: str) -> _Entry:
     return _Entry(part.encoded.body[1:-1], part.encoded.opaque, b"")
 
 
-def _digest_of(run: list[Any]) -> bytes:
+def _digest_of(run: list[object]) -> bytes:
     """The digest of plain entries together; of others one that nothing has."""
     try:
         return _digest(fingerprint_of(run))

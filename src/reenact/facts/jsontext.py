@@ -47,7 +47,7 @@ def writer(*, ascii_only: bool, nan: bool, spaced: bool = False) -> Callable[[An
     escape = _json.encode_basestring_ascii if ascii_only else _json.encode_basestring
     encode = make(None, plain.default, escape, None, colon, comma, False, False, nan)
 
-    def text(data: Any) -> str:
+    def text(data: object) -> str:
         try:
             return "".join(encode(data, 0))
         except RecursionError:

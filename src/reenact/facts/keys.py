@@ -26,8 +26,8 @@ from reenact.facts.credentials import CredentialSort, constant, looks_random, na
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.removed_digests import NOTHING, REMOVED, RemovedDigests, listed
 from reenact.facts.spotting import normalise
-from reenact.facts.weaving import Woven
 from reenact.facts.woven_keys import canonical_woven
+from reenact.facts.woven_text import Woven
 
 Ignore = Mapping[str, str]
 """Ignore rules: name to a JSON pointer with dots (``body.metadata.trace_id``, ``body.items.*.at``, ``query.nonce``)."""
@@ -192,7 +192,7 @@ def rules_of(capture: Mapping[str, Json], more: Ignore = _NOTHING) -> Rules:
     return Rules({**(capture.get("ignore") or {}), **more}, removed=listed(capture.get(REMOVED)))
 
 
-def _erased(value: Any, removed: RemovedDigests) -> Any:
+def _erased(value: object, removed: RemovedDigests) -> Any:
     if isinstance(value, str):
         data = value.encode("utf-8", "surrogatepass")
         return removed.erased(data).decode("utf-8", "surrogatepass")
@@ -340,14 +340,14 @@ def _fast_json(body: bytes, paths: Mapping[str, Sequence[str]], ignored: Counter
     return _NUMBER.sub(rb"\1", text) if b'"\\u0000' in text else text
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise _Irregular
     return found
 
 
-def _spelled(value: Any) -> str:
+def _spelled(value: object) -> str:
     """The same spelling as the fast path's, for objects that repeat a name and numbers an integer cannot keep."""
     if isinstance(value, _Number):
         return str(value)

@@ -111,7 +111,7 @@ def scope_of(head: Mapping[str, Json], headers: Iterable[Any], state: MutableMap
     }
 
 
-def scope_of_environ(environ: Mapping[str, Any]) -> dict[str, Any]:
+def scope_of_environ(environ: Mapping[str, object]) -> dict[str, Any]:
     """A WSGI environment as an ASGI scope. The other entries (all of the process's variables, in wsgiref's) are not the
     request's."""
     headers = [
@@ -137,7 +137,7 @@ def scope_of_environ(environ: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def path_of_environ(environ: Mapping[str, Any]) -> str:
+def path_of_environ(environ: Mapping[str, object]) -> str:
     """The path of a request as its client wrote it, decoded."""
     path = str(environ.get("SCRIPT_NAME", "")) + str(environ.get("PATH_INFO", ""))
     return path.encode("latin-1", "replace").decode("utf-8", "replace")
@@ -219,7 +219,7 @@ def with_credentials(headers: Iterable[Any], known: Any, variables: Mapping[str,
     return out
 
 
-def _address(address: Any) -> Json:
+def _address(address: object) -> Json:
     return [address[0], address[1]] if isinstance(address, (tuple, list)) and len(address) == 2 else None
 
 

@@ -8,7 +8,7 @@ Layers are laid over each other, the last one wins: the default, ``[tool.reenact
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reenact.errors import UsageError
 from reenact.facts.call import Json
@@ -133,7 +133,7 @@ def strangers(environ: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(name, next(iter(get_close_matches(name, known, 1)), "")) for name in found]
 
 
-def policy_of(settings: Settings, **over: Any) -> Policy:
+def policy_of(settings: Settings, **over: object) -> Policy:
     """The policy the settings describe; what is given by name wins over them, None gives way."""
     names = {each.name for each in fields(Policy)}
     values = {setting.plain: settings[setting.name].value for setting in SETTINGS if setting.plain in names}

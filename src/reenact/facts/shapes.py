@@ -38,7 +38,7 @@ def mro_of(cls: type) -> tuple[type, ...]:
 
 def namespace_of(cls: type) -> Mapping[str, Any]:
     """The attributes that a class itself defines, even if its metaclass pretends otherwise."""
-    own: Mapping[str, Any] = _OWN.__get__(cls)
+    own: Mapping[str, object] = _OWN.__get__(cls)
     return own
 
 
@@ -47,7 +47,7 @@ def has_plain_metaclass(cls: type) -> bool:
     return type(cls) is type or type(cls) is ABCMeta
 
 
-def is_one_of(cls: type, table: Container[Any]) -> bool:
+def is_one_of(cls: type, table: Container[object]) -> bool:
     """Whether a set or mapping of exact built-in types has this one; asks no metaclass for hash or equality."""
     return has_plain_metaclass(cls) and cls in table
 
@@ -111,8 +111,8 @@ def shape_of(cls: type) -> Shape:
 
 def _look(cls: type) -> Shape:
     order = mro_of(cls)
-    slots: dict[str, Any] = {}
-    dictionary: Any = None
+    slots: dict[str, object] = {}
+    dictionary: object = None
     settled = not issubclass(cls, _BUILTIN_STATE)
     marks: set[str] = set()
     for base in reversed(order):
@@ -138,13 +138,13 @@ def dictionary_of(item: object, shape: Shape) -> dict[str, Any]:
     """The live instance dictionary (not a copy); an empty one for instances without."""
     if shape.dictionary is None:
         return {}
-    held: dict[str, Any] = shape.dictionary.__get__(item, type(item))
+    held: dict[str, object] = shape.dictionary.__get__(item, type(item))
     return held
 
 
 def slots_of(item: object, shape: Shape) -> dict[str, Any]:
     """The slots that are set, by name. Pydantic's empty bookkeeping is left out."""
-    held: dict[str, Any] = {}
+    held: dict[str, object] = {}
     for name, descriptor in shape.slots:
         try:
             value = descriptor.__get__(item, type(item))
@@ -160,7 +160,7 @@ def is_left_out(name: str, value: object) -> bool:
     return value is None and name in _ABSENT_IS_NONE
 
 
-def make_record(cls: type, fields: Mapping[str, Any], slots: Mapping[str, Any]) -> Any:
+def make_record(cls: type, fields: Mapping[str, object], slots: Mapping[str, object]) -> Any:
     """An instance with exactly this state, made without calling its class.
 
     Raises:
@@ -169,7 +169,7 @@ def make_record(cls: type, fields: Mapping[str, Any], slots: Mapping[str, Any]) 
     shape = shape_of(cls)
     if not shape.settled:
         raise TypeError(f"{shape.name} keeps state that cannot be put back")
-    item: Any = object.__new__(cls)
+    item: object = object.__new__(cls)
     if fields:
         if shape.dictionary is None:
             raise TypeError(f"{shape.name} has no instance dictionary any more")

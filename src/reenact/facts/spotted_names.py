@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import binascii
 import re
 from collections.abc import Iterator
 
-from reenact.facts.credentials import SHORTEST, STANDIN, CredentialSort, like_text, looks_random, named, trivial
+from reenact.facts.credentials import SHORTEST, STANDIN, CredentialSort, looks_random, named
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.needles import Find
+from reenact.facts.secrecy import LONGEST_NAME, is_basic, judged, secretive
 from reenact.facts.spotted_phrases import cookies, spoken, telling
 from reenact.facts.text_spans import Budget, CredentialSpan, string_end
 
@@ -56,10 +56,8 @@ _NUMBER = lazy_regex(rb"\d{1,20}(?![\w.])")
 _DIGITS = lazy_regex(rb"\d{4,20}(?![\w.])")
 _LINE_END = lazy_regex(rb"\n|\\(?<!\\\\)(?:\\\\)*+[nr]")
 _LIST_GAP = lazy_regex(rb"(?:\s|\\[nrt]){0,64},?")
-_LONGEST_NAME = 96
 _LONGEST_WEAK = 8192
 _LONGEST_LITERAL = 32768
-_CODE = (b"$", b"%", b"os.", b"self.", b"{", b"(", b"<")
 _SECOND_WORDS = frozenset((b"key", b"token", b"secret", b"phrase"))
 _FIRST_WORD = lazy_regex(
     rb"(?:\b|\\[nrt])(?:api|secret|access|private|auth|client|signing|bearer|pass|encryption|app|bot|refresh)[ _]\Z"
@@ -70,7 +68,6 @@ _NEXT_ELEMENT = lazy_regex(rb"</[\w:]{1,32}>(?:(?:\s|\\[nrt]){0,32}<[\w:]{1,32}>
 _SETS = lazy_regex(rb"(?i)(?:\bset(?:\s-[a-z]{1,4}){1,3}|\bsetx|\bconfig\sset|\bsecret\s(?:set|put))\s\Z")
 _FALLBACK = lazy_regex(rb"\s{0,4}={1}\s{0,4}[\w.\[\]\"'()]{1,128}?\s{0,4}(?:\|\||\?\?|\bor\b)\s{0,4}(?=\\{0,15}[\"'])")
 _DEFAULT = lazy_regex(rb"\s{0,8}(?:\w{1,16}\s?=\s?[^,()]{1,40},\s{0,8}){0,4}default\s?=\s?(?=\\{0,15}[\"'])")
-_SEED = lazy_regex(rb"[a-z]{3,8}(?: [a-z]{3,8}){11,23}")
 _SIGNS = (b",", b";", b"\t", b"|")
 _NAME_OF_COLUMN = lazy_regex(rb"(?:#\s?)?[A-Za-z_][\w.-]{0,40}(?: [\w.-]{1,20}){0,3}")
 _WIDEST = 512
@@ -118,8 +115,8 @@ def by_name(
         end = flat.find(b" ", at + len(needle))
         end = size if end < 0 else end
         resume = end
-        if end < size and end - at <= _LONGEST_NAME:
-            begin = flat.rfind(b" ", max(0, at - _LONGEST_NAME), at) + 1 or max(0, at - _LONGEST_NAME)
+        if end < size and end - at <= LONGEST_NAME:
+            begin = flat.rfind(b" ", max(0, at - LONGEST_NAME), at) + 1 or max(0, at - LONGEST_NAME)
             if data[begin - 1 : begin] == b"\\" and data[begin : begin + 1] in (b"n", b"r", b"t"):
                 begin += 1  # the letter of an escape, not of the name
             weight = named(lower[begin:end].decode("latin-1"))
@@ -165,7 +162,7 @@ def _column(data: bytes, begin: int, end: int, weight: int, budget: Budget) -> I
             budget.spend(1 + count // 4)
             if count != len(names) or value is None:
                 break
-            span = _judged(data, *value, weight, loose=True)
+            span = judged(data, *value, weight, loose=True)
             yield from () if span is None else (span,)
             behind = data.find(line_end, at - 1, at + 2)
             if behind < 0:
@@ -193,7 +190,7 @@ def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bo
         if (quoted and len(opening[1]) < len(after[1])) or (sign != b"=" and opening[0].endswith(_DOCUMENTS)):
             return  # the string ends here that the name stood in; or a text documents what has been named
         stop = _closing(data, opening, weight, in_json=in_json)
-        span = _judged(data, opening.end(), stop, weight, loose=quoted)
+        span = judged(data, opening.end(), stop, weight, loose=quoted)
         if called is not None and span is not None and any(each in b"/. " for each in data[span.start : span.end]):
             return  # the name of a file or of a setting
         if span is None and stop > 0 and data[begin:end].lower() == b"auth" and is_basic(data[opening.end() : stop]):
@@ -249,7 +246,7 @@ def _bare(data: bytes, begin: int, at: int, sign: bytes, weight: int) -> Iterato
     alone = alone and sign in (b":", b"=>", b"=") and _LINE_AFTER.match(data, stop) is not None
     if weight == 1 and not (looks_random(value) or STANDIN.fullmatch(value) or not value.strip(b"~")):
         return
-    if _secretive(value, b"" if scheme is not None else data[stop : stop + 1], sign, alone=alone):
+    if secretive(value, b"" if scheme is not None else data[stop : stop + 1], sign, alone=alone):
         yield CredentialSpan(at, stop, CredentialSort.NAMED.value)
 
 
@@ -306,11 +303,11 @@ def _next_in_list(
         yield from cookies(data, opening.end(), stop)
     elif field is not None:
         sure = field["loose"] is None or looks_random(value)
-        span = _judged(data, opening.end(), stop, weight, loose=True) if sure else None
+        span = judged(data, opening.end(), stop, weight, loose=True) if sure else None
         if span is not None:
             yield span
     elif telling(value) and _announces_next(data, begin, stop, value):
-        span = _judged(data, opening.end(), stop, weight, loose=True)
+        span = judged(data, opening.end(), stop, weight, loose=True)
         if span is not None:
             yield span
 
@@ -338,13 +335,13 @@ def _beside(data: bytes, begin: int, end: int, weight: int, *, in_json: bool) ->
         if attribute is not None:
             yield from _plain_or_quoted(data, attribute.end(), weight, in_json=in_json)
         elif part is not None:
-            span = _judged(data, *part.span("pw"), weight, loose=True)
+            span = judged(data, *part.span("pw"), weight, loose=True)
             if span is not None:
                 yield span
         else:
             yield from _in_element(data, end, weight, in_json=in_json)
     elif before == b">" and (value := _NEXT_ELEMENT.match(data, end)) is not None:
-        span = _judged(data, *value.span("pw"), weight, loose=True)
+        span = judged(data, *value.span("pw"), weight, loose=True)
         if span is not None:
             yield span
     elif _SETS.search(data, max(0, begin - 24), begin) is not None and data[end : end + 1] == b" ":
@@ -360,7 +357,7 @@ def _option(data: bytes, end: int, weight: int, *, in_json: bool) -> Iterator[Cr
     opening = _OPEN.match(data, end + 1)
     if opening is not None:
         stop = _closing(data, opening, weight, in_json=in_json)
-        span = _judged(data, opening.end(), stop, weight, loose=False)
+        span = judged(data, opening.end(), stop, weight, loose=False)
         if span is not None:
             yield span
         return
@@ -372,12 +369,12 @@ def _option(data: bytes, end: int, weight: int, *, in_json: bool) -> Iterator[Cr
 def _plain_or_quoted(data: bytes, at: int, weight: int, *, in_json: bool) -> Iterator[CredentialSpan]:
     opening = _OPEN.match(data, at)
     if opening is not None:
-        span = _judged(data, opening.end(), _closing(data, opening, weight, in_json=in_json), weight, loose=True)
+        span = judged(data, opening.end(), _closing(data, opening, weight, in_json=in_json), weight, loose=True)
         if span is not None:
             yield span
         return
     stop = _bare_end(data, at, loose=True)
-    span = _judged(data, at, stop, weight, loose=True) if stop > at else None
+    span = judged(data, at, stop, weight, loose=True) if stop > at else None
     if span is not None:
         yield span
 
@@ -392,74 +389,9 @@ def _in_element(data: bytes, end: int, weight: int, *, in_json: bool) -> Iterato
     stop = data.find(b"<", start, string_end(data, start, limit) if in_json else limit)
     if data[start - 9 : start] == b"<![CDATA[":
         stop = data.find(b"]]>", start, limit)
-    span = _judged(data, start, stop, weight, loose=True) if stop > 0 and data[start:stop].strip() else None
+    span = judged(data, start, stop, weight, loose=True) if stop > 0 and data[start:stop].strip() else None
     if span is not None:
         yield span
-
-
-def is_basic(value: bytes) -> bool:
-    """Whether a value is a user's name and a password in base64, or what redaction has left of them."""
-    try:
-        plain = binascii.a2b_base64(value, strict_mode=True)
-    except ValueError:
-        return False
-    return b":" in plain and plain.isascii()
-
-
-def _judged(data: bytes, start: int, stop: int, weight: int, *, loose: bool) -> CredentialSpan | None:
-    """The span of a quoted value, if it is a credential. ``loose``: the name was quoted as well (a JSON field)."""
-    if stop <= start:
-        return None
-    value = data[start:stop]
-    if STANDIN.fullmatch(value) is None:
-        if trivial(value[:80]) and len(value) <= 80:
-            return None
-        if weight == 1 and (not looks_random(value) or _beside_logprob(data, stop)):
-            return None
-        if not loose and weight == 2 and not _secretive(value, b"", b"=") and _SEED.fullmatch(value) is None:
-            return None
-    return CredentialSpan(start, stop, CredentialSort.NAMED.value)
-
-
-def _beside_logprob(data: bytes, stop: int) -> bool:
-    return b"logprob" in data[stop : stop + 64]
-
-
-def _secretive(value: bytes, following: bytes, sign: bytes, *, alone: bool = False) -> bool:
-    """Whether an unquoted value is more likely a secret than a word of prose or a name in code. ``alone``: it is all
-    that its line says of the name."""
-    if STANDIN.fullmatch(value) is not None or not value.strip(b"~"):
-        return True
-    plain = value.rstrip(b".,;:")
-    if (
-        len(value) < 5
-        or not like_text(value)
-        or following in (b"(", b"[")
-        or value.startswith(_CODE)
-        or _says_nothing(plain)
-    ):
-        return False
-    has_digit = any(48 <= byte <= 57 for byte in value)
-    marked = any(byte in b"!@#$%^*+=?&~" for byte in plain)
-    if alone or len(value) < 6:
-        return alone and (has_digit or marked or _is_encoded(plain))
-    if sign in (b":", b"|"):
-        return (has_digit or marked) and len(value) >= 8 and b"://" not in value
-    return has_digit or ((marked or b"/" in plain) and not value.startswith((b"/", b"=")))
-
-
-def _is_encoded(value: bytes) -> bool:
-    """Whether a value is a text in base64."""
-    try:
-        text = binascii.a2b_base64(value, strict_mode=True)
-    except ValueError:
-        return False
-    return len(text) >= 6 and value.lower() != value and all(32 <= byte < 127 for byte in text)
-
-
-def _says_nothing(value: bytes) -> bool:
-    """Whether a value is a number, a template, or the name of another field."""
-    return trivial(value) or value.isdigit() or (len(value) <= _LONGEST_NAME and named(value.decode("latin-1")) > 0)
 
 
 def _in_list(data: bytes, at: int, weight: int, *, in_json: bool) -> Iterator[CredentialSpan]:
@@ -472,7 +404,7 @@ def _in_list(data: bytes, at: int, weight: int, *, in_json: bool) -> Iterator[Cr
         stop = _closing(data, opening, weight, in_json=in_json)
         if stop < 0:
             return
-        span = _judged(data, opening.end(), stop, weight, loose=True)
+        span = judged(data, opening.end(), stop, weight, loose=True)
         if span is not None:
             yield span
         at = stop + len(opening[1]) + 1

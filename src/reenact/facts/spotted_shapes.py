@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from reenact.facts.credentials import SHORTEST, STANDIN, CredentialSort, is_coded, looks_random, protected, trivial
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.spotted_names import is_basic
+from reenact.facts.secrecy import is_basic
 from reenact.facts.text_spans import Budget, CredentialSpan, string_end
 
 RUN = b"a" * SHORTEST

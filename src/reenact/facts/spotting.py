@@ -19,7 +19,7 @@ from reenact.facts.spotted_phrases import WORDS, by_phrase
 from reenact.facts.spotted_shapes import RUN, by_shape, marked, private_keys, schemes, userinfo
 from reenact.facts.text_spans import Budget, CredentialSpan, SearchExhausted, replaced, without_overlaps
 from reenact.facts.views import decoded, encoded, views
-from reenact.facts.weaving import Woven
+from reenact.facts.woven_text import Woven
 
 _WORDS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"_-" else 32 for byte in range(256))
 _NAMES = (

@@ -11,9 +11,10 @@ from typing import Any
 
 from reenact.facts.call import Json
 from reenact.facts.decoding import decode
-from reenact.facts.encoding import Codec, EncodedValue, encode, encode_flat, encode_in_pieces, leads_of, register_codec
+from reenact.facts.encoding import EncodedValue, encode, encode_flat, encode_in_pieces, leads_of
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.jsontext import parsed
+from reenact.facts.value_writer import Codec, register_codec
 
 __all__ = [
     "Codec",

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import binascii
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from functools import partial
 
 from reenact.facts import wraps
 from reenact.facts.credentials import protected
 from reenact.facts.lazy_regex import lazy_regex
+from reenact.facts.text_map import TextMap, changed
 from reenact.facts.text_spans import CredentialSpan, EncodedText
 
 Found = list[CredentialSpan]
@@ -60,11 +60,6 @@ _LONGEST_RUN = 4096
 _SHORTEST = 20
 _CUT_OFF = 128
 _BINARY = 512
-_LONG = 1 << 16
-"""Bytes of a view from which on it is looked at around its changes alone, where these are few."""
-_LINES_BEFORE = 2048
-_LINES_AFTER = 8192
-"""Bytes before and behind a change, up to whole lines: names that say what a value is, and long values."""
 _WIDTHS = (60, 64, 70, 72, 76, 80)
 """How long the lines of an encoded text usually are."""
 
@@ -112,13 +107,13 @@ def views(data: bytes, *, in_json: bool) -> Iterator[View]:
         return
     binary = b"\0" in data[:_BINARY]
     if not binary and _HAS_ESCAPE.search(data) is not None:
-        text, places = _changed(data, _PLAINER, _plainer(in_json, b""))
+        text, places = changed(data, _PLAINER, _plainer(in_json, b""))
         if len(places.view) > 1:
             whole = in_json or not places.windows(text)
             yield from _elsewhere(text, places, whole)
             if any(_IN_WORD.match(data, found.start() - 1) for found in _PARTING.finditer(data, 1)):
                 # those colours stand in a word, or between two
-                yield from _elsewhere(*_changed(data, _PLAINER, _plainer(in_json, b" ")), whole)
+                yield from _elsewhere(*changed(data, _PLAINER, _plainer(in_json, b" ")), whole)
             if whole:
                 return
     if b"%" in data and not binary:
@@ -189,93 +184,27 @@ def _framed(data: bytes) -> View:
 # -- views whose characters stand for some of the text -----------------------------------------------------------------
 
 
-class _Map:
-    """Where in the text what stands in the view has come from: places in both where a run of equal characters, or
-    something that stands for other ones, begins."""
-
-    __slots__ = ("there", "view")
-
-    def __init__(self) -> None:
-        self.view = [0]
-        self.there = [0]
-
-    def begin(self, place: int) -> int:
-        """Where what stands at ``place`` begins."""
-        at = bisect_right(self.view, place) - 1
-        return self.there[at] + (place - self.view[at] if self._equal(at) else 0)
-
-    def end(self, place: int) -> int:
-        """Where what ends at ``place`` ends."""
-        at = bisect_left(self.view, place)
-        if at < len(self.view) and self.view[at] == place:
-            return self.there[at]
-        at -= 1
-        return self.there[at] + place - self.view[at] if self._equal(at) else self.there[at + 1]
-
-    def windows(self, text: bytes) -> tuple[tuple[int, int], ...]:
-        """The lines around the places of a long view that stand for something else, where these are few: the rest of it
-        has been looked at as it was. Nothing where they are many."""
-        found: list[tuple[int, int]] = []
-        for place in self.view[1:] if len(text) >= _LONG else ():
-            if found and place + _LINES_AFTER <= found[-1][1]:
-                continue
-            start = max(text.rfind(b"\n", 0, max(0, place - _LINES_BEFORE)) + 1, place - _LINES_AFTER)
-            end = text.find(b"\n", place + _LINES_AFTER, place + 2 * _LINES_AFTER)
-            end = min(place + 2 * _LINES_AFTER, len(text)) if end < 0 else end
-            if found and start <= found[-1][1]:
-                start = found.pop()[0]
-            found.append((start, end))
-        return tuple(found) if 2 * sum(end - start for start, end in found) <= len(text) else ()
-
-    def _equal(self, at: int) -> bool:
-        if at + 1 >= len(self.view):
-            return True
-        return self.view[at + 1] - self.view[at] == self.there[at + 1] - self.there[at]
-
-
-def _changed(
-    data: bytes, pattern: re.Pattern[bytes], change: Callable[[re.Match[bytes]], bytes | None]
-) -> tuple[bytes, _Map]:
-    """The text in which each match of a pattern is replaced by the result of ``change``; None leaves it."""
-    parts: list[bytes] = []
-    places = _Map()
-    size = at = 0
-    for found in pattern.finditer(data):
-        new = change(found)
-        if new is None:
-            continue
-        start, end = found.span()
-        parts += (data[at:start], new)
-        size += start - at
-        places.view += (size, size + len(new))
-        places.there += (start, end)
-        size += len(new)
-        at = end
-    parts.append(data[at:])
-    return b"".join(parts), places
-
-
 def _unfolded(data: bytes) -> Iterator[View]:
     """A text without the soft ends of its lines, or without the sizes of its chunks, where its head says so."""
     lower = data.lower()
     for word, said, fold in _FOLDS:
         if word in lower and said.search(data) is not None:
-            text, places = _changed(data, fold, lambda found: b"=" if found[0] == b"=3D" else b"")
+            text, places = changed(data, fold, lambda found: b"=" if found[0] == b"=3D" else b"")
             if len(places.view) > 1:
                 yield from _elsewhere(text, places, whole=False)
 
 
-def _elsewhere(text: bytes, places: _Map, whole: bool) -> Iterator[View]:
+def _elsewhere(text: bytes, places: TextMap, whole: bool) -> Iterator[View]:
     """The views of a text in which something stands for something else: one of all of it, or one a window."""
     for start, end in (not whole and places.windows(text)) or ((0, len(text)),):
         yield View(text[start:end], partial(_back, start, places))
 
 
-def _back(start: int, places: _Map, spans: Found) -> Found:
+def _back(start: int, places: TextMap, spans: Found) -> Found:
     return [_moved(span._replace(start=start + span.start, end=start + span.end), places) for span in spans]
 
 
-def _moved(span: CredentialSpan, places: _Map) -> CredentialSpan:
+def _moved(span: CredentialSpan, places: TextMap) -> CredentialSpan:
     return span._replace(start=places.begin(span.start), end=places.end(span.end))
 
 
@@ -321,11 +250,9 @@ def _quoted(data: bytes) -> Iterator[View]:
 
 def _unquoted(data: bytes, begin: int, end: int) -> View:
     text = data[begin:end]
-    maps: list[_Map] = []
+    maps: list[TextMap] = []
     while len(maps) < 3 and b"%" in text:
-        text, places = _changed(
-            text, _PERCENT_OR_PLUS, lambda found: binascii.unhexlify(found[1]) if found[1] else b" "
-        )
+        text, places = changed(text, _PERCENT_OR_PLUS, lambda found: binascii.unhexlify(found[1]) if found[1] else b" ")
         if len(places.view) == 1:
             break
         maps.append(places)

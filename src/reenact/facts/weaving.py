@@ -20,13 +20,13 @@ import marshal
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from reenact.facts.copies import are_plain, copy_of, is_sound, record_of
 from reenact.facts.interruptions import let_through
 from reenact.facts.jsontext import writer
 from reenact.facts.scalars import INTEGER_LIMIT
-from reenact.facts.shapes import Shape
+from reenact.facts.woven_text import Hand, Node, NotWoven, Piece, PieceMemory, Traits, Woven
 
 RUN = 32
 """Entries of a container that are looked at to find out how large they are."""
@@ -38,11 +38,6 @@ MOST = 512
 LONGEST = 64 << 10
 """Bytes of a fingerprint beyond which a run is cut further."""
 
-REMEMBERED = 24 << 20
-"""Bytes of text and fingerprints in each of two generations of pieces, with what stands beside them."""
-
-BESIDE = 1 << 10
-"""Bytes that a piece takes beside its text, with what is known of it: small ones add up, too."""
 
 LONG = 16 << 10
 """Bytes of an encoding from which on it is worth while to weave it, where it is made again and again."""
@@ -63,158 +58,13 @@ _MOST_NODES = 500_000
 _MOST_LEVELS = 500
 
 _fast = writer(ascii_only=False, nan=False)
-_numbers = itertools.count()
-
-
-class Traits(NamedTuple):
-    """Facts on entries that are not plain, as on a value (``facts.encoding.EncodedValue``).
-
-    Attributes:
-        opaque, shapes: Names of types.
-    """
-
-    opaque: tuple[str, ...]
-    shapes: tuple[str, ...]
-
-
-class Hand(Protocol):
-    """Writes what is not plain; each entry by itself, so that limits count for each."""
-
-    def unlike(self, kind: type) -> bool:
-        """Whether instances of a class are not written by what they hold."""
-
-    def entry(self, value: Any, depth: int) -> tuple[Any, Traits]:
-        """An entry as JSON-able data.
-
-        Raises:
-            ValueError: The encoding depends on the values around it.
-        """
-
-    def record(
-        self, shape: Shape, dictionary: dict[Any, Any], slots: Mapping[str, Any], depth: int
-    ) -> tuple[Any, Traits]:
-        """The same for a record, by what it holds."""
-
-    def copied(self, copy: Any, depth: int) -> tuple[Any, Traits]:
-        """The same for a deep copy."""
-
-
-class Piece:
-    """The text of a run of entries, without the brackets around them.
-
-    Attributes:
-        text: JSON, UTF-8.
-        nodes, containers, depth: The numbers of its parts and of containers among them, and the greatest depth.
-        blob: The fingerprint that it was made of.
-        traits: Those of entries that are not plain; None: all are.
-        known: The facts found about the text, by the name of the search.
-        number: Its number, which no other piece ever has.
-    """
-
-    __slots__ = ("blob", "containers", "depth", "known", "nodes", "number", "text", "traits")
-
-    def __init__(
-        self, text: bytes, nodes: int, containers: int, depth: int, blob: bytes, traits: Traits | None = None
-    ) -> None:
-        self.text = text
-        self.blob = blob
-        self.nodes = nodes
-        self.containers = containers
-        self.depth = depth
-        self.traits = traits
-        self.known: dict[str, Any] = {}
-        self.number = next(_numbers)
-
-
-class Node:
-    """A container that was cut: its pieces, and the containers in it that were cut in their turn, by their names.
-
-    Attributes:
-        mapping: Whether it is a dictionary.
-        depth: The number of containers around it.
-        parts: In order.
-        past: Digests of the pieces that it had the last time, in order, where that is known.
-        hand: Writes entries that are not plain; None: all must be plain.
-        place: The number of pieces made for it now.
-    """
-
-    __slots__ = ("depth", "hand", "mapping", "parts", "past", "place")
-
-    def __init__(self, mapping: bool, depth: int, past: list[bytes] | None = None, hand: Hand | None = None) -> None:
-        self.mapping = mapping
-        self.depth = depth
-        self.hand = hand
-        self.parts: list[Piece | tuple[str, Node]] = []
-        self.past: list[bytes] = [] if past is None else past
-        self.place = 0
-
-    def weight(self, most: int) -> tuple[int, int, int]:
-        """How many parts there are in all, how many that hold others, and how deep they lie.
-
-        Raises:
-            _Unfit: More containers than ``most`` were cut: one may hold another many times.
-        """
-        nodes, containers, depth = 1, 1, 1
-        cut = 0
-        todo: list[tuple[Node, int]] = [(self, 1)]
-        while todo:
-            node, level = todo.pop()
-            cut += 1
-            if cut > most:
-                raise _Unfit
-            for part in node.parts:
-                if isinstance(part, Piece):
-                    nodes += part.nodes
-                    containers += part.containers
-                    depth = max(depth, level + part.depth)
-                else:
-                    nodes += 1
-                    containers += 1
-                    todo.append((part[1], level + 1))
-        return nodes, containers, depth
-
-
-class Woven(bytes):
-    """The encoding of a value, which knows its pieces. To all other code it is bytes like any other.
-
-    Attributes:
-        root: The value that it was made of.
-        places: Each piece in order, with the place of its first byte.
-        parts: The same, with what stands between them.
-    """
-
-    @property
-    def traits(self) -> Traits | None:
-        """Of all that is not plain in it; None: all of it is."""
-        found = [piece.traits for _, piece in self.places if piece.traits is not None]
-        if not found:
-            return None
-        return Traits(
-            *[tuple(dict.fromkeys(itertools.chain.from_iterable(names))) for names in zip(*found, strict=True)]
-        )
-
-    root: Node
-    places: list[tuple[int, Piece]]
-    parts: list[Piece | bytes]
-
-    def behind(self, lead: bytes) -> Woven:
-        """The same behind other bytes."""
-        woven = Woven(lead + self)
-        woven.root = self.root
-        woven.places = [(at + len(lead), piece) for at, piece in self.places]
-        woven.parts = [lead, *self.parts]
-        return woven
-
-
-class _Unfit(Exception):
-    """The value is not plain, or not worth it."""
 
 
 Fits = Callable[[int, int, int], bool]
 """Whether a value of so many parts, of which so many hold others, and that lie so deep, is to be written so."""
 
 
-def weave(value: Any, fits: Fits, hand: Hand | None = None) -> Woven | None:
+def weave(value: object, fits: Fits, hand: Hand | None = None) -> Woven | None:
     """The encoding of a dictionary or list; None where it does not fit, or has entries that are not plain and no
     ``hand`` writes them.
 
@@ -227,7 +77,7 @@ def weave(value: Any, fits: Fits, hand: Hand | None = None) -> Woven | None:
         root = _node(value, 0, hand)
         weight = root.weight(_MOST_CUT)
     except (
-        _Unfit,
+        NotWoven,
         ValueError,
         TypeError,
         RuntimeError,
@@ -283,60 +133,13 @@ def _written(text: bytes, weight: int, traits: Traits | None = None) -> Piece:
     return piece
 
 
-class _Memory:
-    """Pieces by the digest of their fingerprint, and what is known of containers by their ``id``, a hint alone.
-
-    Two generations: what is not used while one fills is forgotten."""
-
-    def __init__(self) -> None:
-        self.young: dict[bytes, Piece] = {}
-        self.old: dict[bytes, Piece] = {}
-        self.size = 0
-        self.past: dict[int, list[bytes]] = {}
-        """Digests of the pieces of containers, in order."""
-        self.long: dict[str, None] = {}
-        """Names of what was long."""
-        self.joined: dict[Hashable, Woven] = {}
-        """The last encodings, by what they are of; the last one comes last."""
-        self.runs: dict[int, int] = {}
-        """Containers to be cut: how many entries make a run."""
-        self.parents: dict[int, None] = {}
-        """Containers with others that must be cut, which are too large for that to be seen quickly."""
-        self.unfit: dict[int, int] = {}
-        """Containers that were not plain, or not worth it, and for how many more times that is assumed: another
-        container may take the place of one that is gone."""
-
-    def holds_unfit(self, address: int) -> bool:
-        """Whether the container at an address was unfit, and is not to be tried again yet."""
-        left = self.unfit.get(address, 0)
-        if left:
-            self.unfit[address] = left - 1
-        return left > 0
-
-    def find(self, digest: bytes) -> Piece | None:
-        """The piece whose fingerprint has it."""
-        piece = self.young.get(digest)
-        if piece is None:
-            piece = self.old.get(digest)
-            if piece is not None:
-                self.keep(digest, piece)
-        return piece
-
-    def keep(self, digest: bytes, piece: Piece) -> None:
-        """Remember a piece."""
-        self.size += len(piece.text) + len(piece.blob) + BESIDE
-        self.young[digest] = piece
-        if self.size > REMEMBERED:
-            self.old, self.young, self.size = self.young, {}, 0
-
-
-_memory = _Memory()
+_memory = PieceMemory()
 
 
 def forget() -> None:
     """Forget every piece: no session listens any more."""
     global _memory
-    _memory = _Memory()
+    _memory = PieceMemory()
 
 
 def _hint(hints: dict[int, Any], value: Any, what: Any) -> None:
@@ -349,10 +152,10 @@ def _node(value: Any, depth: int, hand: Hand | None) -> Node:
     """A container, cut."""
     memory = _memory
     if depth > _DEEPEST or memory.holds_unfit(id(value)):
-        raise _Unfit
+        raise NotWoven
     try:
         return _cut(value, depth, hand)
-    except (_Unfit, ValueError):
+    except (NotWoven, ValueError):
         if depth:  # the outermost is often made for the call, and another lies in its place at the next
             _hint(memory.unfit, value, _BELIEVED)
         raise
@@ -384,7 +187,7 @@ def _cut(value: Any, depth: int, hand: Hand | None) -> Node:
     return node
 
 
-def _length(held: list[Any], hand: Hand | None) -> int:
+def _length(held: list[object], hand: Hand | None) -> int:
     """How many entries of a container make a run of the usual size, a power of two: by what the first of them take."""
     few = held[:RUN]
     try:
@@ -397,7 +200,7 @@ def _length(held: list[Any], hand: Hand | None) -> int:
     return min(MOST, 1 << max(0, (USUAL // each).bit_length() - 1))
 
 
-def _cut_out(value: Any, held: list[Any], *, singly: bool) -> list[int]:
+def _cut_out(value: object, held: list[object], *, singly: bool) -> list[int]:
     """Places of the containers that are cut themselves, or may have to be."""
     if singly:
         return [at for at, item in enumerate(held) if (type(item) is dict or type(item) is list) and item]
@@ -407,7 +210,7 @@ def _cut_out(value: Any, held: list[Any], *, singly: bool) -> list[int]:
     return [at for at, item in enumerate(held) if id(item) in known and (type(item) is dict or type(item) is list)]
 
 
-def _runs(node: Node, value: Any, keys: list[str], held: list[Any], length: int) -> None:
+def _runs(node: Node, value: object, keys: list[str], held: list[object], length: int) -> None:
     """Entries in a row. A dictionary's are cut by their names, so that one that is gone leaves the other runs whole."""
     if node.mapping:
         ends = [at + 1 for at, key in enumerate(keys) if hash(key) % length == 0]
@@ -425,9 +228,9 @@ def _require_names(keys: list[Any], held: list[Any]) -> None:
     """A dictionary that is an object of JSON: its keys are text, and it is not taken for a tag."""
     for key in keys:
         if type(key) is not str:
-            raise _Unfit
+            raise NotWoven
     if len(keys) != len(held) or (len(keys) == 1 and keys[0].startswith("~")):
-        raise _Unfit
+        raise NotWoven
 
 
 def _run(node: Node, value: Any, keys: list[str], held: list[Any]) -> None:
@@ -435,7 +238,7 @@ def _run(node: Node, value: Any, keys: list[str], held: list[Any]) -> None:
     entries: Any = dict(zip(keys, held, strict=True)) if node.mapping else held
     try:
         piece = _piece(node, entries)
-    except (_Unfit, ValueError):
+    except (NotWoven, ValueError):
         if node.hand is None:
             raise
         for at, item in enumerate(held):
@@ -454,7 +257,7 @@ def _run(node: Node, value: Any, keys: list[str], held: list[Any]) -> None:
             node.parts.append(_alone(node, {key: item} if node.mapping else [item]))
 
 
-def _child(node: Node, key: str, item: Any, depth: int) -> None:
+def _child(node: Node, key: str, item: object, depth: int) -> None:
     """A container by itself: one piece, or a node of its own where it is large."""
     if id(item) not in _memory.runs:
         piece = _piece(node, {key: item} if node.mapping else [item])
@@ -468,7 +271,7 @@ def _alone(node: Node, entries: Any) -> Piece:
     """The piece of what cannot be cut, however large it is; what has no fingerprint is written as it is now."""
     try:
         piece = _piece(node, entries, math.inf)
-    except (_Unfit, ValueError):
+    except (NotWoven, ValueError):
         if node.hand is None:
             raise
         depth = node.depth + OUTER
@@ -504,7 +307,7 @@ def _fingerprint(entries: Any, hand: Hand | None) -> bytes:
         return marshal.dumps((*copy_of(held, hand.unlike, deep=True), keys), _FORM)
 
 
-def _piece(node: Node, entries: Any, most: float = 0) -> Piece | None:
+def _piece(node: Node, entries: object, most: float = 0) -> Piece | None:
     """The piece of some entries; None where they are too large for one."""
     blob = _fingerprint(entries, node.hand)
     memory, past, place = _memory, node.past, node.place
@@ -541,11 +344,11 @@ def _of_records(
     """A piece of entries with records among them.
 
     Raises:
-        _Unfit: Something there may be another value than it looks like.
+        NotWoven: Something there may be another value than it looks like.
     """
     hand, depth = node.hand, node.depth + OUTER
     if hand is None or not is_sound(copies):
-        raise _Unfit
+        raise NotWoven
     written = [
         hand.copied(copy, depth)
         if number is None
@@ -562,7 +365,7 @@ def _weighed(parts: Any) -> tuple[int, int, int]:
     """How many parts, how many that hold others, and how deep they lie.
 
     Raises:
-        _Unfit: Something there is not plain.
+        NotWoven: Something there is not plain.
     """
     nodes = containers = depth = 0
     while parts:
@@ -581,10 +384,10 @@ def _weighed(parts: Any) -> tuple[int, int, int]:
             elif kind is list:
                 deeper.append(part)
             else:
-                raise _Unfit
+                raise NotWoven
         containers += len(deeper)
         if nodes + sum(map(len, deeper)) > _MOST_NODES or depth > _MOST_LEVELS:  # it may hold itself
-            raise _Unfit
+            raise NotWoven
         parts = list(itertools.chain.from_iterable(deeper))
     return nodes, containers, depth
 

@@ -8,7 +8,7 @@ from reenact.facts.credentials import MARK
 from reenact.facts.jsontext import scan, writer
 from reenact.facts.spotting import reduced, spot_woven
 from reenact.facts.text_spans import CredentialSpan, SearchExhausted
-from reenact.facts.weaving import Node, Piece, Woven
+from reenact.facts.woven_text import Node, Piece, Woven
 
 Canonical = Callable[[bytes], bytes | None]
 """Canonical JSON of JSON; None where it is irregular."""

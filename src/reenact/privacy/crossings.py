@@ -18,7 +18,7 @@ from reenact.facts.large import is_large, is_withheld
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.serving import is_exchange
 from reenact.facts.text_spans import SearchExhausted
-from reenact.facts.weaving import Woven
+from reenact.facts.woven_text import Woven
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.record_cleaning import cleaned
 from reenact.privacy.tails import changed_parts, cleaned_in_pieces

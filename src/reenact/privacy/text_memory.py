@@ -9,7 +9,7 @@ from reenact.abc.sources import ENTROPY
 from reenact.facts.alike import shared_length
 from reenact.facts.spotting import More, spot, spot_woven
 from reenact.facts.text_spans import CredentialSpan
-from reenact.facts.weaving import Woven
+from reenact.facts.woven_text import Woven
 from reenact.privacy.foreseeing import harmless
 
 _SHORT = 4096

@@ -21,7 +21,7 @@ from hashlib import blake2b
 from types import SimpleNamespace
 from typing import Any
 
-from reenact.facts.encoding import codec_of, encode
+from reenact.facts.encoding import encode
 from reenact.facts.interruptions import let_through
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.scalars import INTEGER_LIMIT, WRITE
@@ -34,6 +34,7 @@ from reenact.facts.shapes import (
     slots_of,
     type_name,
 )
+from reenact.facts.value_writer import codec_of
 from reenact.seams.http.source import is_agents
 
 NODE_LIMIT = 500
@@ -79,6 +80,7 @@ class Sight:
             try:
                 part = self._part(value)
                 self._fill(known, part)
+                self.roots[root] = part
             except Exception as error:
                 let_through(error)
                 self.unchecked.append(root)
@@ -89,8 +91,6 @@ class Sight:
                 for number in set(range(known)).difference(filled):
                     self.contents[number] = None
                 self._left = NODE_LIMIT - sum(1 for content in self.contents if content is not None)
-                continue
-            self.roots[root] = part
         return self
 
     def _fill(self, known: int, part: Part) -> None:

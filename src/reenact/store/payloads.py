@@ -20,7 +20,7 @@ from reenact.facts.growth import is_grown
 from reenact.facts.ids import tail
 from reenact.facts.large import Withheld, is_large, is_withheld
 from reenact.facts.late import late
-from reenact.facts.weaving import Piece, Woven
+from reenact.facts.woven_text import Piece, Woven
 from reenact.store.growing_lists import EntriesLost
 from reenact.store.keyed_hash import DIGEST_SIZE
 from reenact.store.splice_rows import SPLICED

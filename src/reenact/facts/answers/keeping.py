@@ -7,7 +7,7 @@ changed, these may not.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from reenact.facts.answers.wire_formats import InheritedParts
 from reenact.facts.call import Json
@@ -17,7 +17,7 @@ from reenact.facts.reading import Reading
 _DISCLOSED: Final = ("reasoning_content", "reasoning", "reasoning_details")
 
 
-def kept_of(reading: Reading, documents: Sequence[Mapping[str, Any]], *, streamed: bool) -> InheritedParts:
+def kept_of(reading: Reading, documents: Sequence[Mapping[str, Json]], *, streamed: bool) -> InheritedParts:
     """The kept parts of a recorded answer.
 
     Args:
@@ -30,12 +30,12 @@ def kept_of(reading: Reading, documents: Sequence[Mapping[str, Any]], *, streame
     return InheritedParts(id=reading.response_id, model=reading.model_answered, calls=calls, **found)
 
 
-def _nothing(documents: Sequence[Mapping[str, Any]], streamed: bool) -> dict[str, Any]:
+def _nothing(documents: Sequence[Mapping[str, Json]], streamed: bool) -> dict[str, Json]:
     return {}
 
 
-def _chat(documents: Sequence[Mapping[str, Any]], streamed: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _chat(documents: Sequence[Mapping[str, Json]], streamed: bool) -> dict[str, Json]:
+    found: dict[str, Json] = {}
     for document in documents:
         choice = mapping((listing(document.get("choices")) or [None])[0])
         message = mapping(choice.get("delta" if streamed else "message"))
@@ -45,7 +45,7 @@ def _chat(documents: Sequence[Mapping[str, Any]], streamed: bool) -> dict[str, A
     return {"reasoning": (found,)} if found else {}
 
 
-def _responses(documents: Sequence[Mapping[str, Any]], streamed: bool) -> dict[str, Any]:
+def _responses(documents: Sequence[Mapping[str, Json]], streamed: bool) -> dict[str, Json]:
     if streamed:
         output = [mapping(each["item"]) for each in documents if each.get("type") == "response.output_item.done"]
     else:
@@ -59,8 +59,8 @@ def _responses(documents: Sequence[Mapping[str, Any]], streamed: bool) -> dict[s
     return {"items": items, "reasoning": tuple(dict(item) for item in output if item.get("type") == "reasoning")}
 
 
-def _anthropic(documents: Sequence[Mapping[str, Any]], streamed: bool) -> dict[str, Any]:
-    blocks: dict[Json, dict[str, Any]] = {}
+def _anthropic(documents: Sequence[Mapping[str, Json]], streamed: bool) -> dict[str, Json]:
+    blocks: dict[Json, dict[str, Json]] = {}
     if streamed:
         for event in documents:
             if event.get("type") == "content_block_start":
@@ -76,8 +76,8 @@ def _anthropic(documents: Sequence[Mapping[str, Any]], streamed: bool) -> dict[s
     return {"reasoning": tuple(block for block in blocks.values() if block.get("type") in kinds)}
 
 
-def _gemini(documents: Sequence[Mapping[str, Any]], streamed: bool) -> dict[str, Any]:
-    parts: list[Mapping[str, Any]] = []
+def _gemini(documents: Sequence[Mapping[str, Json]], streamed: bool) -> dict[str, Json]:
+    parts: list[Mapping[str, Json]] = []
     for document in documents:
         candidate = mapping((listing(document.get("candidates")) or [None])[0])
         parts += map(mapping, listing(mapping(candidate.get("content")).get("parts")))
@@ -92,12 +92,12 @@ def _gemini(documents: Sequence[Mapping[str, Any]], streamed: bool) -> dict[str,
     }
 
 
-def _converse(documents: Sequence[Mapping[str, Any]], streamed: bool) -> dict[str, Any]:
+def _converse(documents: Sequence[Mapping[str, Json]], streamed: bool) -> dict[str, Json]:
     if not streamed:
         message = mapping(mapping(documents[0].get("output")).get("message"))
         blocks = [mapping(block) for block in listing(message.get("content"))]
         return {"reasoning": tuple(dict(block) for block in blocks if "reasoningContent" in block)}
-    found: dict[Json, dict[str, Any]] = {}
+    found: dict[Json, dict[str, Json]] = {}
     for event in documents:
         block_event = mapping(event.get("contentBlockDelta")) or event
         delta = mapping(mapping(block_event.get("delta")).get("reasoningContent"))
@@ -108,7 +108,7 @@ def _converse(documents: Sequence[Mapping[str, Any]], streamed: bool) -> dict[st
     return {"reasoning": tuple({"reasoningContent": block} for block in found.values())}
 
 
-_OF: Final[Mapping[str, Callable[[Sequence[Mapping[str, Any]], bool], dict[str, Any]]]] = {
+_OF: Final[Mapping[str, Callable[[Sequence[Mapping[str, Json]], bool], dict[str, Json]]]] = {
     "openai.chat": _chat,
     "openai.responses": _responses,
     "anthropic.messages": _anthropic,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from reenact.facts.answers import (
@@ -155,7 +155,7 @@ def streams(head: Mapping[str, Json], body: bytes) -> bool | None:
         return None
 
 
-def _dialect(name: str, path: str, request: Mapping[str, Any]) -> WireFormat:
+def _dialect(name: str, path: str, request: Mapping[str, Json]) -> WireFormat:
     if name == "openai.completions" and path.endswith("/fim/completions"):
         return _CHAT
     if name == "bedrock.invoke" and "messages" in request and "inferenceConfig" in request:
@@ -166,7 +166,7 @@ def _dialect(name: str, path: str, request: Mapping[str, Any]) -> WireFormat:
     return found
 
 
-def _of_path(path: str, request: Mapping[str, Any]) -> dict[str, Json]:
+def _of_path(path: str, request: Mapping[str, Json]) -> dict[str, Json]:
     """The facts in the path: whether the answer is streamed, and the model."""
     method = path.replace("%3A", ":").rpartition("/")[2].rpartition(":")[2]
     found: dict[str, Json] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 from urllib.parse import unquote
 
 from reenact.facts.call import Json
@@ -52,7 +51,7 @@ class AnthropicMessages:
             return False
         return all(_OWN.match(text(mapping(one).get("type")) or "custom") for one in listing(request.get("tools")))
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
+    def asked(self, path: str, request: Mapping[str, Json]) -> RequestContent:
         """Read a request."""
         elsewhere = _ELSEWHERE.search(path)
         return RequestContent(
@@ -63,7 +62,7 @@ class AnthropicMessages:
             [_tool(mapping(one)) for one in listing(request.get("tools"))],
         )
 
-    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
+    def answered(self, response: Mapping[str, Json]) -> ResponseContent:
         """Read a message."""
         out = ResponseContent(text(response.get("model")), response_id=text(response.get("id")))
         for block in map(mapping, listing(response.get("content"))):
@@ -76,9 +75,9 @@ class AnthropicMessages:
 
     def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
         """Join the deltas of each block."""
-        begun: dict[str, Any] = {}
-        counts: dict[str, Any] = {}
-        blocks: dict[int, dict[str, Any]] = {}
+        begun: dict[str, Json] = {}
+        counts: dict[str, Json] = {}
+        blocks: dict[int, dict[str, Json]] = {}
         error = None
         ended = False
         for _, event in events:
@@ -107,7 +106,7 @@ class AnthropicMessages:
         return out
 
 
-def _join(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
+def _join(block: dict[str, Json], delta: Mapping[str, Json]) -> None:
     for name in ("text", "thinking"):
         if isinstance(delta.get(name), str):
             block.setdefault("type", name)
@@ -115,7 +114,7 @@ def _join(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
     block["partial"] += text(delta.get("partial_json"))
 
 
-def _add(out: ResponseContent, block: Mapping[str, Any]) -> None:
+def _add(out: ResponseContent, block: Mapping[str, Json]) -> None:
     kind = block.get("type")
     if kind == "text":
         out.text += text(block.get("text"))
@@ -125,24 +124,24 @@ def _add(out: ResponseContent, block: Mapping[str, Any]) -> None:
         out.tool_calls.append(_called(block))
 
 
-def _called(block: Mapping[str, Any]) -> dict[str, Json]:
+def _called(block: Mapping[str, Json]) -> dict[str, Json]:
     return {"id": text(block.get("id")), "name": text(block.get("name")), "arguments": block.get("input")}
 
 
-def _tool(one: Mapping[str, Any]) -> dict[str, Json]:
+def _tool(one: Mapping[str, Json]) -> dict[str, Json]:
     if "input_schema" not in one:
         return dict(one)
     schema = one["input_schema"]
     return {"name": text(one.get("name")), "description": text(one.get("description")), "schema": schema}
 
 
-def _plain(content: Any) -> str:
+def _plain(content: Json) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(text(mapping(block).get("text")) for block in listing(content) if mapping(block).get("text"))
 
 
-def message(one: Mapping[str, Any]) -> dict[str, Json]:
+def message(one: Mapping[str, Json]) -> dict[str, Json]:
     """A message of the conversation."""
     out: dict[str, Json] = {"role": text(one.get("role")), "text": _plain(one.get("content"))}
     calls, results, thinking, other = [], [], [], []
@@ -164,7 +163,7 @@ def message(one: Mapping[str, Any]) -> dict[str, Json]:
     return out
 
 
-def counted(counts: Any) -> dict[str, int]:
+def counted(counts: Json) -> dict[str, int]:
     """Tokens of a message. Tokens that were read from or written to the cache count as input."""
     counts = mapping(counts)
     if not isinstance(counts.get("input_tokens"), int):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 from urllib.parse import unquote
 
 from reenact.facts.call import Json
@@ -52,12 +51,12 @@ class BedrockConverse:
             return False
         return all(_OWN.match(text(mapping(one).get("type")) or "custom") for one in listing(passed.get("tools")))
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
+    def asked(self, path: str, request: Mapping[str, Json]) -> RequestContent:
         """Read a request."""
         named = _PATH.search(path)
         return conversed(unquote(named[1]) if named else "", request)
 
-    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
+    def answered(self, response: Mapping[str, Json]) -> ResponseContent:
         """Read a response."""
         message = mapping(mapping(response.get("output")).get("message"))
         router = mapping(mapping(response.get("trace")).get("promptRouter"))
@@ -77,8 +76,8 @@ class BedrockConverse:
 
     def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
         """Join the deltas of each block."""
-        blocks: dict[Any, dict[str, Any]] = {}
-        whole: dict[str, Any] = {}
+        blocks: dict[Json, dict[str, Json]] = {}
+        whole: dict[str, Json] = {}
         for name, data in events:
             kind, event = _named(name, data)
             block = blocks.setdefault(event.get("contentBlockIndex"), {}) if "contentBlockIndex" in event else {}
@@ -96,7 +95,7 @@ class BedrockConverse:
         return out
 
 
-def conversed(model: str, request: Mapping[str, Any]) -> RequestContent:
+def conversed(model: str, request: Mapping[str, Json]) -> RequestContent:
     """A request in the shape of converse; some models take the same by ``invoke``."""
     tools = listing(mapping(request.get("toolConfig")).get("tools"))
     choice = mapping(request.get("toolConfig")).get("toolChoice")
@@ -110,7 +109,7 @@ def conversed(model: str, request: Mapping[str, Any]) -> RequestContent:
     )
 
 
-def _named(name: str, data: Json) -> tuple[str, Mapping[str, Any]]:
+def _named(name: str, data: Json) -> tuple[str, Mapping[str, Json]]:
     """An event by its kind: a model's own stream names it inside, as the only key beside its metrics."""
     if name not in ("", "chunk"):
         return name, mapping(data)
@@ -120,7 +119,7 @@ def _named(name: str, data: Json) -> tuple[str, Mapping[str, Any]]:
     return "", mapping(data)
 
 
-def _join(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
+def _join(block: dict[str, Json], delta: Mapping[str, Json]) -> None:
     if isinstance(delta.get("text"), str):
         block["text"] = text(block.get("text")) + delta["text"]
     thought = text(mapping(delta.get("reasoningContent")).get("text"))
@@ -132,15 +131,15 @@ def _join(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
         block["toolUse"] = {**call, "input": text(call.get("input")) + used["input"]}
 
 
-def _thought(block: Mapping[str, Any]) -> str:
+def _thought(block: Mapping[str, Json]) -> str:
     return text(mapping(mapping(block.get("reasoningContent")).get("reasoningText")).get("text"))
 
 
-def _called(use: Mapping[str, Any]) -> dict[str, Json]:
+def _called(use: Mapping[str, Json]) -> dict[str, Json]:
     return {"id": text(use.get("toolUseId")), "name": text(use.get("name")), "arguments": use.get("input")}
 
 
-def _tool(one: Mapping[str, Any]) -> dict[str, Json]:
+def _tool(one: Mapping[str, Json]) -> dict[str, Json]:
     spec = mapping(one.get("toolSpec"))
     if not spec:
         return {"type": next(iter(one), ""), **mapping(next(iter(one.values()), {}))}
@@ -148,7 +147,7 @@ def _tool(one: Mapping[str, Any]) -> dict[str, Json]:
     return {"name": text(spec.get("name")), "description": text(spec.get("description")), "schema": schema}
 
 
-def _result(result: Mapping[str, Any]) -> dict[str, Json]:
+def _result(result: Mapping[str, Json]) -> dict[str, Json]:
     pieces = []
     for block in map(mapping, listing(result.get("content"))):
         pieces.append(block["text"] if isinstance(block.get("text"), str) else compact(block.get("json", block)))
@@ -156,7 +155,7 @@ def _result(result: Mapping[str, Any]) -> dict[str, Json]:
     return out | ({"error": True} if result.get("status") == "error" else {})
 
 
-def _message(one: Mapping[str, Any]) -> dict[str, Json]:
+def _message(one: Mapping[str, Json]) -> dict[str, Json]:
     said, thinking, calls, results, other = [], [], [], [], []
     content = one.get("content")
     if isinstance(content, str):
@@ -178,7 +177,7 @@ def _message(one: Mapping[str, Any]) -> dict[str, Json]:
     return out
 
 
-def counted(counts: Any) -> dict[str, int]:
+def counted(counts: Json) -> dict[str, int]:
     """Tokens of a response. Tokens that were read from or written to the cache count as input."""
     counts = mapping(counts)
     asked, said = counts.get("inputTokens"), counts.get("outputTokens")

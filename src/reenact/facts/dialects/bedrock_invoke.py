@@ -7,7 +7,6 @@ does, and those that complete one prompt (Titan, Llama, Mistral, Cohere, DeepSee
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 from urllib.parse import unquote
 
 from reenact.facts.call import Json
@@ -48,7 +47,7 @@ class BedrockInvoke:
         """Unless a hosted tool acts for it, in either shape."""
         return _CHAT.stateless(body) and _CONVERSE.stateless(body)
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
+    def asked(self, path: str, request: Mapping[str, Json]) -> RequestContent:
         """Read a request."""
         named = _PATH.search(path)
         model = unquote(named[1]) if named else ""
@@ -65,7 +64,7 @@ class BedrockInvoke:
             model, neutral(params, {"top_p": ("p",)}), "", [*before, {"role": "user", "text": prompt}]
         )
 
-    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
+    def answered(self, response: Mapping[str, Json]) -> ResponseContent:
         """Read a response."""
         if "output" in response or "error" in response:
             return _CONVERSE.answered(response)
@@ -88,7 +87,7 @@ class BedrockInvoke:
             return found
         return self._joined([chunk for _, chunk in chunks])
 
-    def _joined(self, chunks: list[Mapping[str, Any]]) -> ResponseContent:
+    def _joined(self, chunks: list[Mapping[str, Json]]) -> ResponseContent:
         out = ResponseContent(ended=False)
         for chunk in chunks:
             piece = _piece(chunk)
@@ -106,11 +105,11 @@ class BedrockInvoke:
         return out
 
 
-def _deltas(chunk: Mapping[str, Any]) -> bool:
+def _deltas(chunk: Mapping[str, Json]) -> bool:
     return any("delta" in mapping(choice) for choice in listing(chunk.get("choices")))
 
 
-def _piece(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
+def _piece(chunk: Mapping[str, Json]) -> Mapping[str, Json]:
     """Where the text of a chunk or of a whole response stands: its first result, or itself."""
     for name in ("results", "outputs", "generations", "choices"):
         if listing(chunk.get(name)):
@@ -118,7 +117,7 @@ def _piece(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
     return chunk
 
 
-def _own_counts(chunk: Mapping[str, Any]) -> dict[str, int]:
+def _own_counts(chunk: Mapping[str, Json]) -> dict[str, int]:
     """Tokens in the words of Llama and of Titan."""
     said = chunk.get("totalOutputTextTokenCount")
     if said is None and listing(chunk.get("results")):
@@ -128,12 +127,12 @@ def _own_counts(chunk: Mapping[str, Any]) -> dict[str, int]:
     return usage(asked if llama_asked is None else llama_asked, said if llama_said is None else llama_said)
 
 
-def _measured(metrics: Mapping[str, Any]) -> dict[str, int]:
+def _measured(metrics: Mapping[str, Json]) -> dict[str, int]:
     """Tokens as Bedrock itself counted them, in the last chunk of a stream."""
     names = {"inputTokens": "inputTokenCount", "outputTokens": "outputTokenCount"}
     return counted({**metrics, **{ours: metrics.get(theirs) for ours, theirs in names.items()}})
 
 
-def _turn(one: Mapping[str, Any]) -> dict[str, Json]:
+def _turn(one: Mapping[str, Json]) -> dict[str, Json]:
     role = {"USER": "user", "CHATBOT": "assistant", "SYSTEM": "system"}.get(text(one.get("role")), "user")
     return {"role": role, "text": text(one.get("message"))}

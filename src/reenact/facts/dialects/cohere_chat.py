@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import (
@@ -56,7 +55,7 @@ class CohereChat:
         tools = listing(json.loads(body).get("tools"))
         return all(mapping(one).get("type", "function") == "function" for one in tools)
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
+    def asked(self, path: str, request: Mapping[str, Json]) -> RequestContent:
         """Read a request."""
         messages = [_message(mapping(one)) for one in listing(request.get("messages"))]
         system = []
@@ -70,7 +69,7 @@ class CohereChat:
             [tool(mapping(one)) for one in listing(request.get("tools"))],
         )
 
-    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
+    def answered(self, response: Mapping[str, Json]) -> ResponseContent:
         """Read a response."""
         said = mapping(response.get("message"))
         out = ResponseContent(
@@ -90,7 +89,7 @@ class CohereChat:
     def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
         """Join the deltas of its parts and of each tool call."""
         out = ResponseContent(ended=False)
-        calls: dict[Any, dict[str, Json]] = {}
+        calls: dict[Json, dict[str, Json]] = {}
         for name, event in events:
             kind = text(event.get("type")) or name
             delta = mapping(event.get("delta"))
@@ -113,12 +112,12 @@ class CohereChat:
         return out
 
 
-def _message(one: Mapping[str, Any]) -> dict[str, Json]:
+def _message(one: Mapping[str, Json]) -> dict[str, Json]:
     out = message(one)
     return out | ({"thinking": one["tool_plan"]} if one.get("tool_plan") else {})
 
 
-def counted(counts: Any) -> dict[str, int]:
+def counted(counts: Json) -> dict[str, int]:
     """Tokens of a response: what went through the model, and where it says so what of it is billed."""
     counts = mapping(counts)
     through, billed = mapping(counts.get("tokens")), mapping(counts.get("billed_units"))
@@ -131,6 +130,6 @@ def counted(counts: Any) -> dict[str, int]:
     return out | {name: int(value) for name, value in named if isinstance(value, int | float)}
 
 
-def _whole(count: Any) -> int | None:
+def _whole(count: Json) -> int | None:
     """A count that may come as a number with a point."""
     return int(count) if isinstance(count, int | float) else None

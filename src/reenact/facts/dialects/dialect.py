@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
@@ -60,11 +60,11 @@ class Dialect(Protocol):
         """Whether the request changes nothing on the provider's side. Parses only what looks as if it did."""
         ...
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
+    def asked(self, path: str, request: Mapping[str, Json]) -> RequestContent:
         """Read a request."""
         ...
 
-    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
+    def answered(self, response: Mapping[str, Json]) -> ResponseContent:
         """Read a response that came at once."""
         ...
 
@@ -95,7 +95,7 @@ _NEUTRAL: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def parameters(request: Mapping[str, Any], without: Collection[str], most: Sequence[str] = ()) -> dict[str, Json]:
+def parameters(request: Mapping[str, Json], without: Collection[str], most: Sequence[str] = ()) -> dict[str, Json]:
     """Everything a request asks beside ``without``; the first of ``most`` that is there under ``max_tokens`` too."""
     out = {name: value for name, value in request.items() if name not in without}
     for name in most:
@@ -120,7 +120,7 @@ def neutral(params: Mapping[str, Json], more: Mapping[str, tuple[str, ...]] | No
     return out
 
 
-def failure(error: Any, status: int = 0) -> dict[str, Json]:
+def failure(error: Json, status: int = 0) -> dict[str, Json]:
     """An error object of any provider's shape."""
     inner = error.get("error", error) if isinstance(error, Mapping) else error
     if not isinstance(inner, Mapping):
@@ -139,7 +139,7 @@ UNUSUAL = lazy_regex(
 parsing to be known to hold no hosted tool."""
 
 
-def shaped(body: bytes, known: frozenset[str], evidence: Collection[str] = ()) -> Mapping[str, Any]:
+def shaped(body: bytes, known: frozenset[str], evidence: Collection[str] = ()) -> Mapping[str, Json]:
     """A request if it is an object of these keys alone, else an empty one: for paths that others use too.
 
     Args:
@@ -156,7 +156,7 @@ def shaped(body: bytes, known: frozenset[str], evidence: Collection[str] = ()) -
     return request
 
 
-def conversation(messages: Any, roles: Collection[str], keys: frozenset[str]) -> bool:
+def conversation(messages: Json, roles: Collection[str], keys: frozenset[str]) -> bool:
     """Whether a value is a list of messages: of these roles, with these keys alone."""
     return (
         isinstance(messages, list)
@@ -165,7 +165,7 @@ def conversation(messages: Any, roles: Collection[str], keys: frozenset[str]) ->
     )
 
 
-def at(one: Mapping[str, Any], name: str) -> Any:
+def at(one: Mapping[str, Json], name: str) -> Json:
     """A field of an object that may be spelled in camel or in snake case."""
     value = one.get(name)
     return one.get(_HUMP.sub(lambda found: f"_{found[0].lower()}", name)) if value is None else value
@@ -179,16 +179,16 @@ def compact(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
+def mapping(value: Json) -> Mapping[str, Json]:
     """The value if it is an object, else an empty one: providers leave out, or set to null, what is empty."""
     return value if isinstance(value, Mapping) else {}
 
 
-def listing(value: Any) -> list[Any]:
+def listing(value: Json) -> list[Json]:
     """The value if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 
-def text(value: Any) -> str:
+def text(value: Json) -> str:
     """The value if it is text, else an empty one."""
     return value if isinstance(value, str) else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 from urllib.parse import unquote
 
 from reenact.facts.call import Json
@@ -46,9 +45,9 @@ class Embeddings:
     name: str
     path: re.Pattern[str]
     words: tuple[re.Pattern[bytes], ...]
-    texts: Callable[[Mapping[str, Any]], Any]
-    vector: Callable[[Mapping[str, Any]], Any]
-    counts: Callable[[Mapping[str, Any]], dict[str, int]]
+    texts: Callable[[Mapping[str, Json]], Json]
+    vector: Callable[[Mapping[str, Json]], Json]
+    counts: Callable[[Mapping[str, Json]], dict[str, int]]
     inner: str = ""
 
     @property
@@ -68,7 +67,7 @@ class Embeddings:
         """Embedding changes nothing."""
         return True
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
+    def asked(self, path: str, request: Mapping[str, Json]) -> RequestContent:
         """Read a request: each text is a message of role ``input``."""
         found = self.path.search(path)
         named = next((group for group in found.groups() if group), "") if found else ""
@@ -84,7 +83,7 @@ class Embeddings:
             [{"role": "input", "text": one if isinstance(one, str) else compact(one)} for one in texts],
         )
 
-    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
+    def answered(self, response: Mapping[str, Json]) -> ResponseContent:
         """Read a response: how long its vectors are; their numbers stay in the bytes."""
         length = _length(self.vector(response))
         failed = failure(response) if response.get("error") else None
@@ -107,28 +106,28 @@ _CONTENT = frozenset(
 )
 
 
-def _length(vector: Any) -> int:
+def _length(vector: Json) -> int:
     """How many numbers a vector has: a list of them, or floats in base64."""
     if isinstance(vector, str):
         return len(base64.b64decode(vector)) // _FLOAT
     return len(listing(vector))
 
 
-def _first(items: Any) -> Any:
+def _first(items: Json) -> Json:
     return next(iter(listing(items)), None)
 
 
-def _values(one: Any) -> Any:
+def _values(one: Json) -> Json:
     return mapping(one).get("values")
 
 
-def _content_text(content: Any) -> str:
+def _content_text(content: Json) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(text(mapping(part).get("text")) for part in listing(mapping(content).get("parts")))
 
 
-def _google_texts(request: Mapping[str, Any]) -> Any:
+def _google_texts(request: Mapping[str, Json]) -> Json:
     if "instances" in request:
         return [_content_text(mapping(one).get("content")) for one in listing(request["instances"])]
     if "requests" in request:
@@ -136,13 +135,13 @@ def _google_texts(request: Mapping[str, Any]) -> Any:
     return _content_text(request.get("content"))
 
 
-def _google_vector(response: Mapping[str, Any]) -> Any:
+def _google_vector(response: Mapping[str, Json]) -> Json:
     if "predictions" in response:
         return _values(mapping(_first(response["predictions"])).get("embeddings"))
     return _values(response.get("embedding") or _first(response.get("embeddings")))
 
 
-def _google_counts(response: Mapping[str, Any]) -> dict[str, int]:
+def _google_counts(response: Mapping[str, Json]) -> dict[str, int]:
     counts = google_gemini.counted(at(response, "usageMetadata"))
     statistics = [
         mapping(mapping(mapping(one).get("embeddings")).get("statistics")).get("token_count")
@@ -152,25 +151,25 @@ def _google_counts(response: Mapping[str, Any]) -> dict[str, int]:
     return counts or usage(sum(known) if known and len(known) == len(statistics) else None, None)
 
 
-def _cohere_texts(request: Mapping[str, Any]) -> Any:
+def _cohere_texts(request: Mapping[str, Json]) -> Json:
     return next((request[name] for name in ("texts", "inputs", "images") if request.get(name)), None)
 
 
-def _cohere_vector(response: Mapping[str, Any]) -> Any:
+def _cohere_vector(response: Mapping[str, Json]) -> Json:
     found = response.get("embeddings")
     return _first(next(iter(mapping(found).values()), found))
 
 
-def _cohere_counts(response: Mapping[str, Any]) -> dict[str, int]:
+def _cohere_counts(response: Mapping[str, Json]) -> dict[str, int]:
     meta = mapping(response.get("meta"))
     return cohere_chat.counted({"tokens": meta.get("tokens"), "billed_units": meta.get("billed_units")})
 
 
-def _bedrock_texts(request: Mapping[str, Any]) -> Any:
+def _bedrock_texts(request: Mapping[str, Json]) -> Json:
     return request.get("inputText") or _cohere_texts(request)
 
 
-def _bedrock_vector(response: Mapping[str, Any]) -> Any:
+def _bedrock_vector(response: Mapping[str, Json]) -> Json:
     return response.get("embedding") or _cohere_vector(response)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 from urllib.parse import unquote
 
 from reenact.facts.call import Json
@@ -52,7 +51,7 @@ class GoogleGemini:
             return False
         return all(mapping(one).keys() <= _OWN for one in listing(request.get("tools")))
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
+    def asked(self, path: str, request: Mapping[str, Json]) -> RequestContent:
         """Read a request."""
         named = _METHOD.search(path)
         contents = request.get("contents")
@@ -66,7 +65,7 @@ class GoogleGemini:
             [tool for one in listing(request.get("tools")) for tool in _tools(mapping(one))],
         )
 
-    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
+    def answered(self, response: Mapping[str, Json]) -> ResponseContent:
         """Read a response: its first candidate."""
         candidate = mapping((listing(response.get("candidates")) or [{}])[0])
         blocked = text(mapping(at(response, "promptFeedback")).get("blockReason"))
@@ -91,8 +90,8 @@ class GoogleGemini:
 
     def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
         """Join the parts of the first candidate; counts are those of the last chunk that has any."""
-        whole: dict[str, Any] = {}
-        parts: list[Any] = []
+        whole: dict[str, Json] = {}
+        parts: list[Json] = []
         finish = ""
         for _, chunk in events:
             for name in ("modelVersion", "responseId", "usageMetadata", "promptFeedback", "error"):
@@ -105,7 +104,7 @@ class GoogleGemini:
         return self.answered({**whole, "candidates": [{"content": {"parts": parts}, "finishReason": finish}]})
 
 
-def _plain(content: Any) -> str:
+def _plain(content: Json) -> str:
     if isinstance(content, str):
         return content
     parts = mapping(content).get("parts")
@@ -113,11 +112,11 @@ def _plain(content: Any) -> str:
     return "\n".join(said for said in (text(mapping(part).get("text")) for part in found) if said)
 
 
-def _called(call: Mapping[str, Any]) -> dict[str, Json]:
+def _called(call: Mapping[str, Json]) -> dict[str, Json]:
     return {"id": text(call.get("id")), "name": text(call.get("name")), "arguments": call.get("args")}
 
 
-def _message(one: Any) -> dict[str, Json]:
+def _message(one: Json) -> dict[str, Json]:
     """A content of the conversation. Results without an id go by the name of their function."""
     if isinstance(one, str):
         return {"role": "user", "text": one}
@@ -144,7 +143,7 @@ def _message(one: Any) -> dict[str, Json]:
     return out
 
 
-def _tools(one: Mapping[str, Any]) -> list[Json]:
+def _tools(one: Mapping[str, Json]) -> list[Json]:
     """The tools in one entry: its functions, and hosted ones by their name."""
     found: list[Json] = []
     for declared in map(mapping, listing(at(one, "functionDeclarations"))):
@@ -155,7 +154,7 @@ def _tools(one: Mapping[str, Any]) -> list[Json]:
     return found + [{"type": name, **mapping(one[name])} for name in hosted]
 
 
-def counted(counts: Any) -> dict[str, int]:
+def counted(counts: Json) -> dict[str, int]:
     """Tokens of a response. Tokens of thoughts count as output, tokens that tools added as input."""
     counts = mapping(counts)
     asked, said = at(counts, "promptTokenCount"), at(counts, "candidatesTokenCount")

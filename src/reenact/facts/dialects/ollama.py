@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import (
@@ -70,7 +69,7 @@ class Ollama:
         tools = listing(json.loads(body).get("tools"))
         return all(mapping(one).get("type", "function") == "function" for one in tools)
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
+    def asked(self, path: str, request: Mapping[str, Json]) -> RequestContent:
         """Read a request."""
         messages = [_message(mapping(one)) for one in listing(request.get("messages"))]
         system = [text(request.get("system"))] if request.get("system") else []
@@ -87,7 +86,7 @@ class Ollama:
             [tool(mapping(one)) for one in listing(request.get("tools"))],
         )
 
-    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
+    def answered(self, response: Mapping[str, Json]) -> ResponseContent:
         """Read a response."""
         message = mapping(response.get("message"))
         finish = text(response.get("done_reason"))
@@ -117,7 +116,7 @@ class Ollama:
         return out
 
 
-def _message(one: Mapping[str, Any]) -> dict[str, Json]:
+def _message(one: Mapping[str, Json]) -> dict[str, Json]:
     role, said = text(one.get("role")), text(one.get("content"))
     if role == "tool":
         name = text(one.get("tool_call_id")) or text(one.get("tool_name")) or text(one.get("name"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import (
@@ -64,7 +63,7 @@ class OpenAIChat:
             return False
         return all(mapping(tool).get("type", "function") in _OWN for tool in listing(request.get("tools")))
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
+    def asked(self, path: str, request: Mapping[str, Json]) -> RequestContent:
         """Read a request."""
         deployment = _DEPLOYMENT.search(path)
         messages = [message(one) for one in listing(request.get("messages"))]
@@ -79,7 +78,7 @@ class OpenAIChat:
             [tool(one) for one in [*listing(request.get("tools")), *listing(request.get("functions"))]],
         )
 
-    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
+    def answered(self, response: Mapping[str, Json]) -> ResponseContent:
         """Read a completion: its first choice."""
         choice = mapping((listing(response.get("choices")) or [{}])[0])
         said = mapping(choice.get("message"))
@@ -121,7 +120,7 @@ class OpenAIChat:
         return out
 
 
-def _add(out: ResponseContent, calls: dict[int, dict[str, Json]], delta: Mapping[str, Any]) -> None:
+def _add(out: ResponseContent, calls: dict[int, dict[str, Json]], delta: Mapping[str, Json]) -> None:
     words, thoughts = _words(delta)
     out.text += words
     out.thinking += thoughts
@@ -135,7 +134,7 @@ def _add(out: ResponseContent, calls: dict[int, dict[str, Json]], delta: Mapping
         call["arguments"] = given if isinstance(given, Mapping) else call["arguments"] + text(given)
 
 
-def _words(said: Mapping[str, Any]) -> tuple[str, str]:
+def _words(said: Mapping[str, Json]) -> tuple[str, str]:
     """The text of a message or delta, and its disclosed reasoning; Mistral sends parts of both kinds."""
     content = said.get("content")
     if not isinstance(content, list):
@@ -148,7 +147,7 @@ def _words(said: Mapping[str, Any]) -> tuple[str, str]:
     return words, thoughts
 
 
-def counted(counts: Any) -> dict[str, int]:
+def counted(counts: Json) -> dict[str, int]:
     """Tokens of a completion."""
     counts = mapping(counts)
     return usage(
@@ -159,14 +158,14 @@ def counted(counts: Any) -> dict[str, int]:
     )
 
 
-def called(one: Mapping[str, Any]) -> dict[str, Json]:
+def called(one: Mapping[str, Json]) -> dict[str, Json]:
     """A tool call of an assistant."""
     function = mapping(one.get("function")) or mapping(one.get("custom"))
     arguments = function.get("arguments", function.get("input", ""))
     return {"id": text(one.get("id")), "name": text(function.get("name")), "arguments": arguments}
 
 
-def tool(one: Mapping[str, Any]) -> dict[str, Json]:
+def tool(one: Mapping[str, Json]) -> dict[str, Json]:
     """An offered tool."""
     function = mapping(one.get("function")) or mapping(one.get("custom")) or one
     if not function.get("name"):
@@ -175,7 +174,7 @@ def tool(one: Mapping[str, Any]) -> dict[str, Json]:
     return {"name": function["name"], "description": text(function.get("description")), "schema": schema}
 
 
-def message(one: Mapping[str, Any]) -> dict[str, Json]:
+def message(one: Mapping[str, Json]) -> dict[str, Json]:
     """A message of the conversation."""
     role = text(one.get("role"))
     said, other = parts(one.get("content"))
@@ -190,7 +189,7 @@ def message(one: Mapping[str, Any]) -> dict[str, Json]:
     return out
 
 
-def parts(content: Any) -> tuple[str, list[str]]:
+def parts(content: Json) -> tuple[str, list[str]]:
     """Text of a content, and the kinds of its parts that are none."""
     if not isinstance(content, list):
         return (content, []) if isinstance(content, str) else ("" if content is None else compact(content), [])

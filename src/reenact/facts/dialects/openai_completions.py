@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import (
@@ -40,7 +39,7 @@ class OpenAICompletions:
         """As chat: unless something is stored, or a hosted tool acts for it."""
         return _CHAT.stateless(body)
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
+    def asked(self, path: str, request: Mapping[str, Json]) -> RequestContent:
         """Read a request."""
         deployment = _DEPLOYMENT.search(path)
         prompt = request.get("prompt")
@@ -52,7 +51,7 @@ class OpenAICompletions:
             [{"role": "user", "text": one if isinstance(one, str) else compact(one)} for one in prompts],
         )
 
-    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
+    def answered(self, response: Mapping[str, Json]) -> ResponseContent:
         """Read a completion: its first choice."""
         choice = mapping((listing(response.get("choices")) or [{}])[0])
         found = _CHAT.answered(response)

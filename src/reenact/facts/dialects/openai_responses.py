@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import (
@@ -46,7 +45,7 @@ class OpenAIResponses:
             return False
         return all(mapping(one).get("type", "function") in _OWN for one in listing(request.get("tools")))
 
-    def asked(self, path: str, request: Mapping[str, Any]) -> RequestContent:
+    def asked(self, path: str, request: Mapping[str, Json]) -> RequestContent:
         """Read a request."""
         given = request.get("input")
         items = [{"role": "user", "text": given}] if isinstance(given, str) else [item(one) for one in listing(given)]
@@ -61,7 +60,7 @@ class OpenAIResponses:
             [_tool(mapping(one)) for one in listing(request.get("tools"))],
         )
 
-    def answered(self, response: Mapping[str, Any]) -> ResponseContent:
+    def answered(self, response: Mapping[str, Json]) -> ResponseContent:
         """Read a response."""
         out = ResponseContent(text(response.get("model")), response_id=text(response.get("id")))
         for one in map(mapping, listing(response.get("output"))):
@@ -76,7 +75,7 @@ class OpenAIResponses:
     def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
         """The last event repeats the whole response; where it is missing, the finished items and deltas."""
         out = ResponseContent(ended=False)
-        pending: dict[Any, str] = {}
+        pending: dict[Json, str] = {}
         for _, event in events:
             kind = text(event.get("type"))
             if kind in _ENDS:
@@ -97,7 +96,7 @@ class OpenAIResponses:
         return out
 
 
-def _add(out: ResponseContent, one: Mapping[str, Any]) -> None:
+def _add(out: ResponseContent, one: Mapping[str, Json]) -> None:
     kind = one.get("type")
     if kind == "message":
         out.text += parts(one.get("content"))[0]
@@ -107,20 +106,20 @@ def _add(out: ResponseContent, one: Mapping[str, Any]) -> None:
         out.tool_calls.append(_called(one))
 
 
-def _called(one: Mapping[str, Any]) -> dict[str, Json]:
+def _called(one: Mapping[str, Json]) -> dict[str, Json]:
     arguments = next((one[name] for name in ("arguments", "input", "action") if one.get(name) is not None), "")
     name = text(one.get("name")) or text(one.get("type")).removesuffix("_call")
     return {"id": text(one.get("call_id")) or text(one.get("id")), "name": name, "arguments": arguments}
 
 
-def _tool(one: Mapping[str, Any]) -> dict[str, Json]:
+def _tool(one: Mapping[str, Json]) -> dict[str, Json]:
     if one.get("type", "function") not in ("function", "custom"):
         return dict(one)
     schema = one.get("parameters")
     return {"name": text(one.get("name")), "description": text(one.get("description")), "schema": schema}
 
 
-def item(one: Any) -> dict[str, Json]:
+def item(one: Json) -> dict[str, Json]:
     """An item of the input."""
     one = mapping(one)
     kind = text(one.get("type")) or "message"
@@ -138,7 +137,7 @@ def item(one: Any) -> dict[str, Json]:
     return {"role": "assistant", "text": "", "other": [kind]}
 
 
-def counted(counts: Any) -> dict[str, int]:
+def counted(counts: Json) -> dict[str, int]:
     """Tokens of a response."""
     counts = mapping(counts)
     return usage(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from reenact.facts.call import Json
 from reenact.facts.dialects.addressing import maker_of
@@ -19,7 +19,7 @@ class NoPlace(ValueError):
     """A request of a protocol that has no place for a change; the message says so."""
 
 
-def tuned(dialect: str, model: str, request: Mapping[str, Any], params: Mapping[str, Json]) -> dict[str, Json]:
+def tuned(dialect: str, model: str, request: Mapping[str, Json], params: Mapping[str, Json]) -> dict[str, Json]:
     """The members of a request that hold its parameters, with others set by the protocol's own names.
 
     Args:
@@ -38,7 +38,7 @@ def tuned(dialect: str, model: str, request: Mapping[str, Any], params: Mapping[
     return changes
 
 
-def _holder(dialect: str, model: str, request: Mapping[str, Any], name: str) -> str:
+def _holder(dialect: str, model: str, request: Mapping[str, Json], name: str) -> str:
     """The member that a parameter lies in; empty where it stands at the top."""
     if dialect == "ollama.chat":
         return "options"
@@ -53,7 +53,7 @@ def _holder(dialect: str, model: str, request: Mapping[str, Any], name: str) -> 
     return ""
 
 
-def prompted(dialect: str, model: str, request: Mapping[str, Any], prompt: str) -> dict[str, Json]:
+def prompted(dialect: str, model: str, request: Mapping[str, Json], prompt: str) -> dict[str, Json]:
     """The members that hold the system prompt, with another one.
 
     Raises:
@@ -77,7 +77,7 @@ def prompted(dialect: str, model: str, request: Mapping[str, Any], prompt: str) 
     return beside.get(dialect) or {"messages": _replaced(listing(request.get("messages")), prompt)}
 
 
-def _prompted_in_invoke(model: str, request: Mapping[str, Any], prompt: str) -> dict[str, Json]:
+def _prompted_in_invoke(model: str, request: Mapping[str, Json], prompt: str) -> dict[str, Json]:
     """The same for requests to a maker's models through Bedrock's invoke."""
     if _is_nova(model, request):
         return {"system": [{"text": prompt}]}
@@ -88,21 +88,21 @@ def _prompted_in_invoke(model: str, request: Mapping[str, Any], prompt: str) -> 
     raise NoPlace(_ONE_PROMPT.format("bedrock.invoke"))
 
 
-def _is_nova(model: str, request: Mapping[str, Any]) -> bool:
+def _is_nova(model: str, request: Mapping[str, Json]) -> bool:
     """Whether a request to Bedrock's invoke has the shape of converse."""
     told = maker_of(model) == _NOVA or any(name in request for name in ("inferenceConfig", "schemaVersion"))
     return "messages" in request and (told or isinstance(request.get("system"), list))
 
 
-def _spelled(request: Mapping[str, Any], camel: str, snake: str) -> str:
+def _spelled(request: Mapping[str, Json], camel: str, snake: str) -> str:
     return snake if snake in request else camel
 
 
-def _systems(messages: list[Any]) -> list[int]:
+def _systems(messages: list[Json]) -> list[int]:
     return [n for n, one in enumerate(messages) if isinstance(one, dict) and one.get("role") in ("system", "developer")]
 
 
-def _replaced(messages: list[Any], prompt: str) -> list[Any]:
+def _replaced(messages: list[Json], prompt: str) -> list[Json]:
     """The messages with the first system message saying something else; with one in front where there is none."""
     found = _systems(messages)
     if not found:

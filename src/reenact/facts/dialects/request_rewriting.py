@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from reenact.facts.call import Json
 from reenact.facts.dialects.addressing import maker_of, model_in, readdressed, through_one_door
@@ -104,7 +104,7 @@ def _require_same_protocol(dialect: str, url: str, model: str, now: str) -> None
         raise NotRewritten(f"{model} does not speak {spoken}: a model of another protocol cannot answer this request")
 
 
-def _with_members(body: bytes, request: Mapping[str, Any], changes: Mapping[str, Json]) -> bytes:
+def _with_members(body: bytes, request: Mapping[str, Json], changes: Mapping[str, Json]) -> bytes:
     """The document with some members written again, the others byte for byte as they stood."""
     text = body.decode("utf-8", "surrogatepass")
     out: list[str] = []

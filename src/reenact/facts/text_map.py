@@ -1,0 +1,79 @@
+"""Where the characters of a changed text stood in the text that it was made of."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+
+_LONG = 1 << 16
+"""Bytes of a view from which on it is looked at around its changes alone, where these are few."""
+_LINES_BEFORE = 2048
+_LINES_AFTER = 8192
+"""Bytes before and behind a change, up to whole lines: names that say what a value is, and long values."""
+
+
+class TextMap:
+    """Where in the text what stands in the view has come from: places in both where a run of equal characters, or
+    something that stands for other ones, begins."""
+
+    __slots__ = ("there", "view")
+
+    def __init__(self) -> None:
+        self.view = [0]
+        self.there = [0]
+
+    def begin(self, place: int) -> int:
+        """Where what stands at ``place`` begins."""
+        at = bisect_right(self.view, place) - 1
+        return self.there[at] + (place - self.view[at] if self._equal(at) else 0)
+
+    def end(self, place: int) -> int:
+        """Where what ends at ``place`` ends."""
+        at = bisect_left(self.view, place)
+        if at < len(self.view) and self.view[at] == place:
+            return self.there[at]
+        at -= 1
+        return self.there[at] + place - self.view[at] if self._equal(at) else self.there[at + 1]
+
+    def windows(self, text: bytes) -> tuple[tuple[int, int], ...]:
+        """The lines around the places of a long view that stand for something else, where these are few: the rest of it
+        has been looked at as it was. Nothing where they are many."""
+        found: list[tuple[int, int]] = []
+        for place in self.view[1:] if len(text) >= _LONG else ():
+            if found and place + _LINES_AFTER <= found[-1][1]:
+                continue
+            start = max(text.rfind(b"\n", 0, max(0, place - _LINES_BEFORE)) + 1, place - _LINES_AFTER)
+            end = text.find(b"\n", place + _LINES_AFTER, place + 2 * _LINES_AFTER)
+            end = min(place + 2 * _LINES_AFTER, len(text)) if end < 0 else end
+            if found and start <= found[-1][1]:
+                start = found.pop()[0]
+            found.append((start, end))
+        return tuple(found) if 2 * sum(end - start for start, end in found) <= len(text) else ()
+
+    def _equal(self, at: int) -> bool:
+        if at + 1 >= len(self.view):
+            return True
+        return self.view[at + 1] - self.view[at] == self.there[at + 1] - self.there[at]
+
+
+def changed(
+    data: bytes, pattern: re.Pattern[bytes], change: Callable[[re.Match[bytes]], bytes | None]
+) -> tuple[bytes, TextMap]:
+    """The text in which each match of a pattern is replaced by the result of ``change``; None leaves it."""
+    parts: list[bytes] = []
+    places = TextMap()
+    size = at = 0
+    for found in pattern.finditer(data):
+        new = change(found)
+        if new is None:
+            continue
+        start, end = found.span()
+        parts += (data[at:start], new)
+        size += start - at
+        places.view += (size, size + len(new))
+        places.there += (start, end)
+        size += len(new)
+        at = end
+    parts.append(data[at:])
+    return b"".join(parts), places

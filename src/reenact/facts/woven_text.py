@@ -1,0 +1,208 @@
+"""Woven text: an encoding that knows the pieces it was put together from, and the pieces that are remembered."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from reenact.facts.shapes import Shape
+
+REMEMBERED = 24 << 20
+"""Bytes of text and fingerprints in each of two generations of pieces, with what stands beside them."""
+
+BESIDE = 1 << 10
+"""Bytes that a piece takes beside its text, with what is known of it: small ones add up, too."""
+
+_numbers = itertools.count()
+
+
+class Traits(NamedTuple):
+    """Facts on entries that are not plain, as on a value (``facts.encoding.Encoded``).
+
+    Attributes:
+        opaque, shapes: Names of types.
+    """
+
+    opaque: tuple[str, ...]
+    shapes: tuple[str, ...]
+
+
+class Hand(Protocol):
+    """Writes what is not plain; each entry by itself, so that limits count for each."""
+
+    def unlike(self, kind: type) -> bool:
+        """Whether instances of a class are not written by what they hold."""
+
+    def entry(self, value: object, depth: int) -> tuple[Any, Traits]:
+        """An entry as JSON-able data.
+
+        Raises:
+            ValueError: The encoding depends on the values around it.
+        """
+
+    def record(
+        self, shape: Shape, dictionary: dict[Any, Any], slots: Mapping[str, Any], depth: int
+    ) -> tuple[Any, Traits]:
+        """The same for a record, by what it holds."""
+
+    def copied(self, copy: object, depth: int) -> tuple[Any, Traits]:
+        """The same for a deep copy."""
+
+
+class Piece:
+    """The text of a run of entries, without the brackets around them.
+
+    Attributes:
+        text: JSON, UTF-8.
+        nodes, containers, depth: The numbers of its parts and of containers among them, and the greatest depth.
+        blob: The fingerprint that it was made of.
+        traits: Those of entries that are not plain; None: all are.
+        known: The facts found about the text, by the name of the search.
+        number: Its number, which no other piece ever has.
+    """
+
+    __slots__ = ("blob", "containers", "depth", "known", "nodes", "number", "text", "traits")
+
+    def __init__(
+        self, text: bytes, nodes: int, containers: int, depth: int, blob: bytes, traits: Traits | None = None
+    ) -> None:
+        self.text = text
+        self.blob = blob
+        self.nodes = nodes
+        self.containers = containers
+        self.depth = depth
+        self.traits = traits
+        self.known: dict[str, Any] = {}
+        self.number = next(_numbers)
+
+
+class Node:
+    """A container that was cut: its pieces, and the containers in it that were cut in their turn, by their names.
+
+    Attributes:
+        mapping: Whether it is a dictionary.
+        depth: The number of containers around it.
+        parts: In order.
+        past: Digests of the pieces that it had the last time, in order, where that is known.
+        hand: Writes entries that are not plain; None: all must be plain.
+        place: The number of pieces made for it now.
+    """
+
+    __slots__ = ("depth", "hand", "mapping", "parts", "past", "place")
+
+    def __init__(self, mapping: bool, depth: int, past: list[bytes] | None = None, hand: Hand | None = None) -> None:
+        self.mapping = mapping
+        self.depth = depth
+        self.hand = hand
+        self.parts: list[Piece | tuple[str, Node]] = []
+        self.past: list[bytes] = [] if past is None else past
+        self.place = 0
+
+    def weight(self, most: int) -> tuple[int, int, int]:
+        """How many parts there are in all, how many that hold others, and how deep they lie.
+
+        Raises:
+            NotWoven: More containers than ``most`` were cut: one may hold another many times.
+        """
+        nodes, containers, depth = 1, 1, 1
+        cut = 0
+        todo: list[tuple[Node, int]] = [(self, 1)]
+        while todo:
+            node, level = todo.pop()
+            cut += 1
+            if cut > most:
+                raise NotWoven
+            for part in node.parts:
+                if isinstance(part, Piece):
+                    nodes += part.nodes
+                    containers += part.containers
+                    depth = max(depth, level + part.depth)
+                else:
+                    nodes += 1
+                    containers += 1
+                    todo.append((part[1], level + 1))
+        return nodes, containers, depth
+
+
+class Woven(bytes):
+    """The encoding of a value, which knows its pieces. To all other code it is bytes like any other.
+
+    Attributes:
+        root: The value that it was made of.
+        places: Each piece in order, with the place of its first byte.
+        parts: The same, with what stands between them.
+    """
+
+    @property
+    def traits(self) -> Traits | None:
+        """Of all that is not plain in it; None: all of it is."""
+        found = [piece.traits for _, piece in self.places if piece.traits is not None]
+        if not found:
+            return None
+        return Traits(
+            *[tuple(dict.fromkeys(itertools.chain.from_iterable(names))) for names in zip(*found, strict=True)]
+        )
+
+    root: Node
+    places: list[tuple[int, Piece]]
+    parts: list[Piece | bytes]
+
+    def behind(self, lead: bytes) -> Woven:
+        """The same behind other bytes."""
+        woven = Woven(lead + self)
+        woven.root = self.root
+        woven.places = [(at + len(lead), piece) for at, piece in self.places]
+        woven.parts = [lead, *self.parts]
+        return woven
+
+
+class NotWoven(Exception):
+    """The value is not plain, or not worth it."""
+
+
+class PieceMemory:
+    """Pieces by the digest of their fingerprint, and what is known of containers by their ``id``, a hint alone.
+
+    Two generations: what is not used while one fills is forgotten."""
+
+    def __init__(self) -> None:
+        self.young: dict[bytes, Piece] = {}
+        self.old: dict[bytes, Piece] = {}
+        self.size = 0
+        self.past: dict[int, list[bytes]] = {}
+        """Digests of the pieces of containers, in order."""
+        self.long: dict[str, None] = {}
+        """Names of what was long."""
+        self.joined: dict[Hashable, Woven] = {}
+        """The last encodings, by what they are of; the last one comes last."""
+        self.runs: dict[int, int] = {}
+        """Containers to be cut: how many entries make a run."""
+        self.parents: dict[int, None] = {}
+        """Containers with others that must be cut, which are too large for that to be seen quickly."""
+        self.unfit: dict[int, int] = {}
+        """Containers that were not plain, or not worth it, and for how many more times that is assumed: another
+        container may take the place of one that is gone."""
+
+    def holds_unfit(self, address: int) -> bool:
+        """Whether the container at an address was unfit, and is not to be tried again yet."""
+        left = self.unfit.get(address, 0)
+        if left:
+            self.unfit[address] = left - 1
+        return left > 0
+
+    def find(self, digest: bytes) -> Piece | None:
+        """The piece whose fingerprint has it."""
+        piece = self.young.get(digest)
+        if piece is None:
+            piece = self.old.get(digest)
+            if piece is not None:
+                self.keep(digest, piece)
+        return piece
+
+    def keep(self, digest: bytes, piece: Piece) -> None:
+        """Remember a piece."""
+        self.size += len(piece.text) + len(piece.blob) + BESIDE
+        self.young[digest] = piece
+        if self.size > REMEMBERED:
+            self.old, self.young, self.size = self.young, {}, 0
