@@ -74,7 +74,7 @@ def records_of(number: int, run: Run) -> Iterator[Record]:
 
 def keep_many(store: SqliteStore, size: int) -> None:
     """Write so many runs, as the store's own writer does it, many in a transaction."""
-    writing, hasher = store._write()
+    writing, hasher = store._file.write()
     for first in range(0, size, _BATCH):
         with writing.transaction() as connection:
             for number in range(first, min(first + _BATCH, size)):

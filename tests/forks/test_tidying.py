@@ -67,7 +67,7 @@ def test_a_setting_turns_it_off(forks: Forks) -> None:
     assert SAID not in forks.desk.record("agent.py").stderr
     with SqliteStore(path, own_directory=True) as store:
         assert store.run(stays.id)
-        assert not store._read()[0].rows("SELECT 1 FROM meta WHERE name = 'looked_us'")
+        assert not store._file.read()[0].rows("SELECT 1 FROM meta WHERE name = 'looked_us'")
 
 
 @pytest.fixture

@@ -391,7 +391,7 @@ def test_forgetting_leaves_no_row_behind(sqlite: SqliteStore) -> None:
     ]
     runs = [keep(sqlite, *several, tags={"k": "v"}) for _ in range(2)]
     sqlite.note_claims(Claim(run.id, run.id, 0) for run in runs)
-    reading, _ = sqlite._read()
+    reading, _ = sqlite._file.read()
     tables = [line.split("(")[0].split()[-1] for line in TABLES.splitlines() if line.startswith("CREATE TABLE")]
 
     def filled() -> set[str]:

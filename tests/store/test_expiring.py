@@ -157,7 +157,7 @@ def test_the_file_becomes_smaller_beside_a_reader_and_a_writer(sqlite: SqliteSto
     writing = new_run(started_us=LATER)
     log = sqlite.begin(writing)
     log.write([*opening(writing), issued(0)])
-    sqlite._write()[0].checkpoint()
+    sqlite._file.write()[0].checkpoint()
     before = sqlite.path.stat().st_size
     with SqliteStore(sqlite.path) as beside:
         read = everything(beside, stays)
@@ -194,7 +194,7 @@ def test_a_store_of_an_older_version_is_written_anew_once(tmp_path: Path) -> Non
         before = path.stat().st_size
         assert [*store.give_back()][-1] == 0
         assert path.stat().st_size < before / 2
-        assert store._write()[0].pragma("auto_vacuum") == 2
+        assert store._file.write()[0].pragma("auto_vacuum") == 2
 
 
 def test_whoever_asks_for_the_turn_waits_for_no_other_process(sqlite: SqliteStore) -> None:
@@ -260,7 +260,7 @@ def test_kill_9_and_the_next_one_goes_on(tmp_path: Path, after: int) -> None:
         gone(store)
         assert [*store.give_back()][-1] == 0
         assert [run.id for run in store.runs()] == [stays.id] and everything(store, stays) == said
-        with store._write()[0].transaction() as connection:
+        with store._file.write()[0].transaction() as connection:
             owners = {owner for (owner,) in connection.execute("SELECT DISTINCT owner FROM payload")}
             events = {number >> SHIFT for (number,) in connection.execute("SELECT id FROM event")}
             assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"

@@ -61,7 +61,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("finding") / "store.db"
     chance = random.Random(7)
     with SqliteStore(place) as store:
-        writing, hasher = store._write()
+        writing, hasher = store._file.write()
         with writing.transaction() as connection:
             for number in range(RUNS):
                 run, text = made(number, chance)
@@ -189,7 +189,7 @@ def test_no_row_of_a_run_is_read_that_does_not_agree(
     """Asked of SQLite itself: runs are gone through by the index alone, in its order."""
     monkeypatch.setattr(finding, "FEW", 0)
     with SqliteStore(path) as store:
-        reading, _ = store._read()
+        reading, _ = store._file.read()
         asked: list[tuple[str, Any]] = []
         ask = reading.rows
         monkeypatch.setattr(reading, "rows", lambda sql, values=(): (asked.append((sql, values)), ask(sql, values))[1])

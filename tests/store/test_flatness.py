@@ -55,7 +55,7 @@ class Counter:
 
     def __init__(self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
         self.statements = self.rows = 0
-        reading, _ = store._read()
+        reading, _ = store._file.read()
         ask = reading.rows
 
         def counting(sql: str, values: object = ()) -> list[object]:
@@ -110,7 +110,7 @@ def test_a_walk_costs_one_statement_a_page(stores: dict[int, SqliteStore], monke
 def test_no_view_of_a_run_scans_a_table(stores: dict[int, SqliteStore], monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked of SQLite itself: every query of a run's views searches by a key."""
     store = stores[SHORT]
-    reading, _ = store._read()
+    reading, _ = store._file.read()
     asked: list[tuple[str, tuple[object, ...]]] = []
     ask = reading.rows
 
@@ -136,7 +136,7 @@ def test_a_batch_costs_the_same_late_in_a_run(tmp_path: Path) -> None:
         run = new_run()
         log = store.begin(run)
         log.write(opening(run))
-        connection = store._write()[0]._mine()
+        connection = store._file.write()[0]._mine()
         counts = []
         statements: list[str] = []
         for n in range(3000):
@@ -156,7 +156,7 @@ def test_a_choice_of_events_is_served_by_an_index(
     stores: dict[int, SqliteStore], monkeypatch: pytest.MonkeyPatch, chosen: dict[str, str], index: str
 ) -> None:
     store = stores[SHORT]
-    reading, _ = store._read()
+    reading, _ = store._file.read()
     ask = reading.rows
     plans: list[str] = []
 

@@ -132,7 +132,7 @@ def test_words_of_a_deleted_run_are_gone_from_the_file(path: Path) -> None:
     with SqliteStore(path) as store:
         other = kept(store, new_run(), [asked(0, b'["kept words"]')])
         run = kept(store, new_run(), [asked(0, f'["the {secret} spoke"]'.encode()), settled(0)])
-        store._write()[0].checkpoint()
+        store._file.write()[0].checkpoint()
         assert secret.encode() in path.read_bytes()
         store.delete(run)
         assert [*store.runs(text=secret)] == []
@@ -167,7 +167,7 @@ def test_words_are_found_without_the_index_too(path: Path, monkeypatch: pytest.M
     with SqliteStore(path) as store:
         run = kept(store, new_run(), [asked(0, b'["some words"]')])
         assert store.runs(text="words")
-        store._indexed = False
+        store._file.indexed = False
         assert [each.id for each in store.runs(text="some word")] == [run.id]
         assert [*store.runs(text="others")] == []
 

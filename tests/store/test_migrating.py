@@ -199,7 +199,6 @@ def step(*_):
 checkpoint = WriteConnection.checkpoint
 WriteConnection.checkpoint = lambda self, **options: (step(), checkpoint(self, **options), step())
 with SqliteStore(Path(sys.argv[1])) as store:
-    store._writing = store.writing()
     store.writing()._connection.set_trace_callback(lambda sql: step())
     migration = store.migration()
     migration.migrate(store.writing(), migration.plan(), lambda *_: step())

@@ -67,7 +67,7 @@ def test_no_other_writer_commits_while_an_old_sqlite_makes_a_checkpoint(tmp_path
     path = tmp_path / "store.db"
     with SqliteStore(path) as store:
         store.begin(new_run()).close()
-        writing, _ = store._write()
+        writing, _ = store._file.write()
         refused: list[str] = []
         with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as other:
 

@@ -72,10 +72,10 @@ def agree(both: tuple[Store, ...], runs: list[Run]) -> None:
 
 def shared(store: SqliteStore) -> int:
     """How many events lie in one log and are read by another."""
-    rows = store._read()[0].rows("SELECT count(*) FROM sqlite_master WHERE name = 'piece'")
+    rows = store._file.read()[0].rows("SELECT count(*) FROM sqlite_master WHERE name = 'piece'")
     if not rows[0][0]:
         return 0
-    with store._write()[0].transaction() as connection:
+    with store._file.write()[0].transaction() as connection:
         logs = [log for (log,) in connection.execute("SELECT id FROM log")]
         return sum(len(piece.events) for log in logs for piece in pieces(connection, log))
 
@@ -253,7 +253,7 @@ def test_a_damaged_parent_costs_the_fork_nothing(tmp_path: Path) -> None:
         log = store.begin(parent)
         log.write([*opening(parent), *said, closing(parent)])
         log.close()
-        with store._write()[0].transaction() as connection:
+        with store._file.write()[0].transaction() as connection:
             connection.execute("UPDATE chunk SET segments = x'01ff'")
             connection.execute("UPDATE printed SET data = x'ff'")
             connection.execute("UPDATE turns SET crc = 0")
@@ -287,7 +287,7 @@ def long_run(store: Store, size: int, **fields: object) -> Run:
 
 def rows_of(store: SqliteStore, run: Run) -> dict[str, int]:
     """How many rows of each table are a run's own."""
-    reading = store._read()[0]
+    reading = store._file.read()[0]
     log = reading.row("SELECT log FROM run WHERE run_id = ?", (run.id,))[0]
     keys = {"event": "id", "stream": "id", "chunk": "event", "slot": "event", "note": "owner", "turns": "id"}
     span = (log << SHIFT, log << SHIFT | LOW)
@@ -333,9 +333,9 @@ def everything_of(store: SqliteStore, run: Run) -> list[object]:
 
 def used(store: SqliteStore) -> int:
     """Bytes of the pages in use, all of them in the file."""
-    store._write()[0].checkpoint()
+    store._file.write()[0].checkpoint()
     pages, free, size = (
-        store._read()[0].row(f"PRAGMA {name}")[0] for name in ("page_count", "freelist_count", "page_size")
+        store._file.read()[0].row(f"PRAGMA {name}")[0] for name in ("page_count", "freelist_count", "page_size")
     )
     return int((pages - free) * size)
 

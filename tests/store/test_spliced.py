@@ -478,7 +478,7 @@ def test_what_is_deleted_is_gone_from_the_file(path: Path, monkeypatch: pytest.M
     with SqliteStore(path) as store:
         other = record(store, conversation(20))
         run = record(store, [b"[" + mine[:3000], b"[" + mine[:6000], b"[" + mine])
-        store._write()[0].checkpoint()
+        store._file.write()[0].checkpoint()
         assert mine[6500:6600] in path.read_bytes()
         store.delete(run)
         assert requests(store, other) == conversation(20)
@@ -492,7 +492,7 @@ def test_what_is_deleted_is_gone_from_the_file(path: Path, monkeypatch: pytest.M
 def test_a_writing_connection_overwrites_what_it_deletes(path: Path) -> None:
     with SqliteStore(path) as store:
         record(store, [])
-        with store._write()[0].transaction() as connection:
+        with store._file.write()[0].transaction() as connection:
             assert connection.execute("PRAGMA secure_delete").fetchone() == (1,)
 
 
@@ -509,7 +509,7 @@ def test_forks_keep_what_they_read_in_a_parent_that_is_deleted(path: Path, forks
         for each in made:
             assert requests(store, each) == other
         left = {bytes(digest) for (digest,) in rows(path, "SELECT digest FROM payload")}
-        hasher = store._hash()
+        hasher = store._file.hasher()
         assert hasher.of(bodies[39]) in left and hasher.of(bodies[41]) not in left
         assert kept(path) < len(other[-1]) * 1.3, "what is handed over is kept once, too"
         for each in made:

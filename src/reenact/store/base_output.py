@@ -6,9 +6,13 @@ Bytes are compared, from the first on, as long as they agree, for any division i
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from zlib import crc32
 
 from reenact.facts.alike import shared_length
+from reenact.facts.call import Fidelity
+from reenact.facts.record import OutputPrinted
+from reenact.store.codec import dump
 from reenact.store.payloads import compress, decompress
 from reenact.store.pieces import LogPart, LogPiece, pieces
 from reenact.store.schema import LOW, SHIFT
@@ -18,6 +22,10 @@ LONGEST = 1 << 20
 
 STREAMS = {1: LogPart.OUT, 2: LogPart.ERR}
 """The parts of standard output and error."""
+
+
+Left = Callable[[int, int, bytes], bytes]
+"""Gives what is left of what a stream prints behind some bytes, without what a base has."""
 
 
 class BaseOutput:
@@ -57,6 +65,54 @@ class BaseOutput:
         if known is None:
             known = self._known[log, stream] = printed_by(connection, log, stream)
         return known
+
+
+class OutputBatch:
+    """The output of one transaction; consecutive output of one stream is one row.
+
+    Args:
+        origin: The address of the log's first row.
+        before: Bytes of each stream that the log has printed so far.
+    """
+
+    def __init__(self, origin: int, before: dict[int, int]) -> None:
+        self._origin = origin
+        self._before = before
+        self._spoken: dict[int, int] = {}
+        self._printed: list[OutputPrinted] = []
+
+    def add(self, record: OutputPrinted) -> None:
+        """Take in what is printed."""
+        self._printed.append(record)
+
+    def write(self, connection: sqlite3.Connection, left: Left | None) -> None:
+        """Write the output; ``left`` gives the part of exact output that no base has."""
+        rows: list[tuple[int, int, str | None, list[bytes]]] = []
+        for record in self._printed:
+            said = None if record.fidelity is Fidelity.EXACT else dump([record.fidelity.value, record.note])
+            if rows and rows[-1][0] == record.stream and rows[-1][2] == said:
+                rows[-1][3].append(record.data)
+            else:
+                rows.append((record.stream, record.at_us, said, [record.data]))
+        for stream, at_us, said, parts in rows:
+            data = self._own(stream, b"".join(parts), left if said is None else None)
+            if not data:
+                continue
+            owner = self._origin | stream
+            codec, kept = compress(data)
+            connection.execute(
+                "INSERT INTO printed(owner, at_us, said, codec, data, crc) VALUES (?, ?, ?, ?, ?, ?)",
+                (owner, at_us, said, codec, kept, crc32(data, owner & LOW)),
+            )
+
+    def _own(self, stream: int, data: bytes, left: Left | None) -> bytes:
+        offset = self._spoken.get(stream, self._before.get(stream, 0))
+        self._spoken[stream] = offset + len(data)
+        return data if left is None else left(stream, offset, data)
+
+    def commit(self) -> None:
+        """The transaction is in the file."""
+        self._before.update(self._spoken)
 
 
 def len_of(found: tuple[LogPiece, ...], part: LogPart) -> int:

@@ -13,45 +13,26 @@ from zlib import crc32
 
 from reenact.facts.order import Delivery, pack, unpack
 from reenact.store.base_output import STREAMS, BaseOutput, len_of, take_output_back
-from reenact.store.codec import load
-from reenact.store.folding import FOLDED
+from reenact.store.event_equality import WHOLE, events_of, is_whole
+from reenact.store.held_payloads import hold, let_go
 from reenact.store.passages import share_text, take_text_back, text_of
-from reenact.store.payloads import decompress
 from reenact.store.pieces import LogPart, LogPiece, declare, is_there, pieces, place_of, readers_of, set_pieces
 from reenact.store.ranges import Ranges
 from reenact.store.schema import LOW, SHIFT
-from reenact.store.slot_rows import PACKED, StateReader, copy_states, long_values, states_of
+from reenact.store.slot_rows import PACKED, copy_states
 
 _AT_ONCE = 400
 """Most numbers in one statement."""
 _PACK = 256
 """Most deliveries in one row: a reader unpacks a row from its beginning."""
 _ALL = Ranges((0, 1 << SHIFT))
-_FORM_AT = 6
-"""Where the column ``came`` says what came: see ``store.rows``."""
 
-_WHOLE = "whole({0}.{1}, (SELECT x.{1} FROM event x WHERE x.id = first_of({0}.{1}, {0}.id)))"
-"""A column of an event's row that may be folded (``store.folding``)."""
-
-_COMPARED = {
-    "event": (
-        "SELECT e.id, l.path, e.strand & 4294967295, e.kind, e.name, e.request, e.answer, "
-        + f"{_WHOLE.format('e', 'asked')}, {_WHOLE.format('e', 'came')} "
-        + "FROM event e LEFT JOIN lane l ON l.id = e.strand WHERE e.id IN ({})"
-    ),
-    "stream": "SELECT id, digest, ended FROM stream WHERE id IN ({})",
-    "chunk": "SELECT event, segments FROM chunk WHERE event IN ({}) ORDER BY event, n",
-    "slot": "SELECT event, phase, n, name, digest, fidelity, remark FROM slot WHERE event IN ({}) ORDER BY 1, 2, 3",
-    "note": "SELECT owner, name, fidelity, value, digest FROM note WHERE owner IN ({}) ORDER BY owner, n",
-}
-"""The columns that identify an event, without derived ones (check sums) and the store's own (serial numbers). The bytes
-of a stream are compared by its digest, for any division into rows."""
 
 _MOVED = {
     "event": (
         "id, strand, kind, name, request, answer, asked, asked_crc, came, came_crc",
-        f"id + :by, strand + :by, kind, name, request, answer, {_WHOLE.format('event', 'asked')}, asked_crc, "
-        f"{_WHOLE.format('event', 'came')}, came_crc",
+        f"id + :by, strand + :by, kind, name, request, answer, {WHOLE.format('event', 'asked')}, asked_crc, "
+        f"{WHOLE.format('event', 'came')}, came_crc",
         "id",
     ),
     "stream": ("id, digest, ended, crc", "id + :by, digest, ended, crc", "id"),
@@ -118,11 +99,11 @@ class Heir:
                 left = sorted({*left} - {*equal})
 
     def _equal(self, base: int, numbers: Sequence[int]) -> list[int]:
-        theirs = _events(self._connection, base, numbers)
+        theirs = events_of(self._connection, base, numbers)
         if not theirs:
             return []
-        own = _events(self._connection, self._log, [number for number in numbers if number in theirs])
-        return [number for number, event in own.items() if event == theirs[number] and _is_whole(event)]
+        own = events_of(self._connection, self._log, [number for number in numbers if number in theirs])
+        return [number for number, event in own.items() if event == theirs[number] and is_whole(event)]
 
     def take_back(self, numbers: Iterable[int]) -> None:
         """Have events themselves of which more is to be written."""
@@ -291,7 +272,7 @@ class Heir:
         self._pieces = ()
         self.save()
         take_text_back(self._connection, self._log)
-        _hold(self._connection, self._log)
+        hold(self._connection, self._log)
 
 
 def stretches(deliveries: Sequence[Delivery]) -> Iterator[Sequence[Delivery]]:
@@ -354,7 +335,7 @@ def share_with(connection: sqlite3.Connection, reader: int, base: int) -> None:
     heir.share_lanes(lanes.values(), named)
     heir.save()
     share_text(connection, reader, text_of(connection, reader), heir.bases)
-    _let_go(connection, reader, heir.bases)
+    let_go(connection, reader, heir.bases)
 
 
 def _has_ended(connection: sqlite3.Connection, log: int) -> bool:
@@ -368,57 +349,6 @@ def _has_ended(connection: sqlite3.Connection, log: int) -> bool:
 def _some(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
     for at in range(0, len(numbers), _AT_ONCE):
         yield numbers[at : at + _AT_ONCE]
-
-
-def _events(connection: sqlite3.Connection, log: int, numbers: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Everything about some events of one log, by number and table."""
-    found: dict[int, dict[str, Any]] = {}
-    addresses = [log << SHIFT | number for number in numbers]
-    marks = ", ".join("?" * len(addresses))
-    for table, sql in _COMPARED.items():
-        if table != "event" and not found:
-            break
-        for address, *row in connection.execute(sql.format(marks), addresses):
-            if table == "event":
-                found[address & LOW] = {}
-            found.get(address & LOW, {}).setdefault(table, []).append(row)
-    states: StateReader | None = None
-    for number, event in found.items():
-        if any(row[1] == PACKED for row in event.get("slot", ())):
-            states = states or states_of(connection)
-            event["slot"] = _slots(states, log << SHIFT | number, event["slot"])
-        if "chunk" in event:
-            event["chunk"] = [_segments(table) for (table,) in event["chunk"]]
-            if None not in event["chunk"]:  # else it is damaged, and equal to none that is sound
-                event["chunk"] = b"".join(event["chunk"])
-    return found
-
-
-def _slots(states: StateReader, address: int, rows: list[Any]) -> list[Any]:
-    """The rows of an event's states, as one for each slot; one that is damaged is equal to none."""
-    found: list[Any] = []
-    for row in rows:
-        try:
-            found += [slot[1:] for slot in states.as_slots((address, *row))]
-        except ValueError:
-            found.append(object())
-    return [each if type(each) is object else list(each) for each in found]
-
-
-def _segments(table: bytes) -> bytes | None:
-    """The table of a stream's row; None where it is damaged, which is for its reader to say."""
-    try:
-        return decompress(table[0], table[1:])
-    except (ValueError, IndexError):
-        return None
-
-
-def _is_whole(event: dict[str, Any]) -> bool:
-    """Whether a call is complete, as far as its rows show."""
-    came = event["event"][0][-1]
-    if came is None or came[:1] == FOLDED:  # what it is like is lost
-        return False
-    return "stream" in event or load(came)[_FORM_AT] != "s"
 
 
 def _remove(connection: sqlite3.Connection, log: int, numbers: Sequence[int]) -> None:
@@ -488,39 +418,3 @@ class _Paths(dict[int, str]):
 
     def __missing__(self, number: int) -> str:
         return f"?{number}"
-
-
-def _used(log: int) -> tuple[str, dict[str, int]]:
-    """A query for the numbers of the payloads that a log's own rows name, and its values."""
-    own = "BETWEEN :first AND :last"
-    sql = (
-        f"SELECT request FROM event WHERE id {own} UNION SELECT answer FROM event WHERE id {own} "
-        f"UNION SELECT p.id FROM slot s JOIN payload p ON p.digest = s.digest WHERE s.event {own} "
-        f"UNION SELECT p.id FROM note n JOIN payload p ON p.digest = n.digest WHERE n.owner {own} "
-        "UNION SELECT p.id FROM run r JOIN note n ON n.owner = -r.id JOIN payload p ON p.digest = n.digest "
-        "WHERE r.log = :log"
-    )
-    return sql, {"first": log << SHIFT, "last": log << SHIFT | LOW, "log": log}
-
-
-def _hold(connection: sqlite3.Connection, log: int) -> None:
-    """A log uses the payloads that its rows name, even those that another log wrote."""
-    sql, values = _used(log)
-    connection.execute(
-        f"INSERT OR IGNORE INTO held(payload, log) SELECT id, :log FROM payload WHERE owner != :log AND id IN ({sql})",
-        values,
-    )
-    connection.executemany(
-        "INSERT OR IGNORE INTO held(payload, log) SELECT id, ?1 FROM payload WHERE owner != ?1 AND digest = ?2",
-        [(log, digest) for digest in long_values(connection, log)],
-    )
-
-
-def _let_go(connection: sqlite3.Connection, log: int, bases: Sequence[int]) -> None:
-    """Payloads of a base need not be kept for the log as well."""
-    for base in bases:
-        connection.execute(
-            "DELETE FROM held WHERE log = ? AND payload IN (SELECT id FROM payload WHERE owner = ? UNION "
-            "SELECT payload FROM held WHERE log = ?)",
-            (log, base, base),
-        )

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, islice
+from functools import partial
+from itertools import islice
 from typing import Any
 from zlib import crc32
 
@@ -36,37 +37,25 @@ from reenact.facts.record import (
     TurnsDelivered,
 )
 from reenact.facts.run import Run, Status
-from reenact.store.base_output import BaseOutput
+from reenact.store.base_output import BaseOutput, OutputBatch
 from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump
 from reenact.store.connection import WriteConnection, lose, lost
+from reenact.store.event_batch import EventBatch
 from reenact.store.feature_rows import put
-from reenact.store.folding import ColumnFold, first_of, whole
+from reenact.store.folding import ColumnFold
 from reenact.store.full_text import TextGatherer, put_text
 from reenact.store.inheriting import Heir, last_serial, stretches
 from reenact.store.keyed_hash import KeyedHash
 from reenact.store.liveness import LiveLock
 from reenact.store.passages import share_text
-from reenact.store.payloads import LEAST_OF_A_STEP, LEAST_SPLICED, Payloads, compress
+from reenact.store.payloads import LEAST_OF_A_STEP, LEAST_SPLICED, Payloads
 from reenact.store.pieces import declare, is_there, place_of
-from reenact.store.rows import asked_row, ended_row, head_row, settled_row
+from reenact.store.rows import head_row, settled_row
 from reenact.store.runrows import insert_run, row_number, update_run
 from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT, STRAND
-from reenact.store.slot_rows import (
-    GIVEN,
-    SHAPES,
-    SlotRow,
-    StateReader,
-    StateRow,
-    given_to,
-    is_short,
-    make_room,
-    pack_state,
-    put_rows,
-    reader_of,
-    said_of,
-)
-from reenact.store.stream_pieces import OpenStream
+from reenact.store.state_batch import StateBatch
+from reenact.store.stream_pieces import OpenStream, StreamBatch
 from reenact.store.versions import has_folded, has_packed
 
 NOTE_INLINE = 512
@@ -185,11 +174,6 @@ def _unstorable(error: Exception) -> StoreError:
     return StoreError(f"a record cannot be stored: {error}", cause="a fact that is not JSON-able, or out of range")
 
 
-def _written_here(_: int) -> bool:
-    """The row of a call is written with what it asks."""
-    return True
-
-
 class _State:
     """The memory of a log between its batches."""
 
@@ -236,43 +220,39 @@ class _Batch:
     def __init__(self, state: _State) -> None:
         self._state = state
         self._origin = state.origin
-        self._events: dict[int, list[Any]] = {}
-        self._updates: dict[int, tuple[str, int, int | None]] = {}
-        self._streams: dict[int, OpenStream | None] = {}
-        self._ended: list[StreamEnded] = []
+        self._events = EventBatch(state.origin, state.asked, state.came, folds=state.folds)
+        self._streams = StreamBatch(state.origin, state.hasher, state.streams)
+        self._output = OutputBatch(state.origin, state.spoken)
         self._paths: dict[str, int] = {}
         self._lanes: list[tuple[int, str, int | None, int]] = []
-        self._shapes: dict[tuple[str, ...], int] = {}
-        self._reader: StateReader | None = None
         self._mentioned = state.mentioned
         self._serial = state.serial
-        self._spoken: dict[int, int] = {}
         self._named: set[int] = set()
-        self._last = state.last
         self._ambient: list[tuple[int, int, int, str, bytes, int]] = []
         self._deliveries: list[Delivery] = []
-        self._printed: list[OutputPrinted] = []
         self._notes: list[tuple[int, str, int, str, str | None, bytes | None, int]] = []
         self._heir: Heir | None = None
         self._closes = False
         self._touched: set[int] = set()
         self._places: set[int] = set()
         self._connection: sqlite3.Connection = None  # type: ignore[assignment]  # given by write()
+        self._states: StateBatch = None  # type: ignore[assignment]  # likewise
 
     def write(self, connection: sqlite3.Connection, records: Sequence[Record]) -> None:
         """Write all records inside a transaction."""
-        self._connection = connection
-        words, noticing = self._state.words, self._state.noticing
-        if self._state.shares:
+        state, self._connection = self._state, connection
+        self._states = StateBatch(connection, state.origin, state.payloads, state.hasher, state.shapes)
+        if state.shares:
             self._take_back(records)
         for record in records:
-            words.see(record)
-            noticing.take(record)
+            state.words.see(record)
+            state.noticing.take(record)
             _WRITERS[type(record)](self, record)
-        self._write_events()
-        self._write_streams()
+        self._events.write(connection, state.events, state.last)
+        self._streams.write(connection)
         self._write_order()
-        self._write_printed()
+        own = None if self._heir is None else partial(self._heir.own_output, state.bases_spoken)
+        self._output.write(connection, own)
         if self._ambient:
             connection.executemany("INSERT INTO ambient VALUES (?, ?, ?, ?, ?, ?)", self._ambient)
         if self._notes:
@@ -287,12 +267,10 @@ class _Batch:
         if self._heir is not None:
             self._heir.share(self._touched)
             self._heir.share_reads(self._places)
-            self._heir.share_lanes({address & LOW for address, *_ in self._lanes}, self._state.named | self._named)
+            self._heir.share_lanes({address & LOW for address, *_ in self._lanes}, state.named | self._named)
             self._heir.save()
-        if self._closes:
-            self._state.payloads.seal(connection)
-        else:
-            self._state.payloads.finish(connection)
+        finish = state.payloads.seal if self._closes else state.payloads.finish
+        finish(connection)
 
     def _take_back(self, records: Sequence[Record]) -> None:
         """Have itself what the records add to; once they are written, it is compared with the bases' again."""
@@ -309,27 +287,19 @@ class _Batch:
         state = self._state
         state.noticing.kept()
         state.payloads.commit()
-        state.asked.commit()
-        state.came.commit()
         state.paths.update(self._paths)
-        state.shapes.update(self._shapes)
+        for each in (self._events, self._streams, self._output, self._states):
+            each.commit()
         state.named |= self._named
         state.mentioned = self._mentioned
         state.serial = self._serial
-        state.spoken.update(self._spoken)
         state.events += len(self._events)
-        state.last = self._last
-        for number, stream in self._streams.items():
-            if stream is None:
-                state.streams.pop(number, None)
-            else:
-                state.streams[number] = stream
+        state.last = max(state.last, self._events.last)
 
     def roll_back(self) -> None:
         """The transaction is not in the file."""
         self._state.payloads.roll_back()
-        self._state.asked.roll_back()
-        self._state.came.roll_back()
+        self._events.roll_back()
 
     # --- one method a record ---------------------------------------------------------------------------------------
 
@@ -365,20 +335,12 @@ class _Batch:
         self._lanes.append((address, record.path, record.parent, SCOPE if record.scope else STRAND))
 
     def _call_issued(self, record: CallIssued) -> None:
-        address = self._origin | record.event
         call = record.call
         channel = call.channel or f"{call.kind.value} {call.name}"
         least = LEAST_SPLICED
         if call.kind is Kind.STEP:
             self._state.steps[record.event], least = channel, LEAST_OF_A_STEP
-        where, digest = self._state.payloads.keep(self._connection, call.body, channel, least)
-        asked = asked_row(record, digest)
-        kept = self._state.asked.fold(record.event, asked, _written_here) if self._state.folds else asked
-        self._events[record.event] = [
-            address, self._origin | record.lane, call.kind.value, call.name, where, None,
-            kept, sum_of(address, asked), None, None,
-        ]  # fmt: skip
-        self._last = max(self._last, record.event)
+        self._events.issue(record, *self._state.payloads.keep(self._connection, call.body, channel, least))
         if call.kind is Kind.OUTPUT and call.name == RETURN:
             self._state.returned = record.event
 
@@ -390,66 +352,18 @@ class _Batch:
             where, digest = self._state.payloads.keep(self._connection, body)
         else:
             where, digest = self._state.payloads.keep(self._connection, body, step, LEAST_OF_A_STEP)
-        self._came(record.event, settled_row(record, digest, len(body)), where)
+        self._events.settle(self._connection, record.event, settled_row(record, digest, len(body)), where)
         if record.event == self._state.returned:
             self._state.result = digest.hex()
 
     def _head_arrived(self, record: HeadArrived) -> None:
-        self._came(record.event, head_row(record), None)
-
-    def _came(self, event: int, text: str, where: int | None) -> None:
-        crc = sum_of(self._origin | event, text)
-        if self._state.folds:
-            if self._state.came.is_first(event):
-                self._stand_alone(event)
-            text = self._state.came.fold(event, text, self._has_row)
-        row = self._events.get(event)
-        if row is not None:
-            row[5], row[8], row[9] = where, text, crc
-        else:
-            self._updates[event] = (text, crc, where)
-
-    def _has_row(self, event: int) -> bool:
-        """Whether an event has a row: the result of a call whose own batch was lost has no place."""
-        if event in self._events:
-            return True
-        query = "SELECT 1 FROM event WHERE id = ?"
-        return self._connection.execute(query, (self._origin | event,)).fetchone() is not None
-
-    def _stand_alone(self, event: int) -> None:
-        """The result of a call comes again, in its place: similar texts are kept whole from now on."""
-        address = self._origin | event
-        row = self._events.get(event)
-        first = row[8] if row is not None else self._updates.get(event, (None,))[0]
-        if first is None:
-            row = self._connection.execute("SELECT came FROM event WHERE id = ?", (address,)).fetchone()
-            first = row[0] if row is not None else None  # without a row nothing is like it
-        for each in self._events.values():
-            each[8] = whole(each[8], first) if first_of(each[8], address) == address else each[8]
-        for number, (text, crc, where) in self._updates.items():
-            if first_of(text, address) == address:
-                self._updates[number] = (str(whole(text, first)), crc, where)
-        self._connection.execute(
-            "UPDATE event SET came = whole(came, ?) WHERE id BETWEEN ? AND ? AND first_of(came, id) = ?",
-            (first, self._origin, self._origin | LOW, address),
-        )
-        self._state.came.drop(event)
-
-    def _stream(self, event: int) -> OpenStream:
-        """The stream of an event, as a copy that belongs to this batch."""
-        stream = self._streams.get(event)
-        if stream is None:
-            known = self._state.streams.get(event)
-            stream = known.copy() if known else OpenStream(self._origin | event, self._state.hasher.begin())
-            self._streams[event] = stream
-        return stream
+        self._events.settle(self._connection, record.event, head_row(record), None)
 
     def _segment_arrived(self, record: SegmentArrived) -> None:
-        self._stream(record.event).add(record)
+        self._streams.add(record)
 
     def _stream_ended(self, record: StreamEnded) -> None:
-        self._stream(record.event)
-        self._ended.append(record)
+        self._streams.end(record)
 
     def _noted(self, record: EvidenceNoted) -> None:
         owner = -self._state.log if record.event is None else self._origin | record.event
@@ -476,51 +390,10 @@ class _Batch:
         self._deliveries.extend(record.deliveries)
 
     def _print(self, record: OutputPrinted) -> None:
-        self._printed.append(record)
+        self._output.add(record)
 
     def _checkpoint_taken(self, record: CheckpointTaken) -> None:
-        address = self._origin | record.event
-        make_room(self._connection, address, record.phase)
-        if self._state.packs:
-            put_rows(self._connection, [self._packed(address, record)])
-            return
-        rows = []
-        for n, (name, body) in enumerate(record.slots.items()):
-            _, digest = self._state.payloads.keep(self._connection, body, f"slot:{name}")
-            rows.append((address, record.phase, n, name, digest, record.fidelity.value, record.note))
-        if not rows:
-            rows.append((address, record.phase, -1, "", b"", record.fidelity.value, record.note))
-        self._connection.executemany("INSERT INTO slot VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-
-    def _packed(self, address: int, record: CheckpointTaken) -> StateRow:
-        """A state in one row."""
-        kept = []
-        for name, body in record.slots.items():
-            if is_short(body):
-                kept.append(SlotRow(True, bytes(body)))
-            else:
-                kept.append(SlotRow(False, self._state.payloads.keep(self._connection, body, f"slot:{name}")[1]))
-        names = tuple(record.slots)
-        shape = self._shape_of(names) if names else ""
-        given = None
-        if record.phase != GIVEN:
-            self._reader = self._reader or reader_of(self._connection, self._state.hasher)
-            given = given_to(self._connection, self._reader, address)
-        return pack_state(address, record.phase, names, shape, kept, said_of(record.fidelity), record.note, given)
-
-    def _shape_of(self, names: tuple[str, ...]) -> str:
-        """Where the names of a state's slots stand; empty where the log has too many of them."""
-        state = self._state
-        number = state.shapes.get(names, self._shapes.get(names))
-        if number is None:
-            number = len(state.shapes) + len(self._shapes)
-            if number >= SHAPES:
-                return ""
-            self._shapes[names] = number
-            self._connection.execute(
-                "INSERT OR REPLACE INTO shape(id, names) VALUES (?, ?)", (self._origin | number, dump(names))
-            )
-        return str(number)
+        self._states.write(record, packs=self._state.packs)
 
     def _gap_noted(self, record: GapNoted) -> None:
         self._connection.execute(
@@ -530,50 +403,6 @@ class _Batch:
         )
 
     # --- what is written at the end of a batch ----------------------------------------------------------------------
-
-    def _write_events(self) -> None:
-        connection = self._connection
-        if self._events:
-            connection.executemany(
-                "INSERT INTO event(id, strand, kind, name, request, answer, asked, asked_crc, came, came_crc) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                self._events.values(),
-            )
-            connection.execute(
-                "UPDATE log SET events = ?, last = ? WHERE id = ?",
-                (self._state.events + len(self._events), self._last, self._state.log),
-            )
-        if self._updates:
-            connection.executemany(
-                "UPDATE event SET came = ?, came_crc = ?, answer = ? WHERE id = ?",
-                [(text, crc, where, self._origin | event) for event, (text, crc, where) in self._updates.items()],
-            )
-
-    def _write_streams(self) -> None:
-        """Write what arrived of streams, and the ends of those that ended: one statement for all of them each."""
-        hasher = self._state.hasher
-        open_ones = [stream for stream in self._streams.values() if stream is not None and stream.pending]
-        if open_ones:
-            self._connection.executemany(
-                "INSERT INTO chunk(event, n, codec, size, said, segments, data, digest) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                chain.from_iterable([stream.cut(hasher) for stream in open_ones]),
-            )
-        rows = []
-        for record in self._ended:
-            ended = self._streams[record.event]
-            if ended is None:
-                continue
-            address = self._origin | record.event
-            text = ended_row(
-                record.at_us, record.delivery, ended.fidelity, ended.remark, ended.size, ended.segments, record.end
-            )
-            rows.append((address, ended.whole.digest(), text, sum_of(address, text)))
-            self._streams[record.event] = None
-        if rows:
-            self._connection.executemany(
-                "INSERT OR IGNORE INTO stream(id, digest, ended, crc) VALUES (?, ?, ?, ?)", rows
-            )
 
     def _write_order(self) -> None:
         numbers = {tag.lane: self._number_of(tag.lane) for _, tag, *_ in self._deliveries if tag.lane}
@@ -600,34 +429,6 @@ class _Batch:
             self._mentioned += 1
             self._lanes.append((self._origin | number, path, None, MENTIONED))
         return number
-
-    def _write_printed(self) -> None:
-        """Write the output; consecutive output of one stream is one row."""
-        rows: list[tuple[int, int, str | None, list[bytes]]] = []
-        for record in self._printed:
-            said = None if record.fidelity is Fidelity.EXACT else dump([record.fidelity.value, record.note])
-            if rows and rows[-1][0] == record.stream and rows[-1][2] == said:
-                rows[-1][3].append(record.data)
-            else:
-                rows.append((record.stream, record.at_us, said, [record.data]))
-        for stream, at_us, said, pieces in rows:
-            data = self._own_output(stream, said, b"".join(pieces))
-            if not data:
-                continue
-            owner = self._origin | stream
-            codec, kept = compress(data)
-            self._connection.execute(
-                "INSERT INTO printed(owner, at_us, said, codec, data, crc) VALUES (?, ?, ?, ?, ?, ?)",
-                (owner, at_us, said, codec, kept, crc32(data, owner & LOW)),
-            )
-
-    def _own_output(self, stream: int, said: str | None, data: bytes) -> bytes:
-        """The part of the output that is not left to a base; ``said``: the note on its exactness."""
-        offset = self._spoken.get(stream, self._state.spoken.get(stream, 0))
-        self._spoken[stream] = offset + len(data)
-        if self._heir is None or said is not None:
-            return data
-        return self._heir.own_output(self._state.bases_spoken, stream, offset, data)
 
 
 _WRITERS: dict[type, Callable[[_Batch, Any], None]] = {

@@ -7,17 +7,21 @@ the address of the stream as one payload.
 
 from __future__ import annotations
 
+import sqlite3
 import struct
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from reenact.abc.hash_protocol import Hash
 from reenact.facts.call import Fidelity
 from reenact.facts.lazy_dataclass import dataclass, field
-from reenact.facts.record import SegmentArrived
+from reenact.facts.record import SegmentArrived, StreamEnded
+from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump, joined, load, weaker
 from reenact.store.keyed_hash import DIGEST_SIZE, KeyedHash
 from reenact.store.payloads import compress, decompress
+from reenact.store.rows import ended_row
 
 ROW_BYTES = 256 << 10
 """Most bytes of one row."""
@@ -133,6 +137,72 @@ class OpenStream:
         chunk = Chunk(self.address, self.rows, codec, len(data), said, _framed(table), kept, self.link)
         self.rows += 1
         return chunk
+
+
+class StreamBatch:
+    """The streams of one transaction, written to copies that count only after ``commit``.
+
+    Args:
+        origin: The address of the log's first event.
+        hasher: The store's hash.
+        known: Streams of the log that are open, by event.
+    """
+
+    def __init__(self, origin: int, hasher: KeyedHash, known: dict[int, OpenStream]) -> None:
+        self._origin = origin
+        self._hasher = hasher
+        self._known = known
+        self._streams: dict[int, OpenStream | None] = {}
+        self._ended: list[StreamEnded] = []
+
+    def add(self, record: SegmentArrived) -> None:
+        """Take in one segment."""
+        self._stream(record.event).add(record)
+
+    def end(self, record: StreamEnded) -> None:
+        """A stream has ended."""
+        self._stream(record.event)
+        self._ended.append(record)
+
+    def _stream(self, event: int) -> OpenStream:
+        """The stream of an event, as a copy that belongs to this batch."""
+        stream = self._streams.get(event)
+        if stream is None:
+            known = self._known.get(event)
+            stream = known.copy() if known else OpenStream(self._origin | event, self._hasher.begin())
+            self._streams[event] = stream
+        return stream
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Write what arrived of streams, and the ends of those that ended: one statement for all of them each."""
+        open_ones = [stream for stream in self._streams.values() if stream is not None and stream.pending]
+        if open_ones:
+            connection.executemany(
+                "INSERT INTO chunk(event, n, codec, size, said, segments, data, digest) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                chain.from_iterable([stream.cut(self._hasher) for stream in open_ones]),
+            )
+        rows = []
+        for record in self._ended:
+            ended = self._streams[record.event]
+            if ended is None:
+                continue
+            address = self._origin | record.event
+            text = ended_row(
+                record.at_us, record.delivery, ended.fidelity, ended.remark, ended.size, ended.segments, record.end
+            )
+            rows.append((address, ended.whole.digest(), text, sum_of(address, text)))
+            self._streams[record.event] = None
+        if rows:
+            connection.executemany("INSERT OR IGNORE INTO stream(id, digest, ended, crc) VALUES (?, ?, ?, ?)", rows)
+
+    def commit(self) -> None:
+        """The transaction is in the file."""
+        for number, stream in self._streams.items():
+            if stream is None:
+                self._known.pop(number, None)
+            else:
+                self._known[number] = stream
 
 
 def _pieces(records: Iterable[SegmentArrived]) -> Iterator[StreamPart]:

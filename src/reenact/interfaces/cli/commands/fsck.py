@@ -11,7 +11,8 @@ from reenact.interfaces.cli.progress import ReadingProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.store.checking import Break, CheckResult, TouchedRun, check_store
-from reenact.store.sqlite_store import SqliteStore, no_store
+from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_file import no_store
 from reenact.timetravel.preview import safe
 
 DAMAGED = 4

@@ -1,0 +1,45 @@
+"""Payloads that one log uses and another log has brought: they stay while the first one does."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from reenact.store.schema import LOW, SHIFT
+from reenact.store.slot_rows import long_values
+
+
+def hold(connection: sqlite3.Connection, log: int) -> None:
+    """A log uses the payloads that its rows name, even those that another log wrote."""
+    sql, values = _used(log)
+    connection.execute(
+        f"INSERT OR IGNORE INTO held(payload, log) SELECT id, :log FROM payload WHERE owner != :log AND id IN ({sql})",
+        values,
+    )
+    connection.executemany(
+        "INSERT OR IGNORE INTO held(payload, log) SELECT id, ?1 FROM payload WHERE owner != ?1 AND digest = ?2",
+        [(log, digest) for digest in long_values(connection, log)],
+    )
+
+
+def let_go(connection: sqlite3.Connection, log: int, bases: Sequence[int]) -> None:
+    """Payloads of a base need not be kept for the log as well."""
+    for base in bases:
+        connection.execute(
+            "DELETE FROM held WHERE log = ? AND payload IN (SELECT id FROM payload WHERE owner = ? UNION "
+            "SELECT payload FROM held WHERE log = ?)",
+            (log, base, base),
+        )
+
+
+def _used(log: int) -> tuple[str, dict[str, int]]:
+    """A query for the numbers of the payloads that a log's own rows name, and its values."""
+    own = "BETWEEN :first AND :last"
+    sql = (
+        f"SELECT request FROM event WHERE id {own} UNION SELECT answer FROM event WHERE id {own} "
+        f"UNION SELECT p.id FROM slot s JOIN payload p ON p.digest = s.digest WHERE s.event {own} "
+        f"UNION SELECT p.id FROM note n JOIN payload p ON p.digest = n.digest WHERE n.owner {own} "
+        "UNION SELECT p.id FROM run r JOIN note n ON n.owner = -r.id JOIN payload p ON p.digest = n.digest "
+        "WHERE r.log = :log"
+    )
+    return sql, {"first": log << SHIFT, "last": log << SHIFT | LOW, "log": log}

@@ -1,0 +1,167 @@
+"""The runs of a store: found by filters and references, as they stand now, and opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from reenact.facts.ids import TIME_LENGTH, is_run_id, tail
+from reenact.facts.late import late
+from reenact.facts.lazy_dataclass import replace
+from reenact.facts.run import Run, Status
+from reenact.store.connection import ReadConnection
+from reenact.store.finding import RunQuery, Text
+from reenact.store.runrows import COLUMNS, run_of
+from reenact.store.span import Owner
+from reenact.store.sqlite_recording import SqliteRecording
+from reenact.store.store_file import StoreFile
+
+if TYPE_CHECKING:
+    from reenact.store.hits import text_of
+    from reenact.store.inherited import SharingRecording
+    from reenact.store.liveness import ended_as, is_live
+    from reenact.store.reference_lookup import Latest, parse_run, refuse_run
+    from reenact.store.tombstones import find, refuse_expired
+else:
+    text_of = late("reenact.store.hits", "text_of")
+    SharingRecording = late("reenact.store.inherited", "SharingRecording")
+    ended_as = late("reenact.store.liveness", "ended_as")
+    is_live = late("reenact.store.liveness", "is_live")
+    find = late("reenact.store.tombstones", "find")
+    refuse_expired = late("reenact.store.tombstones", "refuse_expired")
+    Latest = late("reenact.store.reference_lookup", "Latest")
+    parse_run = late("reenact.store.reference_lookup", "parse_run")
+    refuse_run = late("reenact.store.reference_lookup", "refuse_run")
+
+
+_FAILED = (Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED)
+_SHARES = "EXISTS(SELECT 1 FROM piece p WHERE p.log = r.log)"
+"""Whether the log of a run ``r`` reads rows of others."""
+UNKEPT = "it has ended, and its last events, output and error could not be written"
+"""The note on a run whose end could not be written."""
+
+
+class StoredRuns:
+    """Finds runs in the file of a store, and says how they stand now.
+
+    Args:
+        file: The file.
+    """
+
+    def __init__(self, file: StoreFile) -> None:
+        self._file = file
+
+    def filtered(self, filters: Mapping[str, Any], *, own: bool = False) -> Iterator[Run]:
+        """Runs, newest first: by when their ids were made, those of one millisecond by their rows. What a replay that
+        was kept says of its start is its recording's."""
+        reading, _ = self._file.read()
+        limit = filters.get("limit")
+        found = 0
+        rows = RunQuery(reading.rows, filters, self._text(reading, filters.get("text") or ""), own=own)
+        for _, group in groupby(rows, key=lambda row: row[5][:TIME_LENGTH]):
+            for row in sorted(group, key=lambda row: -int(row[0])):
+                if limit is not None and found >= limit:
+                    return
+                run = self._run_of(reading, row[:5])
+                if _agrees(run, filters):
+                    found += 1
+                    yield run
+
+    def _text(self, reading: ReadConnection, text: str) -> Text | None:
+        """How a text is looked for."""
+        if not text:
+            return None
+        return text_of(reading.rows, text, indexed=self._file.indexed, shares=self._file.has_shared(reading))
+
+    def run(self, ref: str) -> Run:
+        """The run that a reference names."""
+        wanted = parse_run(ref)
+        reading, _ = self._file.read()
+        if isinstance(wanted, Latest):
+            filters = {"failed": True} if wanted.failed else {}
+            own = wanted.counted(self.filtered(filters, own=True), self.run)
+            there = 0
+            for there, run in enumerate(own, 1):
+                if there > wanted.back:
+                    return run
+            refuse_run(ref, there=there)
+        row = self._row(reading, wanted.text) if is_run_id(wanted.text) else None
+        if row is None:
+            end = wanted.text + "{"
+            found: list[Any] = []
+            for column in ("tail", "run_id"):  # what is displayed goes before the part of an id that is not
+                found = found or reading.rows(
+                    f"SELECT run_id FROM run WHERE {column} >= ? AND {column} < ? ORDER BY run_id DESC LIMIT 100",
+                    (wanted.text, end),
+                )
+            if len(found) != 1:
+                self.refuse(ref, wanted.text, reading, [each[0] for each in found])
+            row = self._row(reading, found[0][0])
+        return self._run_of(reading, row)
+
+    def refuse(self, ref: str, text: str, reading: ReadConnection, candidates: Sequence[str]) -> NoReturn:
+        """Say that no run, or more than one, answers to a reference, or that the run has expired."""
+        gone = [] if candidates else find(reading.rows, text)
+        if len(gone) == 1:
+            refuse_expired(ref, gone[0])
+        refuse_run(ref, candidates)
+
+    def _row(self, reading: ReadConnection, run_id: str) -> Any:
+        return reading.row(f"SELECT {COLUMNS} FROM run r WHERE r.run_id = ?", (run_id,))
+
+    def _run_of(self, reading: ReadConnection, row: tuple[Any, ...]) -> Run:
+        """The run of a row, as it stands now."""
+        number, log, body, amended, crc = row
+        run = run_of(body, amended, crc)
+        if run.status is not Status.RECORDING:
+            return run
+        live = is_live(self._file.sign(self._log_name(reading, log, run)))
+        # Looked at again: it may have been closed before its sign of life went.
+        row = reading.row(f"SELECT {COLUMNS} FROM run r WHERE r.id = ?", (number,))
+        if row is not None:
+            run = run_of(row[2], row[3], row[4])
+        if run.status is not Status.RECORDING:
+            return run
+        shares = self._file.has_shared(reading) and reading.row(f"SELECT {_SHARES} FROM run r WHERE id = ?", (number,))
+        recording = self._recording(run, Owner(number, log), reading, shares=bool(shares and shares[0]))
+        run = replace(run, totals=recording.totals())
+        if live:
+            return run
+        ended = ended_as(self._file.sign(self._log_name(reading, log, run)))
+        if ended is not None and not run.lane:
+            return replace(run, status=ended[0], ended_us=ended[1], degraded=(*run.degraded, UNKEPT))
+        return replace(run, status=Status.INTERRUPTED, interrupted_at=recording.last())
+
+    def _log_name(self, reading: ReadConnection, log: int, run: Run) -> str:
+        """Id of the run that owns the log."""
+        if not run.lane:
+            return run.id
+        row = reading.row("SELECT run_id FROM run WHERE id = ?", (log,))
+        return run.id if row is None else str(row[0])
+
+    def open(self, run: Run | str) -> SqliteRecording | SharingRecording:
+        """A run's views. Three look-ups."""
+        reading, _ = self._file.read()
+        found = self.run(run) if isinstance(run, str) else run
+        shares = _SHARES if self._file.has_shared(reading) else "0"
+        row = reading.row(f"SELECT id, log, {shares} FROM run r WHERE run_id = ?", (found.id,))
+        if row is None:
+            self.refuse(tail(found.id), found.id, reading, ())
+        if isinstance(run, Run) and run.status is Status.RECORDING:
+            found = self.run(run.id)
+        return self._recording(found, Owner(*row[:2]), reading, shares=bool(row[2]))
+
+    def _recording(
+        self, run: Run, owner: Owner, reading: ReadConnection, *, shares: bool
+    ) -> SqliteRecording | SharingRecording:
+        """The run's views; those of a fork also look where its parent's rows are."""
+        own = SqliteRecording(run, owner, reading, self._file.hasher())
+        return SharingRecording(own, owner.log, reading) if shares else own
+
+
+def _agrees(run: Run, filters: Mapping[str, Any]) -> bool:
+    """The filters that depend on whether a recorder lives."""
+    status = filters.get("status")
+    failed = filters.get("failed")
+    return (status is None or run.status == status) and (failed is None or failed == (run.status in _FAILED))
