@@ -58,7 +58,7 @@ _LIMIT_S = 300
 
 ELSEWHERE = {
     "REENACT_DEBUG=1 reenact x": "tests/cli/test_group.py",
-    "make demo": "tests/provider/test_tour.py",
+    "make demo": "tests/project/test_readme.py",
     "python x agent.py": "tests/interop/test_exports_played.py",
     "python -m pytest --reenact=missing": "tests/plugin/test_world.py",
     "python -m pytest --reenact=review --reenact-accept=x:x=REASON": "tests/plugin/test_review.py",

@@ -1,4 +1,5 @@
-"""The README can be typed as it stands, in a fresh copy of the project with an empty home directory."""
+"""The README can be typed as it stands, in a fresh copy of the project with an empty home directory; the tour that it
+begins with checks what it says."""
 
 from __future__ import annotations
 
@@ -38,7 +39,11 @@ def test_the_readme_can_be_typed_as_it_stands(tmp_path: Path, reader: Callable[[
     clone = tmp_path / "a fresh copy"
     clone.mkdir()
     copy_of_the_project(clone)
-    assert type_out(ROOT / "README.md", clone, reader(False)) >= 5
+    printed: dict[str, str] = {}
+    assert type_out(ROOT / "README.md", clone, reader(False), printed=printed) >= 5
+    tour = printed["make demo"]
+    assert "NOT " not in tour and tour.count("ok  live calls made: 0") == 5, tour
+    assert "#4421" in tour and "#5093" in tour
 
 
 def test_what_is_left_out_says_why() -> None:

@@ -55,7 +55,14 @@ def blocks(document: Path) -> list[Block]:
     return found
 
 
-def type_out(document: Path, folder: Path, env: Mapping[str, str], *, timeout: float = 600) -> int:
+def type_out(
+    document: Path,
+    folder: Path,
+    env: Mapping[str, str],
+    *,
+    timeout: float = 600,
+    printed: dict[str, str] | None = None,
+) -> int:
     """Do what a document says, block by block; an AssertionError names the line that does not hold.
 
     Args:
@@ -63,6 +70,7 @@ def type_out(document: Path, folder: Path, env: Mapping[str, str], *, timeout: f
         folder: Where the reader stands.
         env: The reader's environment; ``cd`` and ``export`` last from one block to the next.
         timeout: Seconds for each command.
+        printed: Gets what each command has printed.
 
     Returns:
         How many blocks were done.
@@ -82,12 +90,18 @@ def type_out(document: Path, folder: Path, env: Mapping[str, str], *, timeout: f
             )
             assert ran.returncode == 0, f"{place}: the example fails\n{ran.stdout}{ran.stderr}"
         else:
-            _type_console(block, place, folder, env, prelude, timeout)
+            _type_console(block, place, folder, env, prelude, timeout, printed if printed is not None else {})
     return done
 
 
 def _type_console(
-    block: Block, place: str, folder: Path, env: Mapping[str, str], prelude: list[str], timeout: float
+    block: Block,
+    place: str,
+    folder: Path,
+    env: Mapping[str, str],
+    prelude: list[str],
+    timeout: float,
+    printed: dict[str, str],
 ) -> None:
     for command, expected in _commands(block.text):
         wanted_status = int(_status[1]) if (_status := re.search(r"# exit status (\d+)$", command)) else 0
@@ -102,6 +116,7 @@ def _type_console(
             text=True,
             timeout=timeout,
         )
+        printed[command] = ran.stdout
         if block.refusal and ran.returncode == 3 and block.refusal in " ".join(ran.stdout.split()):
             continue
         assert ran.returncode == wanted_status, f"{place}: $ {command}\nended with {ran.returncode}:\n{ran.stdout}"
