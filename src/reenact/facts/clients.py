@@ -1,7 +1,7 @@
 """Clients of the world that Python programs import, and by which way each reaches it.
 
 A client is captured when one of the modules it goes through has a seam; which ones have is asked of the seams, never
-written down here. The table only knows the ways.
+written down here. The table only knows through which modules a client goes.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def verdict(items: Iterable[Item]) -> Verdict:
 
 
 class Hold(StrEnum):
-    """The means that hold a source of chance.
+    """The means by which a source of chance is held fixed.
 
     ``FROZEN``: a replay answers it from the recording. ``PINNED``: the run fixed it by a value that a live run would
     use again. ``ACCEPTED``: nothing holds it.

@@ -251,8 +251,8 @@ def _bare(data: bytes, begin: int, at: int, sign: bytes, weight: int) -> Iterato
 
 
 def _bare_end(data: bytes, at: int, *, loose: bool) -> int:
-    """Where a value without quotes ends. A separator ends it where another assignment, white space or nothing follows;
-    ``loose``: it goes on to the end of its word."""
+    """The end of a value without quotes: a separator with another assignment, white space or nothing behind it;
+    ``loose``: the end of its word."""
     erased = _ERASED.match(data, at)
     word = erased or _BARE.match(data, at)
     end = at if word is None else word.end()

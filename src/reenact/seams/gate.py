@@ -220,7 +220,7 @@ class Gate:
         return self.schedule.grant(tag, False)
 
     def _let_go(self) -> None:
-        """Where a delivery goes although others run, whatever came before it goes first. Locked."""
+        """Where a delivery goes although others run, earlier ones go first. Locked."""
         while self.waiting and self.pump(settled=False, once=True):
             pass
 
@@ -288,8 +288,8 @@ class Gate:
         return self._taken(waiter)
 
     def has_ready(self, ready: Sized) -> bool:
-        """Whether a loop's queue holds something of this run. What is another run's, or the server's own, may go
-        before or after: all that it can hand to this run waits for its turn here."""
+        """Whether a loop's queue holds something of this run. Callbacks of another run, or of the server, may go before
+        or after: all that they can hand to this run waits for its turn here."""
         if not self.shared or not ready:
             return bool(ready)
         queue: Any = ready
@@ -346,7 +346,7 @@ class Gate:
             return self.waiting.pop(tag, None) is not None
 
     def recall(self, tag: Tag) -> bool:
-        """Wake whoever waits for a turn, without giving it: ``take`` returns ``RECALLED``. False when nobody waits."""
+        """Wake the waiter for a turn, without giving it: ``take`` returns ``RECALLED``. False without a waiter."""
         with self.lock:
             waiter = self.waiting.pop(tag, None)
             if waiter is None:

@@ -63,7 +63,7 @@ class GateTurn(ABC):
     Args:
         gate: Where to wait.
         tag: The identity of the turn.
-        owned: Whether the gate counts the calling unit (a thread that nobody saw start is counted only here).
+        owned: Whether the gate counts the calling unit (a thread whose start no hook saw is counted only here).
     """
 
     __slots__ = ("gate", "owned", "tag")
@@ -103,7 +103,7 @@ async def rejoin(*, rested: bool = True) -> None:
     agent's code goes on at a place in the order that both can have.
 
     Args:
-        rested: Whether the world was waited for. Where it was not, nobody else has run, and a recording does not let
+        rested: Whether the world was waited for. Where it was not, no other task has run, and a recording does not let
             them; a replay takes the turn if it was taken then."""
     lane = lanes.counted()
     if lane is None or not lanes.is_carried():
@@ -207,7 +207,7 @@ class _Taking:
 
 
 def _shielded() -> Any:
-    """A cancelled scope of anyio cancels whatever is awaited in it, again and again. Turns of other backends are
+    """A cancelled scope of anyio cancels all that is awaited in it, again and again. Turns of other backends are
     shielded by themselves."""
     anyio = sys.modules.get("anyio") if lanes.backend() is None else None
     return anyio.CancelScope(shield=True) if anyio is not None else nullcontext()

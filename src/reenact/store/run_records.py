@@ -164,7 +164,7 @@ def _outcome(recording: Recording, event: Event, end: int | None) -> Iterator[Re
 
 
 def _order(recording: Recording) -> Iterator[Record]:
-    """The turns, those that follow each other in one record."""
+    """The turns; consecutive ones are in one record."""
     turns: list[Delivery] = []
     for each in recording.deliveries():
         if turns and (len(turns) >= TURNS or each.number != turns[-1].number + 1):

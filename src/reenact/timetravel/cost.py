@@ -224,8 +224,8 @@ def _prices() -> Priced:
 def _straight(
     calc: Callable[..., Any], found: Any, key: tuple[str, str, tuple[str, ...]], at: datetime
 ) -> Callable[[Mapping[str, int]], Decimal] | None:
-    """The price of a model as so much a token, where it is that: one price at all times, without tiers, so that it need
-    not be looked up for each call. None where it is more than that."""
+    """The price of a model for each token, where it is the same at all times and without tiers: then it is looked up
+    once, and not for each call. None where it is more than that."""
     provider, model, names = key
     prices = getattr(found.model, "prices", None)
     variants = [each for each in getattr(found.model, "price_variants", None) or () if not getattr(each, "when", None)]

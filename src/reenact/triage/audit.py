@@ -145,8 +145,8 @@ def _lacks(runs: list[AuditedRun]) -> Iterator[tuple[str, Lack]]:
 
 
 def _in_order(runs: list[AuditedRun], lacks: Mapping[str, Lack]) -> Iterator[Lack]:
-    """The items that keep runs from being replayed: each time the one that gains most. Where none gains any alone, the
-    one that most of the runs need that need the fewest further ones."""
+    """The items that keep runs from being replayed, ranked: next comes always the one that makes most further runs
+    replayable. Where none gains any alone, the one that most of the runs need that need the fewest further ones."""
     left = [set(each.needed) for each in runs if each.needed]
     while left:
         gains = Counter(name for needed in left if len(needed) == 1 for name in needed)

@@ -47,7 +47,7 @@ class OpenAIChat:
     sort = ""
 
     def speaks(self, path: str, body: bytes) -> bool:
-        """By the end of the path and the messages in the body."""
+        """Recognised by the end of the path and the messages in the body."""
         if b'"messages"' not in body:
             return False
         return path.endswith("/chat/completions") or (path.endswith("/agents/completions") and b'"agent_id"' in body)

@@ -45,10 +45,11 @@ def install() -> None:
 class Begun(weakref.WeakSet[Any]):
     """The generators of a loop, walked in the order in which they were begun.
 
-    Who closes one is known by its address: a weak reference to it is gone before its loop is told that it was dropped.
+    The closer of one is known by its address: a weak reference to it is gone before its loop is told that it was
+    dropped.
 
     Args:
-        agens: What the loop knows at first.
+        agens: The generators that the loop knows at first.
 
     Attributes:
         closers: The lane of who closes a generator, should it be dropped.
@@ -128,7 +129,7 @@ def closer_of(loop: Any, work: Any) -> Lane | None:
 
     Args:
         loop: The task's.
-        work: What the task is made of.
+        work: The coroutine of the task.
     """
     if type(work) is not _CLOSING:
         return None

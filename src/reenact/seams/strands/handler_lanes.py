@@ -1,6 +1,6 @@
-"""Handler lanes: each run of a signal handler has a lane of its own, whatever it interrupts.
+"""Handler lanes: each run of a signal handler has a lane of its own, whichever lane it interrupts.
 
-What a handler reads, draws and asks would otherwise stand among that of the interrupted lane, at a place that a replay
+Its reads, random values and calls would otherwise stand among those of the interrupted lane, at a place that a replay
 meets a little earlier or later.
 """
 
@@ -17,7 +17,7 @@ UNKNOWN = -1
 
 
 def agents_lane(lane: Lane | None) -> Lane | None:
-    """The lane that is interrupted; of a transport, the one that called it; None where nobody listens."""
+    """The lane that is interrupted; of a transport, the one that called it; None where no session listens."""
     while lane is not None and lane.below:
         lane = lane.origin
     return lane if lane is not None and lane.owned else None

@@ -44,7 +44,7 @@ class HandlerOwners:
         Args:
             number: The signal's.
             handler: It.
-            path: Of the lane that sets it; empty where nobody listens.
+            path: Of the lane that sets it; empty where no session listens.
         """
         known = self._known.setdefault(number, [])
         for place, (before, owner) in enumerate(known):

@@ -105,7 +105,7 @@ class Lock(metaclass=_Stand):
         return self._contend(blocking, timeout)
 
     def _contend(self, blocking: bool, timeout: float) -> bool:
-        """Wait for a lock that somebody holds."""
+        """Wait for a lock that is held."""
         _thread.allocate_lock().acquire(blocking, timeout)  # complains of bad arguments in the interpreter's own words
         while True:
             lane, holder = lanes.counted(), self._holder
@@ -131,7 +131,7 @@ class Lock(metaclass=_Stand):
         return self._wait(lane, waiter, None if timeout < 0 else timeout)
 
     def _wait(self, lane: Lane, waiter: _LockWaiter, timeout: float | None) -> bool:
-        """Wait to be handed the lock; whoever fails to take what was handed over hands it on."""
+        """Wait to be handed the lock; a waiter that fails to take it hands it on."""
         try:
             if wait_in_turn(lane, waiter, timeout):
                 return True
@@ -163,7 +163,7 @@ class Lock(metaclass=_Stand):
         self._pass_on()
 
     def _pass_on(self) -> None:
-        """Hand the lock to the longest waiter, or free it where nobody waits."""
+        """Hand the lock to the longest waiter, or free it without a waiter."""
         while True:
             if self._waiters and self._inner.locked() and self._hand_over():
                 return
@@ -173,7 +173,7 @@ class Lock(metaclass=_Stand):
                 return  # nobody came meanwhile, or somebody has it and will pass it on
 
     def _hand_over(self) -> bool:
-        """Ring for the first who still waits; False when nobody does."""
+        """Ring for the first that still waits; False when none does."""
         while True:
             with _queueing:
                 if not self._waiters:

@@ -185,7 +185,7 @@ class SelectorHook:
             self._woke_us = 0
 
     def _busy(self, gates_now: list[Gate], timeout: float) -> Any:
-        """A loop that never rests keeps the bound by itself: nobody else may get to run."""
+        """A loop that never rests keeps the bound by itself: no other task may get to run."""
         now_us = _mono_ns() // 1000
         worked_us = now_us - self._woke_us if self._woke_us else 0
         if worked_us < WORK_US or not lanes.whole_process():
@@ -322,7 +322,7 @@ def due_at_gate(gate: Gate, tag: Tag, due: asyncio.Handle, arm: Callable[[Callab
     Args:
         gate: Where it queues.
         tag: Its identity.
-        due: What to run when its turn comes.
+        due: The callback to run when its turn comes.
         arm: Sets the world's timer.
 
     Returns:

@@ -1,8 +1,8 @@
 """The end of the main thread: it waits for the threads and jobs that are left, and does not count while it does.
 
 The interpreter joins them where no hook sees it. Counted as running, the main thread would leave each of their turns to
-the bounds of the gate. Whoever ends last counts it again before being counted out, so that the count never dips to zero
-while the main thread is about to run its exit handlers.
+the bounds of the gate. The strand that ends last counts it again before being counted out, so that the count never dips
+to zero while the main thread is about to run its exit handlers.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _lock = _thread.allocate_lock()
 def watch(left: Callable[[], bool]) -> None:
     """Learn when the main thread has run to its end.
 
-    What is registered last is called first: before ``concurrent.futures``, which may have been imported just now, joins
-    its threads in a call of its own. An interpreter without such calls leaves the main thread counted.
+    The function that is registered last is called first: before ``concurrent.futures``, which may have been imported
+    just now, joins its threads in a call of its own. An interpreter without such calls leaves the main thread counted.
 
     Args:
         left: Whether something is left that the interpreter waits for; asked in any thread.

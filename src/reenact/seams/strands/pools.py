@@ -162,7 +162,7 @@ class PoolJob:
         self.refused()
 
     def refused(self) -> None:
-        """It will never begin. What it was counted as may have passed to another job meanwhile."""
+        """It will never begin. Its count may have passed to another job meanwhile."""
         with self.gate.lock:
             self._over = True
         self.lane.ended = True

@@ -3,9 +3,9 @@
 A signal reaches the main thread wherever it is: in a sleep, in a wait for a lock, in a loop with nothing to do, in the
 middle of a computation. While recording, the moment at which the program's handler is about to run is noted as a
 delivery. In a replay it is the gate that sends the signal, really, when its turn has come: the main thread is
-interrupted where it waits, the program's own handler runs, and whatever it raises is raised there. What the program
+interrupted where it waits, the program's own handler runs, and its error is raised there. Signals that the program
 sends to itself, and its alarms, do not fire on their own then. Where the main thread waits for another strand, the
-handler takes its turn as whoever is woken does, and counts until it has returned.
+handler takes its turn like a woken strand, and counts until it has returned.
 
 While recording, a signal that comes in the middle of our own code is sent again a moment later: a handler may raise,
 and what we had begun to count would be left half counted, or a lock of ours held for ever.
@@ -82,7 +82,7 @@ class HandlerStandIn:
 
     @property
     def __call__(self) -> Callable[[int, Any], Any]:
-        """The handler to call now. Runs in the main thread, between two instructions of whatever that does."""
+        """The handler to call now. Runs in the main thread, between two instructions of its code."""
         gate = _gate
         if gate is None or gate.halted is not None or gate.closed or not lanes.anybody():  # nobody in a forked child
             return self.handler
@@ -154,7 +154,7 @@ def _beneath(
     handler: Callable[[int, Any], Any], gate: Gate, turn: Tag, around: Lane | None, counts: bool
 ) -> Callable[[int, Any], Any]:
     """Below a transport: the agent's handler runs in no lane of the transport's, and counts where the main thread does
-    not. What it raises is the outcome of the call, which is recorded."""
+    not. An error of the handler is the outcome of the call, which is recorded."""
     gate.signalled(turn, True, counts)
     handler = _in_its_lane(handler, turn, around, True)
     if not counts:
@@ -188,13 +188,13 @@ def _counted(
     handler: Callable[[int, Any], Any], gate: Gate, turn: Tag | None, held: tuple[Tag, ...] = ()
 ) -> Callable[[int, Any], Any]:
     """In a wait that is not counted: the handler is, until it has returned, for what it does is done by a strand that
-    runs. What it raises ends the wait, which is counted then.
+    runs. An error of the handler ends the wait, which is counted then.
 
     Args:
         handler: It.
         gate: Where it is counted already.
-        turn: While recording it takes its turn first, as whoever is woken does; in a replay its turn has come.
-        held: The turns of that wait. They come when the handler has returned, for until then nobody takes them up."""
+        turn: While recording it takes its turn first, like a woken strand; in a replay its turn has come.
+        held: The turns of that wait. They come when the handler has returned, for until then no code takes them up."""
 
     def handle(number: int, frame: Any) -> None:
         before = gate.signals.held
@@ -298,7 +298,7 @@ def hear(gate: Gate) -> None:
 
 
 def leave(gate: Gate) -> None:
-    """The run of ``gate`` has ended: its handlers stay, and are nobody's concern."""
+    """The run of ``gate`` has ended: its handlers stay, and are not looked at any more."""
     global _gate
     if _gate is gate:
         _gate = None
@@ -362,7 +362,7 @@ def _alarm(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     """``alarm`` and the interval timers: in a replay nothing is set, because the recorded signals are sent, and a fork
     knows by its own time when one is due.
 
-    What they answer (how much was left of the alarm before) is one number of seconds, or a pair."""
+    Their answer (the time that was left of the alarm before) is one number of seconds, or a pair."""
     width = 1 if name == "alarm" else 2
 
     def set_alarm(*args: Any) -> Any:
@@ -395,7 +395,7 @@ def _note(gate: Gate, now_us: int, args: tuple[Any, ...]) -> None:
 
 
 def _kept(alarms: Alarms, name: str, original: Callable[..., Any], args: tuple[Any, ...]) -> tuple[float, ...]:
-    """The same, where a gate keeps the timers. What the system refuses, it refuses here."""
+    """The same, where a gate keeps the timers. A refusal of the system is raised here."""
     if name == "getitimer":
         original(*args)
         return alarms.alarm_left(args[0])

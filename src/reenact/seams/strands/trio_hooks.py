@@ -1,6 +1,6 @@
 """trio: lanes for its tasks, its order made one that can be had again, its runs joined to gates.
 
-Within a run trio shuffles what is ready, so that nobody relies on an order; in a followed run it goes first in, first
+Within a run trio shuffles what is ready, so that no code relies on an order; in a followed run it goes first in, first
 out, which is one of the orders that it could have taken. Tasks of a followed run hash by their lane, because trio walks
 sets of tasks where it wakes or cancels several.
 

@@ -1,7 +1,7 @@
 """Runs of trio: what one ``trio.run`` looks like to a gate, and how its tasks wait for their turn.
 
 A run is its own instrument, in trio's sense: it counts the tasks that are ready, and before each step of a task makes
-the cell of that task the cell of the thread. So whoever asks for the current lane finds it as in any thread.
+the cell of that task the cell of the thread. So code that asks for the current lane finds it as in any thread.
 
 In trio a cancelled scope cancels each wait inside it, again and again. A turn therefore cannot be cancelled: what has
 come back from the world is handed over first, and the cancellation finds the task at its next wait, as it would have
@@ -68,7 +68,7 @@ class TrioRun(AsyncBackend[Gate]):
         self._scheduled = 0
 
     def begin(self) -> None:
-        """The calling thread becomes the run's. Between the steps of tasks nobody listens to it."""
+        """The calling thread becomes the run's. Between the steps of tasks no session listens to it."""
         self._before = here.run
         here.run = self
         if self.lane is not None and not self.lane.below and self.lane.owned:
@@ -79,7 +79,8 @@ class TrioRun(AsyncBackend[Gate]):
         lanes.restore_thread(self._between)
 
     def attach(self, runner: Any) -> None:
-        """The hooks were put in place by a task of a run that is under way, which is this. Nobody listens to it yet."""
+        """The hooks were put in place by a task of a run that is under way, which is this. No session listens to it
+        yet."""
         self.runner = runner
         here.run = self
         entries[id(runner.entry_queue)] = self
@@ -149,7 +150,7 @@ class TrioRun(AsyncBackend[Gate]):
         return gate._taken(waiter)
 
     def rest(self, listen: Callable[[Callable[[], None]], bool]) -> Generator[Any, Any, None]:
-        """Suspend the task, whatever is cancelled meanwhile."""
+        """Suspend the task, even if it is cancelled meanwhile."""
         sleep = _Sleep(self._trio)
         if listen(lambda: self.post(sleep.wake)):
             yield from sleep.until_woken(lambda: False)
@@ -165,7 +166,7 @@ class TrioRun(AsyncBackend[Gate]):
             pass
 
     def stop(self, gate: Gate) -> None:
-        """Raise the halt the way trio raises Ctrl-C: in whatever wait can be aborted."""
+        """Raise the halt the way trio raises Ctrl-C: in any wait that can be aborted."""
 
         def halted() -> None:
             assert gate.halted is not None
@@ -201,7 +202,7 @@ class TrioRun(AsyncBackend[Gate]):
 
         Args:
             poll: trio's own way to ask, given the most seconds to wait.
-            timeout: What trio would wait.
+            timeout: The time that trio would wait.
         """
         gates = self.gates[:]
         for gate in gates:

@@ -30,7 +30,7 @@ def patch(module: Any) -> None:
 
 
 def _job_name(function: Any) -> str:
-    """The name of the agent's function, in whatever a library has wrapped it."""
+    """The name of the agent's function, inside any wrapper of a library."""
     while str(getattr(function, "__module__", "")).partition(".")[0] in ("trio", "anyio"):
         free = getattr(getattr(function, "__code__", None), "co_freevars", ())
         wrapped = next((name for name in _WRAPPED if name in free), None)

@@ -31,7 +31,7 @@ class TrioClock:
     """The clock of a run: the program's monotonic one, virtual in a replay.
 
     Args:
-        run: Whose clock it is.
+        run: The run whose clock it is.
     """
 
     def __init__(self, run: TrioRun) -> None:

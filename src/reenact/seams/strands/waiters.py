@@ -19,7 +19,7 @@ class StrandWaiter:
     It stands in a condition's list of waiters where the standard library keeps a lock, so it is woken by ``release``.
 
     Args:
-        gate: Who gives the turn.
+        gate: The gate that gives the turn.
         wake: Identity of the wake-up.
         timer: Identity of the time-out; None for a wait without one.
     """

@@ -60,7 +60,7 @@ class Alarm:
         return max(1, self.due_us - now_us) / 1e6, self.every_us / 1e6
 
     def is_over(self, now_us: int) -> bool:
-        """Whether it was due so long ago that its signal has come to somebody else, or to nobody."""
+        """Whether it was due so long ago that its signal has gone to another waiter, or to none."""
         return now_us - self.due_us > LATE_US
 
     def next(self, now_us: int) -> Alarm | None:
@@ -247,7 +247,7 @@ class ForkAlarms(SignalTurns):
         return self._time.ticking and due_us is not None and due_us > self._time.real_now_us()
 
     def is_struck(self) -> bool:
-        """Whether a signal has been sent whose handler has yet to run; whoever blocks it is not waited for."""
+        """Whether a signal has been sent whose handler has yet to run; a strand that blocks it is not waited for."""
         if self.struck_us is None or self._arrived:
             return False
         if self._time.clock.mono_us() - self.struck_us > STUCK_US:

@@ -97,7 +97,7 @@ class Elapsing:
 
         Args:
             lane: Its path.
-            then_ns: What the clock showed.
+            then_ns: The clock's reading.
             next_us: When the parent's next delivery was.
         """
         then_us = then_ns // 1000
@@ -136,8 +136,8 @@ class Elapsing:
         """A clock's reading at the place where it showed ``then_ns``.
 
         Args:
-            clock: Whose reading it is, and of which clock.
-            then_ns: What was recorded.
+            clock: The lane that reads, and the clock.
+            then_ns: The recorded reading.
             now_us: The fork's time, at the least.
         """
         since_ns = self.moments.since(then_ns)
@@ -151,7 +151,7 @@ class Elapsing:
         return self._shows(clock, last_ns, max(now_us * 1000, shown_ns + step_ns))
 
     def _shows(self, clock: tuple[str, str], then_ns: int, moment_ns: int) -> int:
-        """No clock goes back, or stands still, whoever reads it; and the code is as far as it has been shown."""
+        """No clock goes back, or stands still, for any reader; and the code is as far as it has been shown."""
         self._shown_ns = max(self._shown_ns + 1, moment_ns)
         self._last[clock] = (then_ns, self._shown_ns)
         self.lead_ns = max(self.lead_ns, self._shown_ns - self._from_us * 1000)

@@ -41,7 +41,7 @@ class ForkSchedule(RecordedSchedule):
     Args:
         lane_seen: Told the path of each lane that a tag names.
         clock, worked_us: As for a ``ForkTime``.
-        parts: What a ``RecordedSchedule`` takes.
+        parts: The arguments of a ``RecordedSchedule``.
     """
 
     lets_ahead = False
@@ -61,7 +61,7 @@ class ForkSchedule(RecordedSchedule):
         self.revive: Callable[[], bool] = lambda: False
         """Has the oldest of them performed that may be; False: none may."""
         self.give_up: Callable[[], bool] = lambda: False
-        """Stops the fork at the oldest of them, whose outcome nobody knows; False: none waits."""
+        """Stops the fork at the oldest of them, whose outcome is unknown; False: none waits."""
         self.open_ended = False
         """Whether the cut is the end of the parent's order, if no call comes to it before."""
         self.reached_end: Callable[[], object] = lambda: None
@@ -71,7 +71,8 @@ class ForkSchedule(RecordedSchedule):
         self.unproven = 0
 
     def await_answer(self, tag: Tag, call: Any) -> None:
-        """A call waits at ``tag``; one that was cancelled in the parent may wait for what nobody will do here."""
+        """A call waits at ``tag``; one that was cancelled in the parent may wait for something that will not happen
+        here."""
         if call.form == "open":
             self.unanswered[tag] = call
 
@@ -174,7 +175,7 @@ class ForkSchedule(RecordedSchedule):
         return waiter
 
     def choose(self, settled: bool = True) -> Waiter | None:
-        """The waiter of the next place; of what has no place, whoever is there."""
+        """The waiter of the next place; without a place, any waiter that is there."""
         if not self.cut:
             if not self.open_ended or self.order.head is not None:
                 return super().choose(settled)
@@ -185,7 +186,7 @@ class ForkSchedule(RecordedSchedule):
         return self._beside_a_handler(settled) if self.gate.signals.held else self._behind_the_cut(settled)
 
     def _beside_a_handler(self, settled: bool) -> Waiter | None:
-        """A handler runs in a wait, which does not end until that has returned: whoever else may go."""
+        """A handler runs in a wait, which does not end until that has returned: let another waiter go."""
         waiting = self.gate.waiting
         held = {tag: waiting.pop(tag) for tag in self.gate.signals.held if tag in waiting}
         try:
@@ -247,7 +248,7 @@ class ForkSchedule(RecordedSchedule):
         return anew
 
     def _signal_is_next(self, head: Delivery) -> Waiter | None:
-        """The watch sends the signal that the parent's order has next, unless somebody goes before its alarm."""
+        """The watch sends the signal that the parent's order has next, unless a waiter goes before its alarm."""
         alarm = self.alarms.waits if self.alarms.is_the_alarms(head) else None
         if alarm is not None:
             comes = self.time.comes(alarm, alarm.tag, None)
@@ -287,7 +288,7 @@ class ForkSchedule(RecordedSchedule):
         return waiter
 
     def _timer_goes(self, timers: list[Waiter]) -> Waiter | None:
-        """The first of some timers that have no place in the order any more, or whoever goes before it."""
+        """The first of some timers that have no place in the order any more, or the waiter that goes before it."""
         if not self.time.goes_by_time or not timers:
             return self._jump(timers)
         timer = min(timers, key=lambda each: each.deadline_us or 0)

@@ -44,7 +44,7 @@ class Flight:
         stands_for: The recorded event in whose place it is delivered.
         virtual_us, real_us: When it set out.
         over: Whether it has come to its end.
-        listens: Whether it waits for what a server says by itself: nobody need ever answer it.
+        listens: Whether it waits for what a server says by itself: it may never get an answer.
         rests: Whether the agent does not read it just now: it brings nothing before that.
         works: Whether it is the agent's own code at work in the world (a tool): it ends by itself, but what it sleeps
             through is the world's time.
@@ -155,7 +155,7 @@ class ForkTime:
         return self._gate.parting > 0 or not all(flight.works for flight in self.flights.values())
 
     def sleeps_in_the_world(self) -> bool:
-        """Whether the agent's own code is at work in the world, and somebody waits for a moment to come."""
+        """Whether the agent's own code is at work in the world, and a strand waits for a moment to come."""
         works = any(flight.works and not flight.over for flight in self.flights.values())
         return works and any(waiter.deadline_us is not None for waiter in self._gate.waiting.values())
 
@@ -244,12 +244,12 @@ class ForkTime:
         """A clock that only measures is read.
 
         Args:
-            clock: Whose reading it is, and of which clock.
-            then_ns: What it showed at this place, in nanoseconds since the run began.
+            clock: The lane that reads, and the clock.
+            then_ns: Its reading at this place, in nanoseconds since the run began.
             step_ns: By how much it is to go on, if it was not read there so often; 0: it was.
 
         Returns:
-            What it shows; None: what it showed then.
+            Its reading now; None: the recorded one.
         """
         if not self.goes_by_time:
             return None
@@ -298,8 +298,8 @@ class ForkTime:
             self._lines = None
 
     def comes(self, waiter: Waiter | None, tag: Tag, at_us: int | None) -> int | None:
-        """When it comes to whoever waits, or is about to wait, for what was handed out at ``at_us`` of the parent; None
-        for what is there already."""
+        """When it comes to a strand that waits, or is about to wait, for what was handed out at ``at_us`` of the
+        parent; None for what is there already."""
         if waiter is not None and waiter.deadline_us is not None:
             timer = self.timing.timer(tag)
             return timer.due_us if timer is not None else None
@@ -329,7 +329,7 @@ class ForkTime:
         return self.departed and tag.lane != "~never" and (tag.kind != "e" or tag.lane == OWN)
 
     def then_us(self, place: Tag | None) -> int | None:
-        """When something was handed out in the parent; None: it was not, or nobody has had to know."""
+        """When something was handed out in the parent; None: it was not, or no code has had to know."""
         number = self._order.number_of(place) if self.departed and place is not None else None
         return self.elapsing.moments.of(number)[0] if number is not None else None
 

@@ -1,7 +1,7 @@
 """The waiters at the gate of a fork, kept in the order in which they come, so that a delivery looks at few.
 
-A timer, or a recorded answer, comes at a moment that is known once it waits. What is there already comes now, whenever
-that is. So there is a line for each sort, of which nearly always the first one decides. Who has left the gate is taken
+A timer, or a recorded answer, comes at a moment that is known once it waits. A waiter that can go already comes now. So
+there is a line for each sort, of which nearly always the first one decides. A waiter that has left the gate is taken
 out of its line when it is met there.
 """
 
@@ -48,9 +48,9 @@ class Lines:
     """The waiters for a timer, for a recorded answer, and those that can go already.
 
     Args:
-        waiting: Who waits, in order of arrival. Who is not alive never is again.
+        waiting: The waiters, in order of arrival. One that is not alive never is again.
         comes: When a timer or a recorded answer comes; None for what is there already, or is not known.
-        is_there: Whether somebody who waits for neither goes before others, as what is there already.
+        is_there: Whether a waiter for neither goes before others, because it can go already.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Lines:
         self._joined = 0
         self._lines: tuple[list[Place], ...] = tuple([] for _ in _ALL)
         self.events: set[int] = set()
-        """Recorded calls, and the fork's own, for whose answers somebody waits, or has waited."""
+        """Recorded calls, and the fork's own, for whose answers a strand waits, or has waited."""
         for waiter in waiting.values():
             self.join(waiter)
 
@@ -90,11 +90,11 @@ class Lines:
     # --- questions ---------------------------------------------------------------------------------------------
 
     def sooner(self, tag: Tag, comes_us: int, now_us: int, *, answers: bool) -> Waiter | None:
-        """A timer that fires clearly before what is next in the order, and before every recorded answer that somebody
+        """A timer that fires clearly before what is next in the order, and before every recorded answer that a strand
         awaits, although its own place is later or nowhere; or the answer that comes before such a timer.
 
         Args:
-            tag: What is next, which is not looked at.
+            tag: The next delivery, which is not looked at.
             comes_us: When that comes.
             now_us: When what is there already comes.
             answers: Whether an answer may go before that even where no timer does.
@@ -111,7 +111,7 @@ class Lines:
 
         Args:
             tag, comes_us, now_us: As for ``sooner``.
-            timer: Whether what is next is one.
+            timer: Whether the next delivery is one.
         """
         heads = self._heads(_ALL if timer else _TIMERS, tag, now_us)
         return any(place[0] < comes_us - UNSURE_US for place in heads)
