@@ -54,7 +54,7 @@ def values(expression: Expression, scope: Scope) -> str:
 
 
 def _words(node: ast.AST) -> Iterator[ast.expr]:
-    """The words of the vocabulary in a tree; of a loop only those of what it runs over."""
+    """The words of the vocabulary in a tree; of a loop only those in the sequence that it runs over."""
     match node:
         case ast.Call(func=ast.Name(id=name), args=args):
             if name in ASSERTIONS or name in FUNCTIONS:

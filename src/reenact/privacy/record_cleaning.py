@@ -155,7 +155,7 @@ WITHHELD: Final = constant("w").decode()
 
 
 def labels(eraser: Eraser, found: Mapping[str, str]) -> dict[str, str]:
-    """Free labels: a value by its name and its shape, a name by its shape."""
+    """Free labels, cleaned: credentials are known in a value by its name and its shape, in a name by its shape."""
     return {eraser.constants.string(name): str(eraser.json(value, name)) for name, value in found.items()}
 
 

@@ -1,4 +1,4 @@
-"""Replacing functions of the standard library for as long as anybody listens, under every name they were imported as.
+"""Replacing functions of the standard library as long as a session listens, under every name they were imported as.
 
 ``from time import monotonic`` binds the function where no attribute of ``time`` can reach it. So besides the places
 that own a function, the globals of loaded modules are searched for it, once for each module; what was found is

@@ -83,7 +83,7 @@ class RawInput(io.FileIO):
         return _read(lambda: outside(io.FileIO.read, self, size) or b"")
 
     def answer(self, line: Callable[[], str]) -> tuple[str, bytes]:
-        """Read one line for a question; what was read of the system for it comes with it."""
+        """Read one line for a question, and give the bytes with it that were read from the system."""
         chunks: list[bytes] = []
 
         def ask(size: int) -> bytes:
@@ -243,7 +243,7 @@ def _line_for(raw: RawInput, lane: Lane, call: Call, prompt: str) -> str:
 
 
 def _parted(answered: bytes) -> tuple[bytes, str, bytes]:
-    """An answer: what it is, its text, and what was read of the system for it."""
+    """An answer: its kind, its text, and the bytes that were read from the system for it."""
     text, _, chunk = answered[1:].partition(b"\n")
     return answered[:1], text.decode("utf-8", "surrogateescape"), chunk
 

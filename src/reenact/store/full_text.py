@@ -249,7 +249,7 @@ def drop_text(connection: sqlite3.Connection, run: int) -> None:
 
 
 def mark_erasure(connection: sqlite3.Connection) -> None:
-    """Words were dropped, in this transaction: they stand in the index's file, though nothing finds them, until
+    """Words were dropped in this transaction. They are in the index's file, though no search finds them, until
     ``erase_some`` has gone through all of it."""
     connection.execute("INSERT OR REPLACE INTO meta(name, value) VALUES (?, ?)", (_ERASURE, _TO_BEGIN))
 

@@ -68,7 +68,7 @@ class Observations:
         return Pages(json_form(file))
 
     def pieces(self, document: Any) -> Iterator[Any]:
-        """Each observation with its trace; a trace without a single root is one of them."""
+        """Each observation with its trace; a trace without a single root counts as an observation, too."""
         for each in document if isinstance(document, list) else [document]:
             held = mapping(each)
             if isinstance(held.get("batch"), list):

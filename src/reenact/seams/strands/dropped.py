@@ -45,8 +45,7 @@ def install() -> None:
 class Begun(weakref.WeakSet[Any]):
     """The generators of a loop, walked in the order in which they were begun.
 
-    The closer of one is known by its address: a weak reference to it is gone before its loop is told that it was
-    dropped.
+    Its closer is known by its address: a weak reference to it is gone before its loop is told that it was dropped.
 
     Args:
         agens: The generators that the loop knows at first.

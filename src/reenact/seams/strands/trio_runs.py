@@ -79,8 +79,7 @@ class TrioRun(AsyncBackend[Gate]):
         lanes.restore_thread(self._between)
 
     def attach(self, runner: Any) -> None:
-        """The hooks were put in place by a task of a run that is under way, which is this. No session listens to it
-        yet."""
+        """A task of this run, which is under way, has put the hooks in place. No session listens to it yet."""
         self.runner = runner
         here.run = self
         entries[id(runner.entry_queue)] = self

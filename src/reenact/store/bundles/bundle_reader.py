@@ -95,7 +95,7 @@ class _Reading:
         if [said["member"] for said in runs] != expected or not runs:
             raise ValueError("its runs are not those that it names")
         if any(said["role"] not in ROLES for said in runs):
-            raise ValueError("a run has a role that is none")
+            raise ValueError("a run has an unknown role")
         if [said["role"] in MAIN for said in runs] != [True] + [False] * (len(runs) - 1):
             raise ValueError("it must have one main run, the first")
         others = set(self._sums) - {GOLDEN, *expected}

@@ -71,8 +71,7 @@ class ForkSchedule(RecordedSchedule):
         self.unproven = 0
 
     def await_answer(self, tag: Tag, call: Any) -> None:
-        """A call waits at ``tag``; one that was cancelled in the parent may wait for something that will not happen
-        here."""
+        """A call waits at ``tag``; one that was cancelled in the parent may wait for something that never comes."""
         if call.form == "open":
             self.unanswered[tag] = call
 
@@ -313,7 +312,7 @@ class ForkSchedule(RecordedSchedule):
         return self.time.by_time or bool(self.unanswered)
 
     def _beside(self, place: Tag, settled: bool) -> tuple[Waiter | None, bool]:
-        """The waiter that may go while the next place has none, and whether that place is to be passed over."""
+        """The waiter that may go while no waiter has the next place, and whether that place is to be passed over."""
         if not settled and not self._given_up:
             return None, False
         if place.kind == "e" and any(flight.stands_for == place.number for flight in self.time.away()):

@@ -66,8 +66,7 @@ class Timing:
         return self._timers.pop(tag, None)
 
     def answer(self, event: int, at_us: int | None = None) -> int | None:
-        """When the answer of a call comes, or its part that came at ``at_us`` of the parent; None: no call has
-        asked."""
+        """When the answer of a call comes, or its part that came at ``at_us`` of the parent; None: not asked."""
         known = self._answers.get(event)
         if known is None:
             return None

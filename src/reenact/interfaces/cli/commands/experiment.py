@@ -55,8 +55,8 @@ _WORST = {"stale": 3, "broken": 4, "refused": 5}
 @click.argument("dataset", nargs=-1)
 @click.option("--where", metavar="EXPR", help="Stored runs for which it is true, in place of goldens.")
 @click.option("--session", metavar="S", help="All stored runs of a session, in order, in place of goldens.")
-@click.option("--since", type=Since(), help="Of stored runs only those of the last 2h, 7d, or after a mark.")
-@click.option("--before", type=Since(), help="Of stored runs only those from before that.")
+@click.option("--since", type=Since(), help="Only stored runs of the last 2h, 7d, or after a mark.")
+@click.option("--before", type=Since(), help="Only stored runs from before that.")
 @click.option("--mark", metavar="MARK", default="", help="Compare the rows recorded before a mark with those since.")
 @click.option(
     "--candidate",
