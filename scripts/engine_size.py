@@ -23,10 +23,10 @@ ENGINE = {
         "async_backends counted_loops gate lanes posting process_signals reckoning schedules switchboard turns waits "
         "watch"
     ),
-    "recording": "arrival_schedule holding live_calls recording_session repeats",
+    "recording": "arrival_schedule holding live_calls recording_session repeated_calls",
     "replaying": (
         "ambient_replay blocked_strands frozen_calls matching recorded_order recorded_schedule "
-        "replay_session tape unmade"
+        "replay_session tape unmade_calls"
     ),
     "timetravel/forks": (
         "alarms cancelled_calls counterparts elapsing fork_ambient fork_calls fork_decisions fork_misses fork_schedule "
@@ -36,7 +36,7 @@ ENGINE = {
 """Modules of the engine, by folder."""
 FORMER = {
     "seams": "carriers",
-    "recording": "calls order recording_gate session",
+    "recording": "calls order recording_gate repeats session",
     "replaying": "ambient calls met_lanes order replay_gate session unseen",
     "timetravel/forks": "ambient called_off fork_gate gate giving handing keeping opened session things",
 }

@@ -17,7 +17,7 @@ import pytest
 if TYPE_CHECKING:
     from reenact.testing.goldens.marked_test import Opener, Trial
     from reenact.testing.goldens.playing import SessionGoldens
-    from reenact.testing.goldens.replayed import Replayed
+    from reenact.testing.goldens.replayed_golden import Replayed
 
 _MODES = ("frozen", "missing", "rerecord", "review")
 _NAME = "_reenact_golden"

@@ -21,7 +21,7 @@ from reenact.facts.run import Run, Status
 from reenact.store.feature_rows import FEATURE, put
 from reenact.store.runrows import insert_run
 from reenact.store.sqlite_store import SqliteStore
-from reenact.triage.seen import seen
+from reenact.triage.featured_runs import seen
 from tests.store.records import closing, failed, issued, opening, settled
 
 REPEATS = 9

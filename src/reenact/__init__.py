@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from reenact.facts.event import Event
     from reenact.facts.policy import Policy
     from reenact.facts.run import Run
-    from reenact.recording.api import current_run, record
+    from reenact.recording.record_api import current_run, record
     from reenact.seams.models import model, retriever
-    from reenact.seams.steps import note, step
+    from reenact.seams.step_scopes import note, step
     from reenact.seams.tools import tool
     from reenact.store import open_store
     from reenact.timetravel.forking import Change, fork, resume
@@ -66,16 +66,16 @@ _HOMES = {
     "Run": "facts.run",
     "Store": "abc.store",
     "compare": "timetravel.run_comparison",
-    "current_run": "recording.api",
+    "current_run": "recording.record_api",
     "fork": "timetravel.forking",
     "model": "seams.models",
-    "note": "seams.steps",
+    "note": "seams.step_scopes",
     "open_store": "store",
-    "record": "recording.api",
+    "record": "recording.record_api",
     "replay": "timetravel.replays",
     "resume": "timetravel.forking",
     "retriever": "seams.models",
-    "step": "seams.steps",
+    "step": "seams.step_scopes",
     "tool": "seams.tools",
 }
 """The module of each public name; ``tests/project/test_surface.py`` compares this with the names that type checkers

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reenact.seams import audit
+from reenact.seams import audit_hook
 
 ASKED, OTHER = "reenact.test.asked", "reenact.test.other"
 
@@ -31,12 +31,12 @@ class Listener:
 def listener() -> Iterator[Listener]:
     made = Listener()
     yield made
-    audit.unsubscribe((ASKED, OTHER), made)
+    audit_hook.unsubscribe((ASKED, OTHER), made)
 
 
 def test_a_listener_hears_its_events_once_with_the_frame_that_causes_them(listener: Listener) -> None:
-    audit.subscribe([ASKED], listener)
-    audit.subscribe([ASKED], listener)
+    audit_hook.subscribe([ASKED], listener)
+    audit_hook.subscribe([ASKED], listener)
     sys.audit(ASKED, 1, "two")
     sys.audit(OTHER)
     assert listener.heard == [(ASKED, (1, "two"))]
@@ -45,12 +45,12 @@ def test_a_listener_hears_its_events_once_with_the_frame_that_causes_them(listen
 
 def test_a_listener_that_left_hears_nothing_and_the_others_go_on(listener: Listener) -> None:
     other = Listener()
-    audit.subscribe([ASKED, OTHER], listener)
-    audit.subscribe([ASKED], other)
-    audit.unsubscribe([ASKED], listener)
+    audit_hook.subscribe([ASKED, OTHER], listener)
+    audit_hook.subscribe([ASKED], other)
+    audit_hook.unsubscribe([ASKED], listener)
     sys.audit(ASKED)
     sys.audit(OTHER)
-    audit.unsubscribe([ASKED], other)
+    audit_hook.unsubscribe([ASKED], other)
     sys.audit(ASKED)
     assert (listener.heard, other.heard) == ([(OTHER, ())], [(ASKED, ())])
 
@@ -59,11 +59,11 @@ def test_what_a_listener_raises_comes_out_of_the_function_and_later_listeners_ar
     def refuse(event: str, args: tuple[Any, ...], frame: FrameType | None) -> None:
         raise PermissionError(event)
 
-    audit.subscribe([ASKED], refuse)
-    audit.subscribe([ASKED], listener)
+    audit_hook.subscribe([ASKED], refuse)
+    audit_hook.subscribe([ASKED], listener)
     with pytest.raises(PermissionError, match=ASKED):
         sys.audit(ASKED)
-    audit.unsubscribe([ASKED], refuse)
+    audit_hook.unsubscribe([ASKED], refuse)
     assert listener.heard == []
 
 
@@ -71,7 +71,7 @@ def test_a_process_has_one_hook_however_many_listen() -> None:
     program = (
         "import sys; added = []; sys.addaudithook(lambda event, _: added.append(event) if event == 'sys.addaudithook' "
         "else None)\n"
-        "from reenact.replaying import guard\nfrom reenact.replaying.blocking import BLOCK\n"
+        "from reenact.replaying import guard\nfrom reenact.replaying.network_block import BLOCK\n"
         "from reenact.replaying.touching import CHANGE_WATCH\nfrom reenact.seams import escapes\n"
         "escapes.install()\n"
         "for _ in range(2):\n"

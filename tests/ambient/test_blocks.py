@@ -17,9 +17,9 @@ import pytest
 
 from reenact.facts.call import Call, Value
 from reenact.recording.git import Git
-from reenact.recording.kit import process_facts
+from reenact.recording.head_commit import read_commit
 from reenact.recording.packages import packages
-from reenact.recording.revision import read_commit
+from reenact.recording.process_facts import process_facts
 from reenact.seams import lanes, stdin, stdout
 from reenact.seams.logs import RunIdFilter
 

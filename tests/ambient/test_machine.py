@@ -21,7 +21,7 @@ ELSEWHERE = {"pid": 999_999_999, "ppid": 7, "host": "far-away"}
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Recordings of this test are made by another process on another machine."""
-    monkeypatch.setattr("reenact.recording.kit.machine_facts", lambda: ELSEWHERE)
+    monkeypatch.setattr("reenact.recording.process_facts.machine_facts", lambda: ELSEWHERE)
     yield
 
 
@@ -46,7 +46,7 @@ def test_a_replay_tells_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
         return os.getpid(), socket.gethostname()
 
     with monkeypatch.context() as patch:
-        patch.setattr("reenact.recording.kit.machine_facts", lambda: ELSEWHERE)
+        patch.setattr("reenact.recording.process_facts.machine_facts", lambda: ELSEWHERE)
         recorded = reenact.record(main, store=store)()
     assert recorded == (999_999_999, "far-away")
     result = reenact.replay(next(iter(store.runs())).id, entry=main, store=store)

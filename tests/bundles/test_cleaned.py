@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reenact.errors import RedactionLeak
 from reenact.facts import texts
 from reenact.facts.call import Fidelity, Kind
-from reenact.facts.known import KnownCredentials
+from reenact.facts.known_credentials import KnownCredentials
 from reenact.facts.record import (
     AmbientRead,
     CallIssued,

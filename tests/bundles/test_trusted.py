@@ -16,11 +16,11 @@ from reenact.abc.sources import ENTROPY
 from reenact.errors import UnreplayableRun
 from reenact.facts.run import Entry, Run
 from reenact.replaying.caller import find
-from reenact.replaying.entries import start_of
 from reenact.replaying.options import Options
+from reenact.replaying.program_start import start_of
 from reenact.replaying.relocating import ProjectRenaming, relocated
-from reenact.replaying.revision import Tree
 from reenact.replaying.starting import environment_of
+from reenact.replaying.worktree import Tree
 from reenact.seams import trust
 from reenact.store import open_store
 from reenact.store.bundles import PackedRun, write_bundle

@@ -11,10 +11,10 @@ import pytest
 from reenact.facts.ids import tail
 from reenact.facts.policy import Policy
 from reenact.interfaces.cli.commands import record, replay
-from reenact.recording.command import Ended
+from reenact.recording.command import ProgramEnd
 from reenact.replaying.options import Options
 from reenact.replaying.replay_report import EndDifference, Report
-from reenact.seams.boot.forwarding import Forwarding
+from reenact.seams.boot.forwarding import SignalForwarder
 from tests.cli import scenes
 
 Cli = Callable[..., Any]
@@ -25,9 +25,9 @@ def recorded(shelf: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dic
     """Calls of ``run_command``; each leaves a failed run and the exit status 7."""
     calls: list[tuple[Any, dict[str, Any]]] = []
 
-    def run_command(argv: Any, **options: Any) -> Ended:
+    def run_command(argv: Any, **options: Any) -> ProgramEnd:
         calls.append((argv, options))
-        return Ended(7, scenes.broken(shelf))
+        return ProgramEnd(7, scenes.broken(shelf))
 
     monkeypatch.setattr(record, "run_command", run_command)
     return calls
@@ -38,7 +38,7 @@ def test_record_keeps_the_command_as_it_is(recorded: list[Any], reenact: Cli) ->
         "record", "--agent", "a@1", "--tag", "k=v", "--order", "off", "--", "prog", "--json", "-n", "--", "x"
     )
     ((argv, options),) = recorded
-    assert callable(options.pop("meanwhile")) and isinstance(options.pop("forwarding"), Forwarding)
+    assert callable(options.pop("meanwhile")) and isinstance(options.pop("forwarding"), SignalForwarder)
     assert argv == ("prog", "--json", "-n", "--", "x")
     assert options == {
         "store_url": None,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.replaying.covering import Covered, outermost
+from reenact.replaying.covering import CoveredFiles, outermost
 from reenact.replaying.isolation import Isolation, folders_of
 from reenact.replaying.replay_report import enforced
 from reenact.seams.boot.folders import Folder
@@ -219,7 +219,7 @@ def test_the_folders_are_those_a_program_may_write(agent: Agent) -> None:
 
 
 def test_what_is_not_in_force_is_said_with_its_reason(tmp_path: Path) -> None:
-    some = Covered((("/a", 1), ("/b", 1)), True, ("/a/store",))
+    some = CoveredFiles((("/a", 1), ("/b", 1)), True, ("/a/store",))
     found = Isolation(True, some, calls=True)
     assert found.words() == ("network namespace", "scratch overlay (/a /b)", "system calls filtered")
     assert found.hides("/a/x") and not found.hides("/a/store/x") and not found.hides("/c")
@@ -236,6 +236,6 @@ def test_only_a_folder_of_ours_is_named_without_what_was_drawn(tmp_path: Path) -
     theirs = tmp_path / "reenact-recordings"
     theirs.mkdir()
     with Folder(within=str(tmp_path)) as ours:
-        cover = Covered((("/", 1),), True, (str(theirs), ours), sealed=True)
+        cover = CoveredFiles((("/", 1),), True, (str(theirs), ours), sealed=True)
         words = " ".join(Isolation(network=True, cover=cover, calls=True).words())
     assert str(theirs) in words and f"{tmp_path}/reenact-*" in words and ours not in words

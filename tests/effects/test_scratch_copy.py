@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from reenact.replaying.copying import Copy
 from reenact.replaying.redirecting import Redirect
-from reenact.replaying.temporaries import Made
+from reenact.replaying.temporaries import MadeFiles
 
 from . import refusing
 from .conftest import Agent
@@ -115,7 +115,7 @@ class Machine(RuleBasedStateMachine):
         scratch = os.path.join(self.top, "scratch")
         os.mkdir(scratch)
         self.before = picture(self.real, System())
-        self.copy = Copy(scratch, (scratch,), Made((self.top,)), lambda path: None)
+        self.copy = Copy(scratch, (scratch,), MadeFiles((self.top,)), lambda path: None)
         self.redirect = Redirect(self.copy)
 
     def both(self, act: Callable[[Any, str], Any]) -> None:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.opened_golden import open_golden
 from tests import commands
 
 AGENT = """

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from reenact import open_store
-from reenact.facts.typed import typed
+from reenact.facts.shell_text import typed
 from reenact.testing.expectations.expectation_verdict import Verdict
 from reenact.testing.goldens.drifting import drift_of
 from reenact.testing.goldens.golden_dir import open_golden_dir
@@ -25,7 +25,7 @@ from reenact.testing.goldens.golden_launch import ProcessResult
 from reenact.testing.goldens.golden_trace import Golden, ScriptedAnswer
 from reenact.testing.goldens.golden_writer import with_golden
 from reenact.testing.goldens.modes import record_missing
-from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.opened_golden import open_golden
 from reenact.timetravel.forks.fork_report import ForkReport
 
 from .project import AGENT, ASKS_ON, FIX, Project

@@ -19,7 +19,7 @@ import pytest
 
 from reenact import open_store
 from reenact.errors import RunNotFound
-from reenact.recording.revision import REVISION
+from reenact.recording.head_commit import REVISION
 
 from .project import Kept
 

@@ -19,7 +19,7 @@ from reenact.seams.boot.fork_server_client import ForkServerClient, head_of
 from reenact.testing.goldens.golden_batch import How, run_goldens
 from reenact.testing.goldens.golden_execution import run_golden
 from reenact.testing.goldens.golden_outcome import Outcome
-from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.opened_golden import open_golden
 
 from .yard import Yard
 

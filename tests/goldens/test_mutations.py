@@ -26,7 +26,7 @@ from reenact.testing.expectations.expectation import expect
 from reenact.testing.goldens.golden_execution import QUIET, WARM_SEED, outcome_of, run_golden
 from reenact.testing.goldens.golden_launch import GoldenRequest, launch
 from reenact.testing.goldens.golden_trace import Golden
-from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.opened_golden import open_golden
 
 from .altering import Alteration, alterations, leaves, other, plain
 from .yard import Yard

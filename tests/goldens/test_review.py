@@ -28,7 +28,7 @@ from reenact.testing.goldens.golden_dir import open_golden_dir
 from reenact.testing.goldens.golden_trace import Golden, ScriptedAnswer
 from reenact.testing.goldens.golden_writer import with_golden
 from reenact.testing.goldens.modes import record_missing
-from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.opened_golden import open_golden
 from reenact.testing.goldens.reviewing import ReviewResult, accept, look, revision_of, settle
 
 from .project import AGENT, ASKS_ON, FIX

@@ -14,7 +14,7 @@ from reenact.testing.expectations.expectation import expect
 from reenact.testing.goldens import proving
 from reenact.testing.goldens.adding import add_golden
 from reenact.testing.goldens.golden_trace import Golden
-from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.opened_golden import open_golden
 from tests.goldens.yard import Yard
 
 AGENT = """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reenact.testing.goldens.golden_trace import Golden
-from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.opened_golden import open_golden
 from tests.goldens.project import FIX, Kept, recorded
 
 EXPECT = ("--expect", "calls(search) <= 1")

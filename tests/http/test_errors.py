@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Call, Effect, Failure, Kind
-from reenact.seams.http import errors
+from reenact.seams.http import http_errors
 
 from .fakes import Exchange, Recording, Replaying, listened, told
 
@@ -27,10 +27,10 @@ PLAIN = st.sampled_from([ValueError, KeyError, RuntimeError, TimeoutError, EOFEr
 
 
 def again(error: BaseException, **roles: Any) -> BaseException:
-    fact = errors.describe(error, roles)
+    fact = http_errors.describe(error, roles)
     for data in (fact.args, fact.state):
         json.loads(data or b"null")
-    return errors.rebuild(fact, roles)
+    return http_errors.rebuild(fact, roles)
 
 
 @given(kind=PLAIN, args=ARGS, note=st.text(), state=st.dictionaries(st.text("abc", min_size=1), st.integers()))
@@ -75,7 +75,7 @@ def test_groups_keep_their_parts() -> None:
 def test_what_belongs_to_the_client_is_filled_in() -> None:
     pool, other = urllib3.HTTPConnectionPool("h"), urllib3.HTTPConnectionPool("h")
     error = urllib3.exceptions.ReadTimeoutError(pool, "/x", "slow")
-    made = errors.rebuild(errors.describe(error, {"pool": pool}), {"pool": other})
+    made = http_errors.rebuild(http_errors.describe(error, {"pool": pool}), {"pool": other})
     assert isinstance(made, urllib3.exceptions.ReadTimeoutError) and made.pool is other and str(made) == str(error)
 
 
@@ -100,7 +100,7 @@ def test_a_class_that_is_not_loaded_is_refused_and_the_refusal_sticks(monkeypatc
         if not isinstance(wrapped, kind):
             wrapped.__cause__ = kind("below")
         recording = Recording()
-        recording.exchanges.append(Exchange(call, "root", Failure(errors.describe(wrapped))))
+        recording.exchanges.append(Exchange(call, "root", Failure(http_errors.describe(wrapped))))
         monkeypatch.setitem(sys.modules, module.__name__, module)
         with listened(Replaying(recording)), pytest.raises(type(wrapped)), httpx2.Client() as client:
             client.get(url)

@@ -406,10 +406,10 @@ def test_nothing_happens_while_nobody_listens(server: Server) -> None:
 
 
 def test_a_fault_of_the_recorder_costs_the_recording_only(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    from reenact.seams.http import exchange, httpx_clients
+    from reenact.seams.http import http_exchange, httpx_clients
 
     server.routes["/a"] = lambda r: answer(b"%d" % r.number)
-    for owner, name in ((exchange, "place_of"), (httpx_clients, "head_of")):
+    for owner, name in ((http_exchange, "place_of"), (httpx_clients, "head_of")):
         with monkeypatch.context() as broken:
             broken.setattr(owner, name, lambda *_: 1 / 0)
             recording = Recording()

@@ -19,7 +19,7 @@ import requests
 from openai import DefaultAioHttpClient
 
 from reenact.facts.call import Effect, EndKind
-from reenact.seams.http import exchange as seam
+from reenact.seams.http import http_exchange as seam
 
 from .fakes import proven, told
 from .server import HANG_UP, RESET, SSE, Script, Server, Wait, answer, as_json, chunked, torn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.seams.http.wire import Wire
+from reenact.seams.http.response_bytes import Wire
 
 HEADERS = st.lists(st.tuples(st.sampled_from(["X-A", "x-a", "Set-Cookie"]), st.text("abc =;", max_size=5)), max_size=4)
 INTERIM = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n"

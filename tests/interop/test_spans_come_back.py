@@ -16,8 +16,8 @@ from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.facts.trace_runs import is_original
 from reenact.interop.file_formats import spans
+from reenact.interop.otlp.outgoing_span import as_json, as_protobuf
 from reenact.interop.otlp.run_spans import reading_told
-from reenact.interop.otlp.sent import as_json, as_protobuf
 from tests.interop.conftest import Bring
 
 WRITTEN = Path(__file__).parent / "written"

@@ -16,7 +16,7 @@ from reenact.abc.store import Store
 from reenact.facts.event import Event
 from reenact.facts.trace_runs import is_original, reading_in
 from reenact.facts.values import jsonable
-from reenact.interop.otlp.sent import Batch, SentSpan, SpanEvent, SpanKind, as_json, as_protobuf
+from reenact.interop.otlp.outgoing_span import Batch, SentSpan, SpanEvent, SpanKind, as_json, as_protobuf
 from reenact.interop.otlp.spans import spans_in
 from reenact.store import open_store
 from tests.http.server import Server

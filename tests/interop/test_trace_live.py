@@ -17,8 +17,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from reenact.interop.otlp.otlp_client import TIMEOUT_S, Unsent
+from reenact.interop.otlp.outgoing_span import Batch, SentSpan, SpanKind
 from reenact.interop.otlp.process_exporter import MOST, Exporter
-from reenact.interop.otlp.sent import Batch, SentSpan, SpanKind
 from tests.http.server import Server
 from tests.interop.conftest import Tried
 from tests.interop.spans_out import AGENT, Receiver, said, serve, told

@@ -12,10 +12,10 @@ from google.protobuf.json_format import MessageToDict
 from reenact.facts.ids import tail
 from reenact.interop.otlp import log_events
 from reenact.interop.otlp.otlp_client import target
+from reenact.interop.otlp.outgoing_span import Batch
 from reenact.interop.otlp.process_exporter import SpanSender
 from reenact.interop.otlp.programs import through_provider
 from reenact.interop.otlp.run_spans import exported
-from reenact.interop.otlp.sent import Batch
 from reenact.store import open_store
 from tests.http.server import Server
 from tests.interop.conftest import Bring, Tried
@@ -111,7 +111,7 @@ def test_what_is_wrong_with_records_costs_no_span(batch: Batch, receiver: Receiv
 def test_spans_and_their_records_are_one_run_when_they_come_back(batch: Batch, bring: Bring) -> None:
     from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
-    from reenact.interop.otlp.sent import as_json
+    from reenact.interop.otlp.outgoing_span import as_json
 
     logs = MessageToDict(ExportLogsServiceRequest.FromString(log_events.as_protobuf([batch])))
     alone = as_json([batch]).decode()

@@ -33,9 +33,9 @@ from reenact.timetravel.gist import answer_of, question_of
 from reenact.timetravel.model_readings import decision_of, reading_of
 from reenact.triage.budget import budget_of
 from reenact.triage.cold import reasons
+from reenact.triage.featured_runs import seen
 from reenact.triage.featuring import features_of
 from reenact.triage.kit_of_run import kit_of
-from reenact.triage.seen import seen
 from tests.interop.conftest import Bring, Tried
 from tests.interop.spans import START, TRACE, chat, lines, span, text, tool
 

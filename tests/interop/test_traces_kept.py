@@ -15,7 +15,7 @@ from reenact.store import open_store
 from reenact.testing.goldens.golden_of_import import require_own
 from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.goldens.golden_writer import with_golden
-from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.opened_golden import open_golden
 from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
 from tests.interop.conftest import Tried
 from tests.interop.spans import text

@@ -17,9 +17,9 @@ import reenact
 from reenact.facts.conventions import conventional, is_traceparent
 from reenact.facts.kit import ItemState
 from reenact.recording import run_evidence
-from reenact.recording.kit import traceparent
+from reenact.recording.head_commit import read_commit
 from reenact.recording.packages import packages
-from reenact.recording.revision import read_commit
+from reenact.recording.process_facts import traceparent
 from reenact.recording.source_files import LARGEST, loaded_sources
 from reenact.triage.kit_of_run import kit_of
 from tests.kit.recorded import Desk

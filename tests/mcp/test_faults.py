@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
 from reenact.facts.values import decode, encode
-from reenact.seams.mcp import faults
+from reenact.seams.mcp import parse_errors
 
 
 class Model(BaseModel):
@@ -42,7 +42,7 @@ class Model(BaseModel):
     ],
 )
 def test_it_comes_back(validate: Callable[[], Any]) -> None:
-    faults.install()
+    parse_errors.install()
     with pytest.raises(ValidationError) as raised:
         validate()
     made = decode(encode({"error": raised.value}).body)["error"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reenact.seams.colours import OwnWork, Rejoining, Steps, Work, coloured, in_coroutine, in_thread
+from reenact.seams.colours import OwnWork, RejoinTurn, Steps, Work, coloured, in_coroutine, in_thread
 from reenact.seams.turns import NOW
 
 RUNS: dict[str, Callable[[Steps[Any]], Any]] = {
@@ -138,7 +138,7 @@ def test_a_cancellation_is_raised_at_the_yield_and_goes_on(colour: str) -> None:
             yield Work(lambda: asyncio.sleep(60))
         except asyncio.CancelledError as error:
             seen.append("cancelled")
-            yield Rejoining(error)
+            yield RejoinTurn(error)
             raise
 
     async def main() -> None:

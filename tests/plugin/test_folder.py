@@ -9,7 +9,7 @@ import pytest
 
 from reenact.testing.expectations.expectation import expect
 from reenact.testing.goldens.golden_writer import with_golden
-from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.opened_golden import open_golden
 from tests.plugin.desk import Desk
 
 LEAVES = """

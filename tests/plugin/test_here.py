@@ -11,7 +11,7 @@ import pytest
 from reenact.errors import StoreError
 from reenact.testing.goldens.golden_writer import with_golden
 from reenact.testing.goldens.marked_test import Opener
-from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.opened_golden import open_golden
 from tests.plugin.desk import Desk
 
 ONE = """

@@ -9,7 +9,7 @@ import pytest
 from reenact.store.bundles import members_of, read_bundle
 from reenact.testing import ProviderProcess, expect
 from reenact.testing.goldens.golden_writer import with_golden
-from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.opened_golden import open_golden
 from tests.plugin.conftest import KEY
 from tests.plugin.desk import Desk
 

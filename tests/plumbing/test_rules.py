@@ -13,7 +13,7 @@ from reenact.facts.plumbing import captured, pattern, plumbing_of, ruled
 from reenact.facts.policy import Policy
 from reenact.facts.telemetry import is_export
 from reenact.facts.telemetry_endpoints import CATALOGUE, LIST
-from reenact.seams.http.exchange import describe
+from reenact.seams.http.http_exchange import describe
 from reenact.seams.rpc.rpc_calls import start
 
 EVERY = ruled({})

@@ -17,7 +17,7 @@ import reenact
 from reenact.facts import wraps
 from reenact.facts.large import LARGE
 from reenact.facts.spotting import spot
-from reenact.replaying.api import Replay
+from reenact.replaying.replay_api import Replay
 
 _ANY = string.ascii_letters + string.digits
 KEYS = {

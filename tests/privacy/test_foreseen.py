@@ -11,7 +11,7 @@ import pytest
 
 from reenact.facts import spotting
 from reenact.facts.call import Call, Effect, Kind, Value
-from reenact.facts.known import KnownCredentials
+from reenact.facts.known_credentials import KnownCredentials
 from reenact.facts.record import CallIssued, CallSettled, EvidenceNoted, Record
 from reenact.privacy import foreseeing, make_redactor, text_memory
 from tests.privacy.canaries import FIELDS, LONG, LOOK_ALIKES, SHAPES

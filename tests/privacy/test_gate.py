@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Fidelity, Kind, Value
 from reenact.facts.keys import canonical
-from reenact.facts.known import KnownCredentials
+from reenact.facts.known_credentials import KnownCredentials
 from reenact.facts.record import (
     CallSettled,
     CheckpointTaken,

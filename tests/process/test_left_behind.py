@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from reenact.seams.boot import folders, locked
+from reenact.seams.boot import folder_lock, folders
 from reenact.seams.boot.folders import Folder
 from reenact.seams.boot.fork_server_client import ForkServerClient
 from reenact.seams.boot.parent import Boot
@@ -173,8 +173,8 @@ def test_a_sweep_removes_what_no_process_uses_and_nothing_else(tmp_path: Path) -
     used, stale = Folder(within=str(tmp_path)), tmp_path / "reenact-stale"
     for name in ("reenact-stale", "reenact-of-old", "another"):
         (tmp_path / name / "below").mkdir(parents=True)
-    os.close(locked.shared(str(stale), make=True))
-    os.close(locked.shared(str(tmp_path / "another"), make=True))
+    os.close(folder_lock.shared(str(stale), make=True))
+    os.close(folder_lock.shared(str(tmp_path / "another"), make=True))
     (tmp_path / "reenact-link").symlink_to(tmp_path / "another")
     folders.sweep(str(tmp_path))
     left = {each.name for each in tmp_path.iterdir()}
@@ -186,7 +186,7 @@ def test_a_sweep_removes_what_no_process_uses_and_nothing_else(tmp_path: Path) -
 def test_a_folder_that_is_swept_before_it_is_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, swept = locked.shared, []
+    lock, swept = folder_lock.shared, []
 
     def late(path: str, *, make: bool = False) -> int:
         if not swept:  # another process holds it alone, and removes it
@@ -195,14 +195,14 @@ def test_a_folder_that_is_swept_before_it_is_locked_is_made_again(
             folders.sweep(str(tmp_path))
             Path(path).mkdir()
             (Path(path) / ".reenact-lock").touch()
-            held = locked.alone(path)
+            held = folder_lock.alone(path)
             try:
                 return lock(path)
             finally:
                 os.close(held)
         return lock(path, make=make)
 
-    monkeypatch.setattr(locked, "shared", late)
+    monkeypatch.setattr(folder_lock, "shared", late)
     with Folder(within=str(tmp_path)) as path:
         assert path != swept[0] and os.path.isdir(path)
 

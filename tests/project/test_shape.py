@@ -28,7 +28,7 @@ LONG_MODULES: frozenset[str] = frozenset(
         "recording/recording_session.py",
         "replaying/redirecting.py",
         "replaying/replay_session.py",
-        "seams/databases/sqlite.py",
+        "seams/databases/sqlite3_hooks.py",
         "seams/functions.py",
     }
 )

@@ -20,7 +20,7 @@ CLIENTS = (
     "reenact.facts.dialects",
     "reenact.seams.http.httpx_clients",
     "reenact.seams.mcp.sessions",
-    "reenact.seams.rpc.blocking",
+    "reenact.seams.rpc.rpc_blocking",
     "reenact.seams.servers.uvicorn_hooks",
     "reenact.seams.strands.loops",
     "reenact.seams.strands.pools",

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reenact
-from reenact.facts.known import KnownCredentials
+from reenact.facts.known_credentials import KnownCredentials
 from reenact.facts.policy import Policy
 from reenact.privacy.erasing import Eraser
 from tests.withstand.test_secrets import _unpacked

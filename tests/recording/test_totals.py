@@ -14,10 +14,10 @@ import openai
 import pytest
 
 import reenact
-from reenact.recording import readings
+from reenact.recording import idle_readings
 from reenact.testing import ScriptedProvider
 from reenact.testing.provider import Rule, Script
-from reenact.triage.seen import features_in
+from reenact.triage.featured_runs import features_in
 
 
 @pytest.fixture
@@ -41,14 +41,14 @@ def ask(client: openai.OpenAI) -> None:
 def test_an_answer_that_the_writer_reads_while_the_run_ends_is_counted(
     client: openai.OpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = readings.read
+    own = idle_readings.read
 
     def slowly(*arguments: Any) -> Any:
         if threading.current_thread() is not threading.main_thread():
             time.sleep(0.03)
         return own(*arguments)
 
-    monkeypatch.setattr(readings, "read", slowly)
+    monkeypatch.setattr(idle_readings, "read", slowly)
     for attempt in range(10):  # which of the two threads takes the answer is chance
         with reenact.record(agent="a", store=f"memory:slowly-read-{attempt}"):
             ask(client)
@@ -59,13 +59,13 @@ def test_an_answer_that_the_writer_reads_while_the_run_ends_is_counted(
 def test_calls_that_are_left_unread_for_lack_of_time_are_counted(
     client: openai.OpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = readings.read
+    own = idle_readings.read
 
     def slowly(*arguments: Any) -> Any:
         time.sleep(0.2)
         return own(*arguments)
 
-    monkeypatch.setattr(readings, "read", slowly)
+    monkeypatch.setattr(idle_readings, "read", slowly)
     with reenact.record(agent="a", store="memory:unread"):
         for _ in range(5):
             ask(client)

@@ -21,10 +21,10 @@ from reenact.facts.run import Entry, Run, Status
 from reenact.privacy import make_redactor
 from reenact.privacy.erasing import Eraser
 from reenact.recording import surroundings as module
-from reenact.recording.kit import LOCALE
-from reenact.recording.recording_opening import Opened
+from reenact.recording.process_facts import LOCALE
+from reenact.recording.recording_opening import OpenRun
 from reenact.recording.surroundings import same_surroundings, surroundings
-from reenact.recording.unthreaded import Unthreaded
+from reenact.recording.unthreaded import UnthreadedWriter
 from reenact.recording.writer import QUEUE_BYTES
 from reenact.seams import lanes
 from reenact.seams.setting import variables_now
@@ -54,8 +54,8 @@ class Log:
         self.closed = True
 
 
-def writer(log: Log, faults: list[Exception], **more: Any) -> Unthreaded:
-    return Unthreaded(log, make_redactor(), lambda: (), faults.append, lambda record: None, **more)
+def writer(log: Log, faults: list[Exception], **more: Any) -> UnthreadedWriter:
+    return UnthreadedWriter(log, make_redactor(), lambda: (), faults.append, lambda record: None, **more)
 
 
 def written(log: Log) -> list[Any]:
@@ -165,7 +165,7 @@ def afresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def begun(**more: Any) -> Run:
     run = Run(make_run_id(CLOCK.wall_us(), os.urandom(8)), entry=Entry("command"), origin_us=CLOCK.mono_us())
     store = MemoryStore()
-    opened = Opened(run, store, Policy(**more), CLOCK, sealed=False, gathers=False)
+    opened = OpenRun(run, store, Policy(**more), CLOCK, sealed=False, gathers=False)
     opened.close(Status.OK, CLOCK.wall_us())
     return store.run(run.id)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import reenact
-from reenact.facts.thinned import why_thinned
+from reenact.facts.thinned_runs import why_thinned
 from reenact.testing import ScriptedProvider
 from reenact.testing.provider import Rule, Script
 

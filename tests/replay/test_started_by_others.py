@@ -12,8 +12,8 @@ import pytest
 import reenact
 from reenact.errors import UnreplayableRun
 from reenact.facts.run import Entry, Run
-from reenact.replaying.entries import interpreted, start_of
 from reenact.replaying.options import Options
+from reenact.replaying.program_start import interpreted, start_of
 from reenact.seams.boot.parent import is_python
 from tests.fresh.desk import Desk
 

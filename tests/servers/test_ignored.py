@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from reenact.errors import UsageError
+from reenact.facts.ignored_requests import unrecorded
 from reenact.facts.policy import Policy
-from reenact.facts.unrecorded import unrecorded
 from tests.servers.conftest import UVICORN, Answer, Project, Running, Upstream
 from tests.servers.test_wsgi import APP as WSGI_APP
 from tests.servers.test_wsgi import SERVERS

@@ -15,7 +15,7 @@ from reenact.facts.call import Stream
 from reenact.facts.day_limit import RunSize, over_limit
 from reenact.facts.record import EvidenceNoted
 from reenact.facts.run import Run, Status
-from reenact.facts.thinned import NOTE, why_thinned
+from reenact.facts.thinned_runs import NOTE, why_thinned
 from reenact.store.checking import check_store
 from reenact.store.sqlite_store import SqliteStore
 from tests.store.records import closing, issued, new_run, opening, settled, streamed

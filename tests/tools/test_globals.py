@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reenact.seams.surroundings import FunctionVariables, _global_names
+from reenact.seams.function_variables import FunctionVariables, _global_names
 
 NAMING = {"LOAD_GLOBAL", "STORE_GLOBAL", "LOAD_NAME", "DELETE_GLOBAL"}
 FILES = sorted(Path(os.__file__).parent.glob("[a-p]*.py"))

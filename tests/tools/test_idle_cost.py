@@ -6,7 +6,7 @@ import timeit
 
 import pytest
 
-from reenact.seams.steps import step
+from reenact.seams.step_scopes import step
 from reenact.seams.tools import tool
 
 

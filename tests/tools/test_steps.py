@@ -15,7 +15,7 @@ from reenact.facts import value_writer
 from reenact.facts.call import EndKind, Failure, Kind, Value
 from reenact.facts.values import Codec, jsonable
 from reenact.seams import lanes
-from reenact.seams.steps import note, step
+from reenact.seams.step_scopes import note, step
 from reenact.seams.tools import tool
 from reenact.testing.frozen_time import OpenSchedule
 from tests.tools.fakes import Tape
@@ -264,7 +264,7 @@ def test_a_fault_of_the_recorder_lets_the_step_go_on(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(tape, "note", lambda *a: 1 / 0)
     with tape.listening():
         assert agent() == {"docs": [2], "n": 2}
-        monkeypatch.setattr("reenact.seams.steps.encode", lambda *a, **k: 1 / 0)
+        monkeypatch.setattr("reenact.seams.step_scopes.encode", lambda *a, **k: 1 / 0)
         assert agent() == {"docs": [2], "n": 2}
     assert tape.faults
 

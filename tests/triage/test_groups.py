@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from reenact.errors import UsageError
 from reenact.facts.association import LEVEL, Association, corrected, tail
 from reenact.facts.features import Case, Features, fingerprint
+from reenact.triage.featured_runs import EndedRun
 from reenact.triage.groups import Novelty, group_called, grouped, short_names
-from reenact.triage.seen import EndedRun
 from reenact.triage.shared_traits import Share, shared
 
 HOUR_US = 3_600_000_000

@@ -24,8 +24,8 @@ from reenact.facts.run import Run, Status
 from reenact.facts.templates import template
 from reenact.interfaces.cli.main import cli
 from reenact.store.sqlite_store import SqliteStore
+from reenact.triage.featured_runs import EndedRun, representative, seen
 from reenact.triage.groups import group_called, grouped, short_names
-from reenact.triage.seen import EndedRun, representative, seen
 from reenact.triage.shared_traits import shared
 from tests.store.records import closing, new_run, opening
 from tests.triage.test_groups import FINE, HOUR_US, only, run

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.facts.clocked import made, moment_of, moved
+from reenact.facts.clock_ids import made, moment_of, moved
 
 MOMENTS = st.integers(min_value=0, max_value=9_000_000_000_000_000)
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.facts import repeated
+from reenact.facts import repeated_bytes
 from reenact.facts.dialects.dialect import UNUSUAL
-from reenact.facts.repeated import PatternSearch
+from reenact.facts.repeated_bytes import PatternSearch
 
 WORD = re.compile(rb'"(?:store|mcp_servers)"')
 
@@ -28,7 +28,7 @@ def whole(body: bytes) -> bool:
 def test_edits_are_searched_as_if_all_were(parts: list[bytes], edits: list[tuple[int, int, bytes]]) -> None:
     searched = PatternSearch(UNUSUAL, WORD)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repeated, "_LONG", 1)
+        patch.setattr(repeated_bytes, "_LONG", 1)
         for at, gone, part in [(0, 0, b""), *edits]:
             parts[at : at + gone] = [part]
             body = b"".join(parts)

@@ -59,7 +59,7 @@ DOORS = frozenset(
         "recording/arrival_schedule.py:ArrivalSchedule.choose",
         "recording/arrival_schedule.py:ArrivalSchedule.impatient",
         "recording/arrival_schedule.py:ArrivalSchedule.overdue",
-        "recording/api.py:record",
+        "recording/record_api.py:record",
         "recording/blocks.py:open_block",
         "recording/blocks.py:Block.enter",
         "recording/blocks.py:Block.leave",

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.facts.credentials import CredentialSort
-from reenact.facts.known import KnownCredentials, placeholder, same_values, telling, token
+from reenact.facts.known_credentials import KnownCredentials, placeholder, same_values, telling, token
 from reenact.facts.spotting import normalise
 from reenact.privacy import make_redactor
 from reenact.privacy.erasing import Eraser

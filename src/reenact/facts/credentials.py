@@ -38,7 +38,8 @@ class CredentialSort(StrEnum):
     COOKIE = "c"
     """A cookie's value."""
     VALUE = "v"
-    """The value of an environment variable that holds a credential; its digest names the variable (``facts.known``)."""
+    """The value of an environment variable that holds a credential; its digest names the variable
+    (``facts.known_credentials``)."""
 
 
 MARK = b"~rx"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run, Status
-from reenact.facts.thinned import why_thinned
+from reenact.facts.thinned_runs import why_thinned
 
 _DAY_US = 86_400_000_000
 

@@ -17,6 +17,7 @@ from reenact.facts.compression import Decoder
 from reenact.facts.features import MOST, STEPS, Features, clipped, ended_with, some
 from reenact.facts.large import is_large, is_withheld
 from reenact.facts.late import late
+from reenact.facts.open_calls import MODELS, OpenCalls, item_of
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.record import (
     CallIssued,
@@ -30,9 +31,8 @@ from reenact.facts.record import (
     StreamEnded,
 )  # fmt: skip
 from reenact.facts.run import Run
-from reenact.facts.thinned import why_thinned
+from reenact.facts.thinned_runs import why_thinned
 from reenact.facts.trace_runs import NEEDED, SPAN, Grade, is_traced, is_traced_model, reading_in
-from reenact.facts.unstored import MODELS, OpenCalls, item_of
 from reenact.facts.values import jsonable
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import dataclass, field
 
 if TYPE_CHECKING:
+    from reenact.facts.ignored_requests import unrecorded
     from reenact.facts.plumbing import ruled
     from reenact.facts.sampling import shares
     from reenact.facts.tracecontext import named_hosts
-    from reenact.facts.unrecorded import unrecorded
 else:
     ruled = late("reenact.facts.plumbing", "ruled")
     shares = late("reenact.facts.sampling", "shares")
-    unrecorded = late("reenact.facts.unrecorded", "unrecorded")
+    unrecorded = late("reenact.facts.ignored_requests", "unrecorded")
     named_hosts = late("reenact.facts.tracecontext", "named_hosts")
 
 REDACTIONS = ("credential",)

@@ -7,9 +7,9 @@ from hashlib import blake2b
 from typing import Final
 
 from reenact.facts.effects import root_of
+from reenact.facts.ignored_requests import unrecorded
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import Run, Status
-from reenact.facts.unrecorded import unrecorded
 
 AT: Final = "@"
 """Between an agent and a route: ``refunds@POST /ask``."""

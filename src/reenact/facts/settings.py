@@ -26,18 +26,18 @@ from reenact.facts.policy import (
 from reenact.facts.retention import AT
 
 if TYPE_CHECKING:
+    from reenact.facts.ignored_requests import unrecorded
     from reenact.facts.plumbing import ruled
     from reenact.facts.retention import span_us
     from reenact.facts.rule_names import chosen_rules
     from reenact.facts.sampling import shares
     from reenact.facts.tracecontext import named_hosts
-    from reenact.facts.unrecorded import unrecorded
 else:
     ruled = late("reenact.facts.plumbing", "ruled")
     span_us = late("reenact.facts.retention", "span_us")
     chosen_rules = late("reenact.facts.rule_names", "chosen_rules")
     shares = late("reenact.facts.sampling", "shares")
-    unrecorded = late("reenact.facts.unrecorded", "unrecorded")
+    unrecorded = late("reenact.facts.ignored_requests", "unrecorded")
     named_hosts = late("reenact.facts.tracecontext", "named_hosts")
 
 PREFIX = "REENACT_"

@@ -20,7 +20,7 @@ from reenact.facts.dialects import recognise, stateless_model_request
 from reenact.facts.dialects.hosts import provider_of
 from reenact.facts.ids import make_run_id
 from reenact.facts.imported_runs import IMPORT, NOTE, ORDER, is_imported
-from reenact.facts.known import KnownCredentials, same_values
+from reenact.facts.known_credentials import KnownCredentials, same_values
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
@@ -40,9 +40,9 @@ from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
 from reenact.interop.landing import TraceImport, untold
 from reenact.interop.traces import Trace
 from reenact.privacy import make_redactor
-from reenact.recording.readings import Readings
+from reenact.recording.idle_readings import Readings
 from reenact.recording.recording_opening import Who
-from reenact.seams.http.exchange import describe
+from reenact.seams.http.http_exchange import describe
 
 _BY_PROVIDER: Final = {
     "azure": ("AZURE_OPENAI_API_KEY",),

@@ -16,7 +16,7 @@ from reenact.errors import RunNotFound
 from reenact.facts.call import Call, Effect, ErrorFact, Failure, Json, Kind, Outcome, Value
 from reenact.facts.ids import make_run_id
 from reenact.facts.imported_runs import IMPORT, NOTE, ORDER
-from reenact.facts.known import KnownCredentials, same_values
+from reenact.facts.known_credentials import KnownCredentials, same_values
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.policy import Policy
 from reenact.facts.reading import briefly

@@ -155,7 +155,7 @@ def _say_nothing(name: str, asked: ReaderOptions) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Added:
+class _PackageReader:
     """A reader of another package: any error that it raises becomes a refusal that names it."""
 
     entry: EntryPoint
@@ -317,7 +317,7 @@ def readers() -> dict[str, Reader]:
     """Every reader by the name of its format; one of another package never takes the place of a built-in one."""
     found: dict[str, Reader] = {each.name: each for each in BUILT_IN}
     for entry in sorted(entry_points(group=GROUP), key=lambda each: (each.name, each.value)):
-        found.setdefault(entry.name, _Added(entry))
+        found.setdefault(entry.name, _PackageReader(entry))
     return found
 
 

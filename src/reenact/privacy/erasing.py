@@ -29,7 +29,7 @@ from reenact.facts.credentials import (
     stand_in,
     trivial,
 )
-from reenact.facts.known import NONE, KnownCredentials
+from reenact.facts.known_credentials import NONE, KnownCredentials
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.removed_digests import NOTHING
 from reenact.facts.spotting import spot

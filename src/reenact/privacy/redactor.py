@@ -18,7 +18,7 @@ from reenact.facts.call import Call, Failure, Fidelity, Json, Value
 from reenact.facts.credentials import RULES, CredentialSort, constant
 from reenact.facts.growth import mark_in
 from reenact.facts.interruptions import let_through
-from reenact.facts.known import NONE, RULE, KnownCredentials
+from reenact.facts.known_credentials import NONE, RULE, KnownCredentials
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.policy import Policy

@@ -11,7 +11,7 @@ from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, fields
 from reenact.facts.run import Run, kept_in
 from reenact.seams import lanes, logs
-from reenact.seams.steps import note
+from reenact.seams.step_scopes import note
 
 
 @dataclass(frozen=True, slots=True)

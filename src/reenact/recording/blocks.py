@@ -23,12 +23,12 @@ from reenact.facts.run import Run, Status, kept_in
 from reenact.facts.values import describe_error, encode
 from reenact.recording.active import active, current
 from reenact.recording.policies import configured_policy
-from reenact.recording.recording_opening import Opened, Who, evidence_of, interpreter, new_run, status_of
+from reenact.recording.recording_opening import OpenRun, Who, evidence_of, interpreter, new_run, status_of
 from reenact.recording.writer import Receipt
 from reenact.seams import background, lanes, stdout, wiring
 from reenact.seams.async_backends import cancelled
-from reenact.seams.files import file_digests
-from reenact.seams.given import undeclared_of
+from reenact.seams.declared_files import file_digests
+from reenact.seams.entry_arguments import undeclared_of
 from reenact.store import borrow_store, give_back
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -176,7 +176,7 @@ if hasattr(os, "register_at_fork"):
 class RootBlock(Block):
     """A run of its own."""
 
-    def __init__(self, opened: Opened, call: Call | None, files: Sequence[str] = ()) -> None:
+    def __init__(self, opened: OpenRun, call: Call | None, files: Sequence[str] = ()) -> None:
         super().__init__()
         self._opened = opened
         self._files = files
@@ -361,10 +361,10 @@ def _root_block(
         call = Call(Kind.INPUT, "arguments", Effect.NONE, "value/1", head, encoded.body, observed=True)
     run = new_run(who, entry, policy, CLOCK, ENTROPY)
     if store is not None and not isinstance(store, str):
-        return RootBlock(Opened(run, store, policy, CLOCK), call, policy.files)
+        return RootBlock(OpenRun(run, store, policy, CLOCK), call, policy.files)
     borrowed = borrow_store(store)
     try:
-        opened = Opened(run, borrowed, policy, CLOCK, lambda: give_back(borrowed))
+        opened = OpenRun(run, borrowed, policy, CLOCK, lambda: give_back(borrowed))
     except BaseException:
         give_back(borrowed)
         raise

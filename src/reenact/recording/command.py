@@ -18,7 +18,7 @@ from reenact.facts.lazy_dataclass import asdict, dataclass, replace
 from reenact.facts.policy import Policy
 from reenact.facts.run import Status
 from reenact.recording.git import Git
-from reenact.recording.revision import ANSWERED, REVISION
+from reenact.recording.head_commit import ANSWERED, REVISION
 from reenact.seams.boot.child import UNIMPORTABLE
 from reenact.seams.boot.parent import Boot, choose_hash_seed, find_program, ignores_boot, run_program
 from reenact.store import open_store
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from reenact.facts.run import Run
     from reenact.privacy import make_redactor
     from reenact.recording.sample import leave_out
-    from reenact.seams.boot.forwarding import Forwarding
+    from reenact.seams.boot.forwarding import SignalForwarder
 else:
     EvidenceNoted = late("reenact.facts.record", "EvidenceNoted")
     make_redactor = late("reenact.privacy", "make_redactor")
     leave_out = late("reenact.recording.sample", "leave_out")
 
-__all__ = ["Ended", "run_command"]
+__all__ = ["ProgramEnd", "run_command"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProgramEnd:
     """A recorded program that has ended.
 
     Attributes:
@@ -65,9 +65,9 @@ def run_command(
     policy: Policy | None = None,
     tags: Mapping[str, str] | None = None,
     meanwhile: Callable[[], object] = lambda: None,
-    forwarding: Forwarding | None = None,
+    forwarding: SignalForwarder | None = None,
     **who: str | None,
-) -> Ended:
+) -> ProgramEnd:
     """Run a program recorded, with our environment, standard streams, process group and signals.
 
     If nothing was recorded, standard error says why.
@@ -106,14 +106,14 @@ def run_command(
         evidence = git.facts()
         if not boot.began:
             _talk(f"reenact: not recorded: {_why_nothing(command, boot.failure)}")
-            return Ended(status)
+            return ProgramEnd(status)
     try:
         with open_store(url) as store:
             run = _concluded(store, run_id, status, evidence, argv, in_memory=url.startswith("memory:"))
-            return Ended(status, run, became="" if run is None else _left_out(store, run, policy))
+            return ProgramEnd(status, run, became="" if run is None else _left_out(store, run, policy))
     except ReenactError as error:
         _talk(f"reenact: the run was recorded but cannot be read back: {error}")
-        return Ended(status)
+        return ProgramEnd(status)
 
 
 def _left_out(store: Store, run: Run, policy: Policy) -> str:

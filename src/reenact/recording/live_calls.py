@@ -75,7 +75,7 @@ def total(method: F) -> F:
     return guarded  # type: ignore[return-value]
 
 
-class Entered:
+class CallScope:
     """The scope of one call. If it cannot be entered or left, the agent's code runs without it.
 
     Args:
@@ -203,7 +203,7 @@ class LiveCall:
                 inner = self._scope = self._inner_lane()
             waits = self._below or self._call.kind in _PATIENT
             waits = waits and self.owned and not self._ended and not lanes.is_carried()
-            return Entered(self.session, inner, waits, self.event)
+            return CallScope(self.session, inner, waits, self.event)
         except Exception as error:
             if self.session.fault(error):
                 raise

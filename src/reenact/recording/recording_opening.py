@@ -21,18 +21,18 @@ from reenact.facts.policy import Policy
 from reenact.facts.record import RunOpened
 from reenact.facts.run import RAISED_AT, Entry, Run, Status, kept_in
 from reenact.privacy import make_redactor, removed_before
-from reenact.recording.kit import traceparent
-from reenact.recording.readings import Readings
-from reenact.recording.recording_session import Numbering, RecordingSession
+from reenact.recording.idle_readings import Readings
+from reenact.recording.process_facts import traceparent
+from reenact.recording.recording_session import NumberingSchedule, RecordingSession
 from reenact.recording.run_evidence import RunEvidence
 from reenact.recording.sample import leave_out
 from reenact.recording.surroundings import same_surroundings, surroundings
 from reenact.recording.tapping import tap_for
-from reenact.recording.unthreaded import Unthreaded
+from reenact.recording.unthreaded import UnthreadedWriter
 from reenact.recording.writer import Writer
 from reenact.seams import trust, wiring
 from reenact.seams.origins import raised_at
-from reenact.seams.places import root_of
+from reenact.seams.project_paths import root_of
 from reenact.store import in_process as _in_process  # noqa: F401 - loaded before the agent begins
 
 
@@ -103,7 +103,7 @@ def _nothing() -> None:
     """Nothing is to be released."""
 
 
-class Opened:
+class OpenRun:
     """An active recording: its session, and the resources that its end must release.
 
     Args:
@@ -128,7 +128,7 @@ class Opened:
         release: Callable[[], object] | None = None,
         *,
         place: str = "",
-        schedule: Numbering | None = None,
+        schedule: NumberingSchedule | None = None,
         sealed: bool = True,
         gathers: bool = True,
     ) -> None:
@@ -165,7 +165,7 @@ class Opened:
         cleaned = _cleaned(run, redactor)
         log = store.begin(cleaned)
         try:
-            writes = Writer if gathers else Unthreaded
+            writes = Writer if gathers else UnthreadedWriter
             self.session = RecordingSession(run, log, redactor, clock, policy, Readings(), schedule, writes)
             self.session.evidence = RunEvidence(run, store.url, place) if gathers else None
         except BaseException:

@@ -19,15 +19,15 @@ from reenact.facts.policy import Policy
 from reenact.facts.run import Entry
 from reenact.recording import policies
 from reenact.recording.recorded_speech import StreamListener
-from reenact.recording.recording_opening import Opened, Who, evidence_of, hash_seed, interpreter, new_run, status_of
+from reenact.recording.recording_opening import OpenRun, Who, evidence_of, hash_seed, interpreter, new_run, status_of
 from reenact.recording.request_runs import RequestRuns
 from reenact.seams import escapes, lanes, logs, speech, stdio, wiring
 from reenact.seams.boot.parent import Boot, choose_hash_seed, is_python
-from reenact.seams.files import file_digests
+from reenact.seams.declared_files import file_digests
 from reenact.seams.processes import child_runs
 from reenact.seams.servers import hosting
 from reenact.seams.strands import signals
-from reenact.seams.uncaught import watch_uncaught
+from reenact.seams.uncaught_exception import watch_uncaught
 from reenact.store import open_store
 
 LAST_SPANS_S = 1.0
@@ -52,7 +52,7 @@ class RecordedProcess:
         if instructions.get("parent"):
             run = replace(run, parent=instructions["parent"], relation="child")
         store = self._store = open_store(instructions["store"])
-        self._opened = Opened(run, store, self._policy, CLOCK, store.close, place=instructions.get("place") or "")
+        self._opened = OpenRun(run, store, self._policy, CLOCK, store.close, place=instructions.get("place") or "")
         self._spoken = StreamListener(self._opened.session)
         self._instructions = instructions
         self._error: BaseException | None = None

@@ -48,10 +48,10 @@ from reenact.facts.record import (
 from reenact.facts.run import Run, Totals
 from reenact.facts.tracecontext import Propagation
 from reenact.recording.arrival_schedule import ArrivalSchedule
+from reenact.recording.idle_readings import Readings
 from reenact.recording.limiting import ANY, MB, Limits
 from reenact.recording.live_calls import LiveCall
-from reenact.recording.readings import Readings
-from reenact.recording.repeats import First, RepeatedCall, Repeats
+from reenact.recording.repeated_calls import First, RepeatedCall, Repeats
 from reenact.recording.run_evidence import RunEvidence
 from reenact.recording.tallies import KindTally
 from reenact.recording.writer import LAST_WORK_US, Receipt, Writer
@@ -68,7 +68,7 @@ from reenact.seams.watch import WATCH
 ROOT = "root"
 
 
-class Numbering(Protocol):
+class NumberingSchedule(Protocol):
     """The schedule of a gate that numbers its deliveries, so that they can be recorded."""
 
     gate: Gate
@@ -134,7 +134,7 @@ class RecordingSession:
         clock: Clock,
         policy: Policy,
         readings: Readings,
-        schedule: Numbering | None = None,
+        schedule: NumberingSchedule | None = None,
         writes: type[Writer] = Writer,
     ) -> None:
         self.run = run
@@ -177,7 +177,7 @@ class RecordingSession:
         if schedule is None:
             schedule = ArrivalSchedule(clock, run.origin_us, policy.order, hold_us, self.lane_number, self.fault)
             schedule.gate.attend = WATCH.attend
-        self.schedule: Numbering = schedule
+        self.schedule: NumberingSchedule = schedule
         self.gate = schedule.gate
         self.writer = writes(log, redactor, self._gather, self.fault, readings.saw, self._idle_work)
         self.writer.limits = Limits(int(policy.largest_value_mb * MB), int(policy.largest_run_mb * MB) or ANY)

@@ -9,14 +9,14 @@ from typing import Any
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
 from reenact.facts.call import Json
+from reenact.facts.ignored_requests import unrecorded
 from reenact.facts.interruptions import let_through
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.facts.serving import RELATION, REQUEST, credentials_of, failure_of, traceparent_of
-from reenact.facts.unrecorded import unrecorded
 from reenact.recording.blocks import RootBlock
-from reenact.recording.recording_opening import Opened, Who, new_run
+from reenact.recording.recording_opening import OpenRun, Who, new_run
 from reenact.recording.recording_session import RecordingSession
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
@@ -155,7 +155,7 @@ class RequestRuns:
             },
             environment={"traceparent": traceparent} if traceparent else {},
         )
-        opened = Opened(run, self._store, self._policy, CLOCK)
+        opened = OpenRun(run, self._store, self._policy, CLOCK)
         return RecordedRequest(RootBlock(opened, None, self._policy.files), opened.session)
 
     def _secrets(self) -> dict[str, str]:

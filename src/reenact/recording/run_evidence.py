@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from reenact.facts.call import Json
 from reenact.facts.record import EvidenceNoted, Record
 from reenact.facts.run import Run, Status
+from reenact.recording.head_commit import ANSWERED, REVISION, read_commit
 from reenact.recording.packages import packages
-from reenact.recording.revision import ANSWERED, REVISION, read_commit
 from reenact.recording.source_files import Sources, loaded_sources
 
 PROCESS = "kit.process"

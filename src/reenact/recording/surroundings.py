@@ -14,11 +14,11 @@ from functools import lru_cache
 
 from reenact.facts.call import Json
 from reenact.facts.conventions import VARIABLES, conventional
-from reenact.facts.known import KnownCredentials, same_values
+from reenact.facts.known_credentials import KnownCredentials, same_values
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.policy import Policy
 from reenact.facts.variables import chosen, is_kept, is_ours, is_secret
-from reenact.recording.kit import LOCALE, process_facts
+from reenact.recording.process_facts import LOCALE, process_facts
 from reenact.seams.machine import facts as machine_facts
 from reenact.seams.setting import folder_now, variables_now
 

@@ -12,7 +12,7 @@ from reenact.recording.writer import QUEUE_BYTES, Receipt, Writer
 from reenact.seams import lanes
 
 
-class Unthreaded(Writer):
+class UnthreadedWriter(Writer):
     """Drains the queue in the calling thread: at a receipt, at a flush, when the queue is long, and at the end."""
 
     def _start(self) -> None:

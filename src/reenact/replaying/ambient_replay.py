@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from reenact.abc.store import Recording
-from reenact.facts.clocked import made
+from reenact.facts.clock_ids import made
 from reenact.facts.run import Run
 from reenact.seams.ambient import TIMED, extrapolate, timed, unpack
 from reenact.seams.lanes import Lane

@@ -36,7 +36,7 @@ Placed = Callable[[str], str]
 """Gives a path of the recorded project its place in the one that lies here."""
 
 
-class Beginning:
+class FilesBefore:
     """The paths that a run has changed, in their earlier state.
 
     Args:

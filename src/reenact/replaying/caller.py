@@ -20,13 +20,13 @@ from reenact.facts.ids import tail
 from reenact.facts.shapes import SCRIPT
 from reenact.facts.values import describe_error, encode
 from reenact.replaying import replay_process
-from reenact.replaying.entries import recording_command
+from reenact.replaying.program_start import recording_command
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.user_turns import HERE, untold
 from reenact.seams import lanes
-from reenact.seams.given import given_to
+from reenact.seams.entry_arguments import given_to
 from reenact.seams.origins import agents_line
-from reenact.seams.places import installed
+from reenact.seams.project_paths import installed
 
 _TAKES_ANY: Final = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 

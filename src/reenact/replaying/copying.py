@@ -19,7 +19,7 @@ from typing import Any, Final
 from reenact.replaying.covering import within
 from reenact.replaying.following import Spot, error, follow
 from reenact.replaying.layers import LayerPlace, Layers
-from reenact.replaying.temporaries import Made
+from reenact.replaying.temporaries import MadeFiles
 
 _open = os.open
 _access = os.access
@@ -42,7 +42,7 @@ class Copy:
         refuse: Called with a path that cannot be changed in scratch; raises if that would reach the world.
     """
 
-    def __init__(self, folder: str, keep: Sequence[str], made: Made, refuse: Callable[[str], None]) -> None:
+    def __init__(self, folder: str, keep: Sequence[str], made: MadeFiles, refuse: Callable[[str], None]) -> None:
         self.layers = Layers()
         self.lock = threading.RLock()
         self.folder = folder

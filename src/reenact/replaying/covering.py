@@ -46,7 +46,7 @@ _Held = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
+class CoveredFiles:
     """The covered folders.
 
     Attributes:
@@ -77,11 +77,11 @@ def within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-NOTHING: Final = Covered()
+NOTHING: Final = CoveredFiles()
 """Nothing is."""
 
 
-class Covering:
+class DiskCover:
     """Lays the cover.
 
     Args:
@@ -103,7 +103,7 @@ class Covering:
         self._alone = alone
         self._made = 0
 
-    def lay(self, own: Sequence[str]) -> Covered:
+    def lay(self, own: Sequence[str]) -> CoveredFiles:
         """Cover everything.
 
         Args:
@@ -118,14 +118,14 @@ class Covering:
         why = f"{open_}: the store lies among them" if open_ else ""
         refused = self._mount(b"tmpfs", self._scratch, b"tmpfs", 0, b"mode=0700")
         if refused:
-            return Covered(left=refused)
+            return CoveredFiles(left=refused)
         os.chdir(self._scratch)  # what is in there keeps its short names, also where its path will be covered
         try:
             return self._laid(wanted, why)
         finally:
             os.chdir(here)
 
-    def _laid(self, own: Sequence[str], why: str) -> Covered:
+    def _laid(self, own: Sequence[str], why: str) -> CoveredFiles:
         kept = [(folder, self._held(folder)) for folder in self._keep if os.path.isdir(folder)]
         lost = [folder for folder, lower in kept if not lower]
         if lost:
@@ -148,7 +148,7 @@ class Covering:
                 self._set(each, 0, 0, _READ_ONLY)
         own_place = os.path.dirname(self._scratch)
         opened = tuple(folder for folder, _ in kept if not within(folder, own_place))
-        return Covered(tuple(covered.items()), bool(covered), opened, why, sealed, gone)
+        return CoveredFiles(tuple(covered.items()), bool(covered), opened, why, sealed, gone)
 
     def _hide(self, hidden: Hidden) -> tuple[str, ...]:
         """Make folders empty, except for the shown entries; then no path leads to files below a cover.

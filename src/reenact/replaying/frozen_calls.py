@@ -90,7 +90,7 @@ class Sudden:
         yield
 
 
-class Serving(GateTurn):
+class ServingTurn(GateTurn):
     """A turn that hands over something recorded.
 
     Args:
@@ -128,7 +128,7 @@ class Serving(GateTurn):
         return self.gives
 
 
-class Settling(GateTurn):
+class SettlingTurn(GateTurn):
     """The recorded turn of a body that ran again: when it has come, its outcome is compared."""
 
     __slots__ = ("outcome", "recorded", "session")
@@ -230,11 +230,11 @@ class FrozenCall:
             self._session.read_less(self.recorded)
 
     def _turn(self, part: int, data: bytes, gives: Any) -> GateTurn | Sudden:
-        turn = Serving(self._session, self.recorded, self.lane.owned, part, data, gives)
+        turn = ServingTurn(self._session, self.recorded, self.lane.owned, part, data, gives)
         return turn if self.recorded.delivery is not None else Sudden(partial(turn.then, None))
 
 
-class Unanswered(NeverLive):
+class UnansweredCall(NeverLive):
     """A call without a recording, in a replay that only observes: it is never answered, and its strand waits."""
 
     __slots__ = ("_session", "event", "lane")
@@ -307,4 +307,4 @@ class RerunCall:
         if not self._numbered:
             self._session.settled(self.recorded, outcome)
             return NOW
-        return Settling(self._session, self.recorded, self.lane.owned, outcome)
+        return SettlingTurn(self._session, self.recorded, self.lane.owned, outcome)

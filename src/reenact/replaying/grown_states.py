@@ -22,7 +22,7 @@ Held = Callable[[int], list[Any] | None]
 """Gives a list by its number; None where it is known no more."""
 
 
-class _Known:
+class _ComparedList:
     """The compared states of one list.
 
     Attributes:
@@ -39,11 +39,11 @@ class _Known:
         self.hash = begun
         self.entries = 0
         self.look = 0
-        self.last: Compared | None = None
+        self.last: ComparedState | None = None
         self.events: list[int] = []
 
 
-class Compared(NamedTuple):
+class ComparedState(NamedTuple):
     """A state that was found equal by its digests.
 
     Attributes:
@@ -76,10 +76,10 @@ class GrownStates:
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, _ComparedList] = {}
 
     @staticmethod
-    def compared(event: int, phase: str, slots: Mapping[str, bytes], held: Held) -> Compared | None:
+    def compared(event: int, phase: str, slots: Mapping[str, bytes], held: Held) -> ComparedState | None:
         """A state with growing lists, to be compared by ``is_same``; None where it has none.
 
         Args:
@@ -89,9 +89,9 @@ class GrownStates:
             held: Gives the replay's own lists.
         """
         lists = {name: held(body.number) or [] for name, body in slots.items() if is_grown(body)}
-        return Compared(event, phase, slots, lists) if lists else None
+        return ComparedState(event, phase, slots, lists) if lists else None
 
-    def is_same(self, state: Compared) -> bool:
+    def is_same(self, state: ComparedState) -> bool:
         """Whether a state is the recorded one, as far as its digests tell. Costs what is new in it.
 
         Raises:
@@ -113,7 +113,7 @@ class GrownStates:
                 known.events.append(state.event)
         return True
 
-    def doubted(self, proof: GrowthProof) -> tuple[Compared, list[int]] | None:
+    def doubted(self, proof: GrowthProof) -> tuple[ComparedState, list[int]] | None:
         """The states that counted as equal although a proof has found another entry in a list: the last of them, and
         the steps of all; None where the proof confirms them."""
         known = self._known.get(proof.number)
@@ -127,7 +127,7 @@ class GrownStates:
         """Go on with a list: the digest that it has now; empty where entries before were not seen."""
         known = self._known.get(grown.number)
         if known is None:
-            known = self._known[grown.number] = _Known(self._recording.begin_digest())
+            known = self._known[grown.number] = _ComparedList(self._recording.begin_digest())
         if known.entries != grown.start:
             return ""
         known.hash.update(grown.lead)

@@ -16,7 +16,7 @@ from types import FrameType
 from reenact.errors import Halt
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.replaying.reaching import CHANGING, Reaches
-from reenact.seams import audit, lanes
+from reenact.seams import audit_hook, lanes
 from reenact.seams.callers import module_of, whose
 from reenact.seams.contacts import (
     CONTACTS,
@@ -126,13 +126,13 @@ def arm(halt: Callable[[str], Halt]) -> Guard:
     GUARD.refused.clear()
     GUARD.halt = halt
     GUARD.armed = True
-    audit.subscribe(_HEARD, GUARD.__call__)
+    audit_hook.subscribe(_HEARD, GUARD.__call__)
     return GUARD
 
 
 def disarm() -> None:
     """Let everything through again."""
-    audit.unsubscribe(_HEARD, GUARD.__call__)
+    audit_hook.unsubscribe(_HEARD, GUARD.__call__)
     GUARD.armed = False
     GUARD.halt = None
     GUARD.permits = _nothing

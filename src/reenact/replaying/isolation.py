@@ -20,7 +20,7 @@ from typing import Any, Final
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.replaying import privileges
 from reenact.replaying.copying import Copy
-from reenact.replaying.covering import NOTHING, Covered, Covering, outermost, within
+from reenact.replaying.covering import NOTHING, CoveredFiles, DiskCover, outermost, within
 from reenact.replaying.filtering import refuse_system_calls
 from reenact.replaying.hiding import Hidden
 from reenact.replaying.replay_report import CALLS, EVERYWHERE, NETWORK, OVERLAY
@@ -56,7 +56,7 @@ class Isolation:
     """
 
     network: bool = False
-    cover: Covered = NOTHING
+    cover: CoveredFiles = NOTHING
     calls: bool = False
     no_network: str = ""
     no_files: str = ""
@@ -196,7 +196,7 @@ def _namespaced(
     network = network or _without_network(libc)
     _call(libc.unshare, _NEWIPC)  # queues of messages, and memory that others share by a number
     try:
-        cover = Covering(libc, scratch, keep, alone=alone, hidden=hidden).lay(folders)
+        cover = DiskCover(libc, scratch, keep, alone=alone, hidden=hidden).lay(folders)
     except Exception as error:  # the replay goes on without it, and its report says why
         return Isolation(not network, no_network=network, no_files=str(error))
     return Isolation(not network, cover, no_network=network, no_files=cover.left)

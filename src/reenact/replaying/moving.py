@@ -20,7 +20,7 @@ from reenact.seams.patching import replace
 _NAMES: Final = ("rename", "replace")
 
 
-class Moving:
+class FolderRenames:
     """Renames in covered folders.
 
     Args:

@@ -26,7 +26,7 @@ _ADDRESS = lazy_regex(rb"\bat 0x[0-9a-fA-F]{6,16}\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Normalised:
+class NormalOutput:
     """Output without what differs from process to process.
 
     Attributes:
@@ -46,7 +46,7 @@ class Normalised:
         return tuple(f"{name} ({count})" for name, count in counts if count)
 
 
-def normalised(data: bytes) -> Normalised:
+def normalised(data: bytes) -> NormalOutput:
     """Apply every rule. Linear in the data."""
     data, addresses = _ADDRESS.subn(b"at 0x", data)
     pieces = _split(data)
@@ -62,7 +62,7 @@ def normalised(data: bytes) -> Normalised:
         pieces[2 * number] = lead = _lead(lines[number])
         if not lead and 2 * number + 1 < len(pieces):
             pieces[2 * number + 1] = b""
-    return Normalised(b"".join(pieces), tracebacks, addresses)
+    return NormalOutput(b"".join(pieces), tracebacks, addresses)
 
 
 def _split(data: bytes) -> list[bytes]:

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from reenact.replaying.covering import within
 from reenact.replaying.isolation import Isolation
-from reenact.replaying.temporaries import Made
+from reenact.replaying.temporaries import MadeFiles
 from reenact.seams.contacts import OPENING, WRITING
 from reenact.seams.file_changes import CHANGES
-from reenact.seams.places import text_of
+from reenact.seams.project_paths import text_of
 
 _BIND: Final = "socket.bind"
 _ATTRIBUTES: Final = ("os.setxattr", "os.removexattr")
@@ -41,7 +41,7 @@ class Reach:
         own: Our folders, in which changes of a program do not reach the world.
     """
 
-    def __init__(self, isolation: Isolation, made: Made, own: Iterable[str] = ()) -> None:
+    def __init__(self, isolation: Isolation, made: MadeFiles, own: Iterable[str] = ()) -> None:
         self._isolation = isolation
         self._own = tuple(map(os.path.realpath, own))
         self._made = made

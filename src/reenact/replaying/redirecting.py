@@ -19,7 +19,7 @@ from typing import Any, Final
 from reenact.replaying.copying import Copy
 from reenact.replaying.following import error
 from reenact.replaying.moving import move
-from reenact.seams import places
+from reenact.seams import project_paths
 from reenact.seams.file_reads import unseen
 from reenact.seams.listings import RecordedEntry, ScanIterator
 from reenact.seams.rebinding import lay_beneath
@@ -67,7 +67,7 @@ class Redirect:
 
     def _text(self, path: Any, folder: int | None = None) -> str | None:
         """A path as text; None for a descriptor, and for other values that are no path."""
-        text = places.text_of(path)
+        text = project_paths.text_of(path)
         if text is None or "\0" in text:
             return None
         if folder is not None and not text.startswith("/"):

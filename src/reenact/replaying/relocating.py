@@ -15,7 +15,7 @@ from reenact.facts.call import Call, Failure, Json, Value
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import Record
 from reenact.facts.run import Run
-from reenact.replaying.revision import Tree
+from reenact.replaying.worktree import Tree
 from reenact.seams import trust
 
 

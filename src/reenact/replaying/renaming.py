@@ -33,7 +33,7 @@ def began_as(run: Run) -> list[str]:
     return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []
 
 
-class Renaming:
+class StrandPairs:
     """Pairs strands of new names with recorded ones.
 
     Args:

@@ -19,19 +19,19 @@ from reenact.facts.imported_runs import is_imported
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run, Status
 from reenact.facts.serving import RELATION
-from reenact.facts.thinned import require_bodies
+from reenact.facts.thinned_runs import require_bodies
 from reenact.facts.trace_runs import is_traced
 from reenact.replaying import code_changes, player
-from reenact.replaying.carried import carried, naming_the_option
-from reenact.replaying.entries import ProgramGone, Start, start_of
+from reenact.replaying.bundled_sources import carried, naming_the_option
 from reenact.replaying.hiding import private_folders
 from reenact.replaying.options import Options
+from reenact.replaying.program_start import ProgramGone, Start, start_of
 from reenact.replaying.relocating import placed, relocated
 from reenact.replaying.replay_lines import exit_statuses, first_line, last_line, with_changed_code
 from reenact.replaying.replay_report import Report
-from reenact.replaying.revision import REVISION, Tree, kept_revision, remarks, tree_of
-from reenact.replaying.starting import AS_RECORDED, ProcessEnd, ProcessStarter, ProcessToStart, Unreported, run_process
+from reenact.replaying.starting import AS_RECORDED, NoReport, ProcessEnd, ProcessStarter, ProcessToStart, run_process
 from reenact.replaying.user_turns import driven, turns_of
+from reenact.replaying.worktree import REVISION, Tree, kept_revision, remarks, tree_of
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
 from reenact.store.store_location import find_project
@@ -64,7 +64,7 @@ def replay_run(
 
     Raises:
         UnreplayableRun: The run cannot be started again here.
-        Unreported: The replaying process ended without a report.
+        NoReport: The replaying process ended without a report.
     """
     with open_store(store_url) as store:
         run, url = store.run(run_id), store.url
@@ -218,7 +218,7 @@ def _concluded(run: Run, left: ProcessEnd, *, inner: bool) -> Report:
     try:
         report = Report.from_json(json.loads(text))
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
-        raise Unreported(
+        raise NoReport(
             f"the replay of {tail(run.id)} has left a report that cannot be read",
             cause="the code that ran has written over it",
             next_command=f"reenact show {tail(run.id)}",

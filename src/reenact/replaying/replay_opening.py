@@ -9,7 +9,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
 from reenact.facts.imported_runs import is_imported
 from reenact.facts.keys import rules_of
-from reenact.facts.known import NONE, RULE, KnownCredentials
+from reenact.facts.known_credentials import NONE, RULE, KnownCredentials
 from reenact.facts.late import late
 from reenact.facts.policy import Policy
 from reenact.facts.removed_digests import REMOVED, listed
@@ -20,7 +20,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.relocating import renaming
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.request_replay import Preamble
-from reenact.replaying.revision import Tree
+from reenact.replaying.worktree import Tree
 from reenact.seams.setting import variables_now
 
 if TYPE_CHECKING:

@@ -17,19 +17,19 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Recording, Store
 from reenact.errors import Halt
 from reenact.facts.error_line import error_line, last_line
+from reenact.facts.fork_stop import was_stopped
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.serving import preamble_of
-from reenact.facts.stopped import was_stopped
 from reenact.replaying import guard, temporaries
 from reenact.replaying.ambient_replay import clock_of
-from reenact.replaying.beginning import Beginning, behind
-from reenact.replaying.carried import refused_here
+from reenact.replaying.beginning import FilesBefore, behind
+from reenact.replaying.bundled_sources import refused_here
 from reenact.replaying.copying import Copy
 from reenact.replaying.covering import within
 from reenact.replaying.hiding import hidden_of
 from reenact.replaying.isolation import Isolation, folders_of, isolate, own_folders
-from reenact.replaying.moving import Moving
+from reenact.replaying.moving import FolderRenames
 from reenact.replaying.options import Options
 from reenact.replaying.reaching import Reach, Reaches
 from reenact.replaying.redirecting import Redirect
@@ -37,20 +37,20 @@ from reenact.replaying.relocating import placed
 from reenact.replaying.replay_opening import open_preamble, open_session
 from reenact.replaying.replay_report import EndDifference, without_credentials
 from reenact.replaying.replay_session import ReplaySession
+from reenact.replaying.replay_verdict import Contact, conclude
 from reenact.replaying.request_replay import Preamble, RequestPlayer, Stage, never_served
 from reenact.replaying.results import LaneOutput, Output, files, learn, outputs_differ
-from reenact.replaying.revision import Tree
 from reenact.replaying.saving import AgentOutput, save
 from reenact.replaying.speech_echo import Echo
-from reenact.replaying.temporaries import Made
-from reenact.replaying.verdict import Contact, conclude
+from reenact.replaying.temporaries import MadeFiles
+from reenact.replaying.worktree import Tree
 from reenact.seams import contacts, lanes, logs, speech, stdio, stdout, wiring
 from reenact.seams.boot.death import DeathWatch, broke
-from reenact.seams.files import file_digests
+from reenact.seams.declared_files import file_digests
 from reenact.seams.origins import raised
 from reenact.seams.servers import hosting
 from reenact.seams.strands import signals
-from reenact.seams.uncaught import watch_uncaught
+from reenact.seams.uncaught_exception import watch_uncaught
 from reenact.seams.watch import WATCH
 from reenact.store import in_process as _in_process  # noqa: F401 - loaded before the agent begins
 from reenact.store import open_store
@@ -110,9 +110,9 @@ class ReplayingProcess:
 
     def _begin_as_then(self) -> int:
         """Lay back what the run has changed, where what is written goes to scratch; how many paths."""
-        beginnings = [Beginning(self.recording, self._placed)]
+        beginnings = [FilesBefore(self.recording, self._placed)]
         if self._before is not None:  # what the process around a request does again comes first
-            beginnings.append(Beginning(self._recorded(preamble_of(self.recording.run)), self._placed))
+            beginnings.append(FilesBefore(self._recorded(preamble_of(self.recording.run)), self._placed))
         self.session.amiss = lambda: [line for each in beginnings for line in each.lines()]
         if not self.isolation.scratch and self.isolation.copy is None:
             for each in beginnings:
@@ -137,7 +137,7 @@ class ReplayingProcess:
     def _reaches(self) -> Reaches | None:
         """Finds file changes that would reach the world; None where they may."""
         copy = self.isolation.copy
-        made = Made() if copy is None else copy.made
+        made = MadeFiles() if copy is None else copy.made
         self._stack.callback(made.clear)
         return Reach(self.isolation, made, () if copy is None else (copy.folder,)).changed
 
@@ -369,13 +369,13 @@ def isolated(instructions: dict[str, Any], network: str = "") -> Isolation:
     if hidden is not None and isolation.missing:
         raise refused_here(isolation.missing, instructions["run"])
     if not isolation.scratch and os.name == "posix":
-        made = Made(own_folders(os.getcwd(), instructions.get("root") or "", os.environ))
+        made = MadeFiles(own_folders(os.getcwd(), instructions.get("root") or "", os.environ))
         copy = Copy(os.path.realpath(scratch), keep, made, contacts.writing)
         Redirect(copy).install()
         isolation = replace(isolation, copy=copy)
     temporaries.give_way(isolation.folders if isolation.copy is None else (os.sep,), keep)
     if isolation.folders:
-        Moving(isolation.cover.folders).install()
+        FolderRenames(isolation.cover.folders).install()
     return isolation
 
 

@@ -19,6 +19,7 @@ from reenact.errors import BlobMissing, Divergence, ForkError, Halt, StoreError,
 from reenact.facts.call import Call, Failure, Fidelity, Json, Kind, Value, calls_a_tool, is_transport
 from reenact.facts.event import Event, node_of
 from reenact.facts.file_notes import NOTE as FILE
+from reenact.facts.fork_stop import stops_at, was_stopped
 from reenact.facts.growth import Growth, GrowthProof
 from reenact.facts.imported_runs import is_imported
 from reenact.facts.keys import Rules
@@ -26,32 +27,31 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery
 from reenact.facts.plumbing import is_plumbing, plumbing_of
 from reenact.facts.states import GROWS
-from reenact.facts.stopped import stops_at, was_stopped
 from reenact.facts.telemetry_endpoints import Endpoint
 from reenact.replaying import divergence as words
 from reenact.replaying.ambient_replay import Ambient
 from reenact.replaying.blocked_strands import BlockedStrands, MetLanes, lane_of
 from reenact.replaying.files_read import Files
-from reenact.replaying.frozen_calls import FrozenCall, RerunCall, Unanswered, UnrecordedCall
+from reenact.replaying.frozen_calls import FrozenCall, RerunCall, UnansweredCall, UnrecordedCall
+from reenact.replaying.frozen_scopes import FrozenScopes, never_handed_over
 from reenact.replaying.grown_states import GrownStates
-from reenact.replaying.imported import KeyedMatcher, Own
-from reenact.replaying.insides import FrozenScopes, never_handed_over
+from reenact.replaying.keyed_matching import KeyedMatcher, Own
 from reenact.replaying.long_values import needed, read_value
 from reenact.replaying.matching import Match, Matcher, Miss
 from reenact.replaying.options import Options
-from reenact.replaying.plumbing import Exports, Uncounted
 from reenact.replaying.recorded_schedule import RecordedSchedule
-from reenact.replaying.renaming import Renaming, began_as
-from reenact.replaying.result_comparison import Comparing
-from reenact.replaying.saying import Saying, nobody_calls, waiting_place
+from reenact.replaying.renaming import StrandPairs, began_as
+from reenact.replaying.replay_tally import Chains, Tally
+from reenact.replaying.result_comparison import ResultComparison
+from reenact.replaying.run_divergences import RunDivergences, nobody_calls, waiting_place
 from reenact.replaying.stopped_end import StoppedEnd
-from reenact.replaying.tally import Chains, Tally
 from reenact.replaying.tape import Tape
-from reenact.replaying.unmade import ReplayCoverage, count_inside, unmade
+from reenact.replaying.telemetry_replay import Exports, UncountedSession
+from reenact.replaying.unmade_calls import ReplayCoverage, count_inside, unmade
 from reenact.seams import lanes
 from reenact.seams.accepting import ACCEPTED
 from reenact.seams.ambient import EFFECT
-from reenact.seams.environment import NOTE as VARIABLE
+from reenact.seams.environment_variables import NOTE as VARIABLE
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.looks import NOTE as LOOK
@@ -102,18 +102,18 @@ class ReplaySession:
         self.on_printed: Callable[[int, bytes], object] = lambda stream, data: None
         self.tape = Tape(recording)
         self.exports = Exports(plumbing_of(self.run.capture), self.tape)
-        self._uncounted = Uncounted(self)
+        self._uncounted = UncountedSession(self)
         self.rules = rules
         self.redactor = redactor
-        self.saying = Saying(self.run, self.tape, rules, options.through)
-        self._comparing = Comparing(recording, redactor, self.saying)
+        self.saying = RunDivergences(self.run, self.tape, rules, options.through)
+        self._comparing = ResultComparison(recording, redactor, self.saying)
         self.output_cleaned = redactor.printed
         lanes.call_by(redactor.naming, self.fault)
         self._lanes: dict[str, Lane] = {}
         self.frozen_scopes = FrozenScopes()
         self._met = MetLanes(self._lanes, self.tape, self.frozen_scopes)
         self._matcher = self._make_matcher()
-        self.renaming = Renaming(self.tape, began_as(self.run))
+        self.renaming = StrandPairs(self.tape, began_as(self.run))
         self._disordered: set[str] = set()
         self._passed: set[int] = set()
         self.chains = Chains()
@@ -231,7 +231,7 @@ class ReplaySession:
             return live
         missed = partial(self.saying.miss, found, located(cleaned), lane.path)
         if self._end is not None and self._end.holds(lane.path, cleaned, found, missed):
-            held = Unanswered(self, lane)
+            held = UnansweredCall(self, lane)
             if not call.observed:
                 return held
             if stops_at(self.run, lane.path, cleaned, self.rules):
@@ -243,7 +243,7 @@ class ReplaySession:
         if found.reason == "changed" and found.nearest is not None and not is_imported(self.run):
             self.tape.use(found.nearest)
             self._passed.add(found.nearest.number)
-        return Unanswered(self, lane)
+        return UnansweredCall(self, lane)
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
         """The recorded read, or one that goes on from it."""

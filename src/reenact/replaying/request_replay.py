@@ -39,9 +39,9 @@ from reenact.seams.servers.hosting import Application
 from reenact.seams.waits import Waiter
 
 if TYPE_CHECKING:
-    from reenact.seams.servers.exchange import Exchange
+    from reenact.seams.servers.served_exchange import Exchange
 else:
-    Exchange = late("reenact.seams.servers.exchange", "Exchange")
+    Exchange = late("reenact.seams.servers.served_exchange", "Exchange")
 
 _WARM_S = 10.0
 """How long what the server does by itself may take until it is where it was when the request came."""
@@ -98,7 +98,7 @@ class Preamble(ReplaySession):
         return self.gate.halted is not None or self.schedule.order.head is None
 
 
-class Playing(Protocol):
+class PlayerProcess(Protocol):
     """The part of its process that a player needs."""
 
     def entered(self) -> AbstractContextManager[None]:
@@ -122,7 +122,7 @@ class Stage:
 
     alone = False
 
-    def __init__(self, session: ReplaySession, process: Playing) -> None:
+    def __init__(self, session: ReplaySession, process: PlayerProcess) -> None:
         self.preamble: Lane = session.root
         self._schedule = session.schedule
         self._process = process
@@ -192,7 +192,7 @@ class RequestPlayer(Stage):
 
     alone = True
 
-    def __init__(self, session: ReplaySession, before: Preamble, process: Playing) -> None:
+    def __init__(self, session: ReplaySession, before: Preamble, process: PlayerProcess) -> None:
         super().__init__(before, process)
         self.played = False
         self.answered: int | None = None

@@ -15,10 +15,10 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.values import canonical
 from reenact.replaying import divergence as words
 from reenact.replaying import long_values
-from reenact.replaying.saying import Saying
+from reenact.replaying.run_divergences import RunDivergences
 
 
-class Comparing:
+class ResultComparison:
     """Compares for one replay.
 
     Args:
@@ -29,7 +29,7 @@ class Comparing:
 
     __slots__ = ("_recording", "_redactor", "_saying")
 
-    def __init__(self, recording: Recording, redactor: Redactor, saying: Saying) -> None:
+    def __init__(self, recording: Recording, redactor: Redactor, saying: RunDivergences) -> None:
         self._recording = recording
         self._redactor = redactor
         self._saying = saying

@@ -14,7 +14,7 @@ from reenact.facts.event import Event
 from reenact.facts.ids import make_run_id
 from reenact.facts.imported_runs import is_imported
 from reenact.facts.insides import RAN, holds_unseen, summed
-from reenact.facts.known import KnownCredentials
+from reenact.facts.known_credentials import KnownCredentials
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery, call_around, event_tag, signal_tag
 from reenact.facts.policy import Policy

@@ -17,14 +17,14 @@ from typing import Any, Final
 from reenact.errors import ReplayError, UnreplayableRun
 from reenact.facts.bases import moved_bases
 from reenact.facts.ids import tail
-from reenact.facts.known import placeholder
+from reenact.facts.known_credentials import placeholder
 from reenact.facts.lazy_dataclass import asdict, dataclass
 from reenact.facts.run import Run
 from reenact.facts.spotting import normalise
 from reenact.facts.variables import may_travel
-from reenact.replaying.entries import Start
 from reenact.replaying.options import Options
-from reenact.replaying.revision import Tree
+from reenact.replaying.program_start import Start
+from reenact.replaying.worktree import Tree
 from reenact.seams import trust
 from reenact.seams.boot.death import NOTHING, Death, name_of_signal
 from reenact.seams.boot.frame import FRAME
@@ -72,7 +72,7 @@ BASES: Final = "bases"
 AS_RECORDED: Final = ProcessStarter()
 
 
-class Unreported(ReplayError):
+class NoReport(ReplayError):
     """A process has ended without a report."""
 
 
@@ -153,17 +153,17 @@ class ProcessEnd:
             run: The run it answered from; what helps is then a look at the last event that it reached.
 
         Raises:
-            Unreported: There is none. Its exit code is the process's own, where that says why it could not begin.
+            NoReport: There is none. Its exit code is the process's own, where that says why it could not begin.
         """
         if self.text is not None:
             return self.text
         failure = self.failure.strip()
         if failure:  # with its own cause, and its own next command
-            error = Unreported(f"{what} could not begin: {failure}")
+            error = NoReport(f"{what} could not begin: {failure}")
             if self.status in _CODES:  # of this one error, not of its class
                 error.exit_code = self.status  # type: ignore[misc]  # of the class, but for this one
             raise error
-        raise Unreported(
+        raise NoReport(
             f"{what} {self._ended()}{self._reached()}" + "".join(f"\n    {line}" for line in self.death.trace),
             cause=self._cause() or cause,
             next_command=self._next(run) or next_command,

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from reenact.errors import Divergence
 from reenact.facts.call import Call
+from reenact.facts.fork_stop import stops_at, waited_in_vain
 from reenact.facts.keys import Rules
 from reenact.facts.run import Run
-from reenact.facts.stopped import stops_at, waited_in_vain
 from reenact.replaying.matching import Miss
 
 

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Final
 
 from reenact.replaying.covering import within
-from reenact.seams import audit, lanes
+from reenact.seams import audit_hook, lanes
 
 _FOLDERS: Final = ("/tmp", "/var/tmp", "/usr/tmp")
 _EVENTS = frozenset({"tempfile.mkstemp", "tempfile.mkdtemp"})
@@ -42,10 +42,10 @@ def give_way(folders: Sequence[str], keep: Sequence[str]) -> None:
             with lanes.inside(None):
                 take_away(place)
 
-    audit.subscribe(_EVENTS, heard)
+    audit_hook.subscribe(_EVENTS, heard)
 
 
-class Made:
+class MadeFiles:
     """Temporary files that a replay makes for good: they are its own from then on, and are taken away at its end.
 
     Args:

@@ -23,7 +23,7 @@ _FINE: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ToldModelCall:
     """A model call of the import that was answered, and what two of them have in common that say the same."""
 
     event: Event
@@ -54,7 +54,7 @@ class ToldModels:
         self._unused = unused
         self._body = body
         self._pieces = pieces
-        self._read: dict[int, _Told | None] = {}
+        self._read: dict[int, _ToldModelCall | None] = {}
         self.made: dict[int, bytes] = {}
         """Answers that were written in another protocol, by the number of the exchange."""
         self.given = 0
@@ -75,12 +75,12 @@ class ToldModels:
         self.given += found is not None
         return found
 
-    def _told(self, event: Event) -> _Told | None:
+    def _told(self, event: Event) -> _ToldModelCall | None:
         if event.number not in self._read:
             self._read[event.number] = self._reading(event)
         return self._read[event.number]
 
-    def _reading(self, event: Event) -> _Told | None:
+    def _reading(self, event: Event) -> _ToldModelCall | None:
         outcome = event.outcome
         if event.call.kind is not Kind.HTTP or not isinstance(outcome, Stream) or outcome.head.get("status") != _FINE:
             return None
@@ -88,9 +88,9 @@ class ToldModels:
         found = read(event.call.head, self._body(event), outcome.head, self._pieces(event)) if whole else None
         if found is None or found.partial or found.error:
             return None
-        return _Told(event, found, digest_of(lines_of(found)))
+        return _ToldModelCall(event, found, digest_of(lines_of(found)))
 
-    def _in_protocol(self, told: _Told, asked: Reading, call: Call) -> Event | None:
+    def _in_protocol(self, told: _ToldModelCall, asked: Reading, call: Call) -> Event | None:
         """The exchange as it is, where it speaks as the agent does now; else with its answer written so."""
         then = told.event.call
         same = streams(then.head, self._body(told.event)) is streams(call.head, call.body)

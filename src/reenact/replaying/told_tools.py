@@ -23,7 +23,7 @@ from reenact.facts.phrases import counted
 from reenact.facts.values import encode
 from reenact.replaying import divergence as words
 from reenact.replaying.frozen_calls import FrozenCall, Sudden
-from reenact.replaying.imported import KeyedMatcher, Own
+from reenact.replaying.keyed_matching import KeyedMatcher, Own
 from reenact.replaying.matching import Match, Miss
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.told_models import ToldModels
@@ -35,7 +35,7 @@ _LARGEST: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ToldToolCall:
     """A call of a tool: with what, by which answer it was asked for, and what it gave, as the model was told it."""
 
     name: str
@@ -44,10 +44,10 @@ class _Told:
     result: str
 
 
-def told_tools(recording: Recording) -> dict[str, _Told]:
+def told_tools(recording: Recording) -> dict[str, _ToldToolCall]:
     """The results of tools, by the ids of their calls; empty where an exchange is not with a model."""
     asked: dict[str, tuple[str, Json, int]] = {}
-    found: dict[str, _Told] = {}
+    found: dict[str, _ToldToolCall] = {}
     size = 0
     for event in recording.events():
         size += event.request.size if event.request is not None else 0
@@ -62,7 +62,7 @@ def told_tools(recording: Recording) -> dict[str, _Told]:
             for result in message.get("tool_results") or () if isinstance(message, Mapping) else ():
                 own = str(result.get("id") or "")
                 if own in asked and own not in found:
-                    found[own] = _Told(*asked[own], str(result.get("text") or ""))
+                    found[own] = _ToldToolCall(*asked[own], str(result.get("text") or ""))
         for call in reading.tool_calls:
             if isinstance(call, Mapping) and call.get("id"):
                 told = str(call.get("name") or ""), data_of(call.get("arguments")), event.number
@@ -102,7 +102,7 @@ class ConversedSession(ReplaySession):
 
     names_defaults = True
     _models: ToldModels | None = None
-    _told: dict[str, _Told] | None = None
+    _told: dict[str, _ToldToolCall] | None = None
     _given = 0
 
     def decide(self, lane: Lane, call: Call) -> Crossing | None:
@@ -135,7 +135,7 @@ class ConversedSession(ReplaySession):
         result = fit[0][1].result
         return ToldCall(Value(encode(data_of(result)).body, head={TOLD: result}))
 
-    def _has_been_asked(self, told: _Told) -> bool:
+    def _has_been_asked(self, told: _ToldToolCall) -> bool:
         return isinstance(self._matcher, KeyedMatcher) and self._matcher.has_given(told.asked_by)
 
     def _unclear(self, call: Call, asked_by: int) -> Divergence:

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Final
 
 from reenact.errors import Halt
-from reenact.seams import audit, lanes
+from reenact.seams import audit_hook, lanes
 
 _HEARD: Final = frozenset(
     (
@@ -43,11 +43,11 @@ class ChangeWatch:
             The attempts so far, in words.
         """
         self._halt, self._noticed = halt, []
-        audit.subscribe(_HEARD, self._heard)
+        audit_hook.subscribe(_HEARD, self._heard)
         try:
             yield self._noticed
         finally:
-            audit.unsubscribe(_HEARD, self._heard)
+            audit_hook.unsubscribe(_HEARD, self._heard)
             self._halt = None
 
     def _heard(self, event: str, args: tuple[object, ...], _: FrameType | None) -> None:

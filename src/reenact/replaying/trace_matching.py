@@ -42,7 +42,7 @@ from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.reading import Reading
 from reenact.facts.trace_runs import is_traced_model, is_untold, reading_in
 from reenact.facts.values import encode
-from reenact.replaying.imported import OWN, Own
+from reenact.replaying.keyed_matching import OWN, Own
 from reenact.replaying.matching import Match, Miss, alike
 from reenact.replaying.tape import Tape
 

@@ -21,9 +21,9 @@ from reenact.replaying import divergence as words
 from reenact.replaying.frozen_calls import UnrecordedCall
 from reenact.replaying.matching import Miss
 from reenact.replaying.replay_session import ReplaySession
-from reenact.replaying.saying import Saying
+from reenact.replaying.run_divergences import RunDivergences
 from reenact.replaying.trace_matching import TracedMatcher
-from reenact.replaying.unmade import ReplayCoverage
+from reenact.replaying.unmade_calls import ReplayCoverage
 from reenact.replaying.user_turns import turns_of
 from reenact.seams import stdin
 from reenact.seams.lanes import Lane
@@ -94,7 +94,7 @@ class TracedSession(ReplaySession):
         return tuple(found)
 
 
-class TracedSaying(Saying):
+class TracedSaying(RunDivergences):
     """The divergences of a replay of a trace: a conversation beside the nearest one that the trace tells."""
 
     __slots__ = ()

@@ -28,7 +28,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reenact.facts import texts
-from reenact.facts.clocked import counts_ticks, made, moved
+from reenact.facts.clock_ids import counts_ticks, made, moved
 from reenact.facts.integer_columns import column, read, steps, sums
 from reenact.facts.interruptions import by_signal_handler
 

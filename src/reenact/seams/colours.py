@@ -103,7 +103,7 @@ class OwnWork(Work):
                 self.rested = body.rested
 
 
-class Rejoining:
+class RejoinTurn:
     """A coroutine that was cancelled takes a turn before the agent's code goes on; a thread goes on at once."""
 
     __slots__ = ("error",)

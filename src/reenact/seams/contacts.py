@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, Final
 
-from reenact.seams import places
+from reenact.seams import project_paths
 from reenact.seams.callers import module_of, whose
 from reenact.seams.http.source import calling_line
 from reenact.seams.lanes import listening
@@ -197,7 +197,7 @@ _TARGETS: Final[Mapping[str, Callable[[tuple[Any, ...]], str]]] = {
     "resource.prlimit": lambda args: f"of process {args[0]}",
     OPENING: lambda args: os.fsdecode(args[0]),
     "socket.sethostname": lambda args: os.fsdecode(args[0]),
-    "sqlite3.connect": lambda args: os.path.basename(places.text_of(args[0]) or ""),
+    "sqlite3.connect": lambda args: os.path.basename(project_paths.text_of(args[0]) or ""),
     "socket.getaddrinfo": lambda args: _host(args[0]),
     "socket.gethostbyname": lambda args: _host(args[0]),
 }
@@ -239,7 +239,7 @@ def _is_address(host: Any) -> bool:
 
 def in_memory(database: Any) -> bool:
     """Whether a database of SQLite lives in memory, or in a file that has no name."""
-    text = places.text_of(database)
+    text = project_paths.text_of(database)
     return text is not None and (text in ("", ":memory:") or text.startswith("file::memory:") or "mode=memory" in text)
 
 

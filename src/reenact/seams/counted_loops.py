@@ -10,7 +10,7 @@ from reenact.seams import lanes
 from reenact.seams.posting import post
 
 
-class Counting(Protocol):
+class CountingGate(Protocol):
     """The part of a gate that the loops need."""
 
     running: int
@@ -44,7 +44,7 @@ class CountedLoops:
 
     __slots__ = ("_entering", "_gate", "_idle", "pokes", "posted")
 
-    def __init__(self, gate: Counting) -> None:
+    def __init__(self, gate: CountingGate) -> None:
         self._gate = gate
         self._idle: dict[Any, bool] = {}
         self._entering: Any = None

@@ -38,7 +38,7 @@ _drawbits = _random.Random.getrandbits
 _shared: random.Random = random._inst
 
 
-class _Shared(random.Random):
+class _SharedRandom(random.Random):
     """The class of the shared generator while a session listens."""
 
     __slots__ = ()
@@ -173,11 +173,11 @@ def _prepare() -> None:
     _rebinding.add(random, "_urandom", _urandom, system.urandom)
     if hasattr(os, "getrandom"):
         _rebinding.add(os, "getrandom", _getrandom, system.getrandom)
-    _rebinding.add(random, "random", random.random, MethodType(_Shared.random, _shared))
-    _rebinding.add(random, "getrandbits", random.getrandbits, MethodType(_Shared.getrandbits, _shared))
+    _rebinding.add(random, "random", random.random, MethodType(_SharedRandom.random, _shared))
+    _rebinding.add(random, "getrandbits", random.getrandbits, MethodType(_SharedRandom.getrandbits, _shared))
     _rebinding.add(random, "seed", random.seed, MethodType(_recorded_seed, _shared))
     _rebinding.add(random.Random, "seed", _seed, _recorded_seed, early=False)
-    _rebinding.add(_shared, "__class__", random.Random, _Shared, early=False)
+    _rebinding.add(_shared, "__class__", random.Random, _SharedRandom, early=False)
 
 
 _prepare()

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any
 
-from reenact.seams import accepting, acting, audit, file_changes, file_reads, patching
+from reenact.seams import accepting, acting, audit_hook, file_changes, file_reads, patching
 from reenact.seams.contacts import CONTACTS, native, ours, place_of, sets_the_system, target_of, word_of
 from reenact.seams.http.source import is_agents
 from reenact.seams.lanes import listening
@@ -40,7 +40,7 @@ def before_exec(leaving: Callable[[], object] | None) -> None:
 
 def install() -> None:
     """Listen, and watch each client as soon as the program imports it; imports none of them itself. Idempotent."""
-    audit.subscribe(_HEARD, _heard)
+    audit_hook.subscribe(_HEARD, _heard)
     accepting.install(_name, _is_named)
     acting.install()
     for name, watch in _WATCHED:

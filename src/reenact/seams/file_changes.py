@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from reenact.facts.before import ABSENT, FILE, FOLDER, LINK, Before
-from reenact.seams import places
+from reenact.seams import project_paths
 from reenact.seams.callers import module_of, whose
 from reenact.seams.file_reads import busy, unseen
 from reenact.seams.lanes import Lane
@@ -136,10 +136,10 @@ def was_opened(lane: Lane, path: str) -> None:
 
 def named(path: str, root: str, home: str) -> str:
     """A path as a run names it: below its project, below its user's folder, or absolute."""
-    inside = places.below(path, root)
+    inside = project_paths.below(path, root)
     if inside is not None:
         return f"./{inside}"
-    inside = places.below(path, home) if home != os.sep else None
+    inside = project_paths.below(path, home) if home != os.sep else None
     return path if inside is None else f"~/{inside}"
 
 
@@ -155,7 +155,7 @@ def _module(frame: Any) -> str:
 
 def _whole(path: Any, folder: Any) -> str | None:
     """An absolute path; None for a descriptor, and for other values that are no path."""
-    text = places.text_of(path)
+    text = project_paths.text_of(path)
     if text is None:
         return None
     if isinstance(folder, int) and folder >= 0 and not os.path.isabs(text):
@@ -163,7 +163,7 @@ def _whole(path: Any, folder: Any) -> str | None:
             text = os.path.join(_readlink(f"/proc/self/fd/{folder}"), text)
         except OSError:
             return None
-    return places.absolute(text)
+    return project_paths.absolute(text)
 
 
 class _Changes:
@@ -175,7 +175,7 @@ class _Changes:
 
     def __init__(self, session: Any) -> None:
         self._session = weakref.ref(session)
-        self._root = _realpath(places.root_of(session.run))
+        self._root = _realpath(project_paths.root_of(session.run))
         self._home = _realpath(os.path.expanduser("~"))
         self._folders: dict[str, str] = {}
         self._made: dict[str, int] = {}
@@ -185,7 +185,7 @@ class _Changes:
 
     def meet(self, path: str, event: str, module: str, *, moved: bool = False) -> None:
         """A path is changed that was not met before. ``moved``: it becomes what a folder was elsewhere."""
-        if self._names > MOST or places.installed(path) or path.startswith(_MACHINE) or whose(module) == "ours":
+        if self._names > MOST or project_paths.installed(path) or path.startswith(_MACHINE) or whose(module) == "ours":
             return
         self.met.add(path)
         place = self._place(path)

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from reenact.facts.call import Call, Effect, Failure, Kind, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
-from reenact.seams import file_reads, places
-from reenact.seams.http.exchange import guarded
+from reenact.seams import file_reads, project_paths
+from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.rebinding import Rebinding
 from reenact.seams.switchboard import begin
@@ -32,7 +32,7 @@ RULE: Final = "file/1"
 _open: Any = io.open
 
 
-class _Opening:
+class _OpenFunction:
     """Replaces ``open``, and stays a plain callable where a class holds it: a bound method."""
 
     __slots__ = ()
@@ -73,19 +73,19 @@ class _Opening:
         crossing.settle(Value(content, media="application/octet-stream")).wait()
         return _open(file, mode, *how)
 
-    def __deepcopy__(self, _memo: object) -> _Opening:
+    def __deepcopy__(self, _memo: object) -> _OpenFunction:
         return self
 
 
 def _kept(lane: Lane, file: Any, mode: Any, frame: Any) -> str | None:
     """The name of a file whose content is kept; None for any other, and for one that the run has written itself."""
     patterns: Iterable[str] = lane.session.run.capture.get("file_contents") or ()
-    text = places.text_of(file)
+    text = project_paths.text_of(file)
     if not patterns or text is None or not isinstance(mode, str) or set(mode) - set("rbtU"):
         return None
-    path = places.absolute(text)
-    name = places.below(path, places.root_of(lane.session.run))
-    if name is None or places.installed(path) or not any(fnmatchcase(name, pattern) for pattern in patterns):
+    path = project_paths.absolute(text)
+    name = project_paths.below(path, project_paths.root_of(lane.session.run))
+    if name is None or project_paths.installed(path) or not any(fnmatchcase(name, pattern) for pattern in patterns):
         return None
     if file_reads.loads(frame) or file_reads.written(lane.session, name):
         return None
@@ -121,7 +121,7 @@ def _supplied(outcome: Value | Failure, how: tuple[Any, ...]) -> Any:
         return _open(*how, stand_in)
 
 
-_opening = _Opening()
+_opening = _OpenFunction()
 _rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
 _rebinding.add(builtins, "open", _open, _opening.open)
 _rebinding.add(io, "open", _open, _opening.open)

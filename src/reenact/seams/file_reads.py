@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from reenact.facts.call import Json
 from reenact.facts.file_notes import ABSENT, NOTE
-from reenact.seams import places
+from reenact.seams import project_paths
 from reenact.seams.callers import module_of
 from reenact.seams.lanes import Lane
 
@@ -38,7 +38,7 @@ _FROZEN: Final = ("<frozen importlib", "<frozen zipimport", "<frozen runpy", "<f
 _WRITING: Final = os.O_WRONLY | os.O_RDWR
 
 
-class _Seen:
+class _KnownFiles:
     """The files that one session knows: by path, the last version and its note; and those that the run wrote."""
 
     __slots__ = ("files", "full", "written")
@@ -56,7 +56,7 @@ class _Busy(threading.local):
 
 
 _busy = _Busy()
-_seen: weakref.WeakKeyDictionary[Any, _Seen] = weakref.WeakKeyDictionary()
+_seen: weakref.WeakKeyDictionary[Any, _KnownFiles] = weakref.WeakKeyDictionary()
 
 
 def opened(lane: Lane, args: tuple[Any, ...], frame: Any) -> None:
@@ -69,16 +69,16 @@ def opened(lane: Lane, args: tuple[Any, ...], frame: Any) -> None:
     """
     if _busy.now or loads(frame):
         return
-    text = places.text_of(args[0])
+    text = project_paths.text_of(args[0])
     if text is None:
         return
-    path = places.absolute(text)
-    name = places.below(path, places.root_of(lane.session.run))
-    if name is None or places.installed(path):
+    path = project_paths.absolute(text)
+    name = project_paths.below(path, project_paths.root_of(lane.session.run))
+    if name is None or project_paths.installed(path):
         return
     seen = _seen.get(lane.session)
     if seen is None:
-        seen = _seen.setdefault(lane.session, _Seen())
+        seen = _seen.setdefault(lane.session, _KnownFiles())
     reads, writes = _intent(args[1], args[2])
     if reads and name not in seen.written:
         _note(lane, seen, name, path)
@@ -123,7 +123,7 @@ def _intent(mode: Any, flags: Any) -> tuple[bool, bool]:
     return not writes or (bool(number & os.O_RDWR) and not number & os.O_TRUNC), writes
 
 
-def _note(lane: Lane, seen: _Seen, name: str, path: str) -> None:
+def _note(lane: Lane, seen: _KnownFiles, name: str, path: str) -> None:
     version, digest = _version(path), ""
     known = seen.files.get(name)
     if version is None or (known is not None and known[0] == version):

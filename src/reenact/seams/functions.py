@@ -34,10 +34,10 @@ from reenact.facts.values import (
     leads_of,
     restore_error,
 )
+from reenact.seams.function_variables import FunctionVariables
 from reenact.seams.lanes import Lane
 from reenact.seams.mutation import Mutation, Sight, compare
 from reenact.seams.reapplying import reapply
-from reenact.seams.surroundings import FunctionVariables
 
 MEDIA = "application/json"
 RECEIVERS = ("self", "cls")

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 from reenact.abc.session import Frozen, Turn
 from reenact.errors import Divergence, ReplayError
 from reenact.facts.call import End, EndKind, Failure, Json, Value
-from reenact.facts.declared import Candidates, candidates
 from reenact.facts.decoding import restore
 from reenact.facts.shapes import type_name
+from reenact.facts.type_hints import Candidates, candidates
 from reenact.facts.values import describe_error, encode, restore_error
 from reenact.seams import lanes
 from reenact.seams.functions import MEDIA, SeamCall, throw

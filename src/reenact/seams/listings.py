@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 from reenact.facts import texts
 from reenact.facts.call import Json
-from reenact.seams import places
+from reenact.seams import project_paths
 from reenact.seams.ambient import answer
 from reenact.seams.callers import module_of, whose
 from reenact.seams.lanes import Lane, listening
@@ -154,13 +154,13 @@ def _sort(entry: Any) -> str:
 def _source(lane: Lane, path: Any, what: str, frame: Any) -> str | None:
     """The ambient source of a listing; None where it is none of the agent's, or a fault of ours."""
     try:
-        text = "." if path is None else places.text_of(path)
+        text = "." if path is None else project_paths.text_of(path)
         if text is None:
             return None
-        place = places.absolute(text)
-        if places.installed(place) or not _is_read(frame):
+        place = project_paths.absolute(text)
+        if project_paths.installed(place) or not _is_read(frame):
             return None
-        return f"listing/{what} {places.below(place, places.root_of(lane.session.run)) or place}"
+        return f"listing/{what} {project_paths.below(place, project_paths.root_of(lane.session.run)) or place}"
     except Exception as fault:
         if lane.session.fault(fault):
             raise

@@ -14,10 +14,10 @@ import sys
 import weakref
 from typing import Any, Final
 
-from reenact.seams import places
 from reenact.seams.callers import module_of, whose
 from reenact.seams.file_reads import busy, loads
 from reenact.seams.lanes import Lane, listening
+from reenact.seams.project_paths import absolute, below, installed, root_of, text_of
 from reenact.seams.rebinding import Rebinding
 
 __all__ = ["ABSENT", "NOTE", "install", "remove"]
@@ -88,7 +88,7 @@ class _Looks:
 def _look(lane: Lane, path: Any, frame: Any) -> None:
     """Note the first look at a path."""
     try:
-        text = path if path.__class__ is str else places.text_of(path)
+        text = path if path.__class__ is str else text_of(path)
         seen = _seen.get(lane.session)
         if seen is None:
             seen = _seen.setdefault(lane.session, set())
@@ -96,9 +96,9 @@ def _look(lane: Lane, path: Any, frame: Any) -> None:
         if text is None or text in seen or len(seen) >= MOST or lane.quiet or busy():
             return
         seen.add(text)
-        place = places.absolute(text)
-        name = places.below(place, places.root_of(lane.session.run))
-        if name is None or name == "." or name.endswith(_SOURCES) or places.installed(place) or not _is_agents(frame):
+        place = absolute(text)
+        name = below(place, root_of(lane.session.run))
+        if name is None or name == "." or name.endswith(_SOURCES) or installed(place) or not _is_agents(frame):
             return
         lane.session.note(Lane(lane.path, lane.session, lane.gate), NOTE + name, {"was": _what(place)})
     except Exception as fault:

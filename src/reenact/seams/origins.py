@@ -7,7 +7,7 @@ import traceback
 
 from reenact.facts.exceptions import text_of
 from reenact.facts.shapes import type_name
-from reenact.seams.places import below, installed
+from reenact.seams.project_paths import below, installed
 
 _OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from reenact.facts.call import Call, Effect, Failure, Kind, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
-from reenact.facts.known import placeholder
+from reenact.facts.known_credentials import placeholder
 from reenact.seams.lanes import Lane, inside, listening
 from reenact.seams.patching import replace, when_imported
 from reenact.seams.stdin import PROMPT_RULE

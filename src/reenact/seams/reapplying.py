@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reenact.errors import Divergence, UnreplayableRun
-from reenact.facts import declared
+from reenact.facts import type_hints
 from reenact.facts.call import Json
-from reenact.facts.declared import NOTHING, Candidates
 from reenact.facts.decoding import restore
 from reenact.facts.shapes import dictionary_of, make_record, shape_of
+from reenact.facts.type_hints import NOTHING, Candidates
 from reenact.seams.mutation import SEQUENCES, Content, Part, Sight, digest, order_of
 
 
@@ -53,11 +53,11 @@ def reapply(body: bytes, look: Sight, hints: Mapping[str, Any], assign: Callable
     outlines = {places[number]: _outline(look.contents[number], places) for number in order}
     patch = _Patch(data, [look.objects[number] for number in order], outlines)
     for root in roots:
-        patch.expect(data["roots"][root], declared.candidates(hints.get(root)))
+        patch.expect(data["roots"][root], type_hints.candidates(hints.get(root)))
     patch.fill()
     for root in roots:
         if not root.startswith("args."):
-            assign(root, patch.part(data["roots"][root], declared.candidates(hints.get(root))))
+            assign(root, patch.part(data["roots"][root], type_hints.candidates(hints.get(root))))
 
 
 def _outline(content: Content | None, places: Mapping[int, int]) -> Json:
@@ -99,16 +99,16 @@ class _Patch:
         """The parts of one object with what each is declared to be."""
         kind, name, *groups = content
         if kind in SEQUENCES:
-            return [(part, declared.items(hints, place)) for place, part in enumerate(groups[0])]
+            return [(part, type_hints.items(hints, place)) for place, part in enumerate(groups[0])]
         if kind == "dict":
-            return [(part, declared.entry(hints, key if isinstance(key, str) else None)) for key, part in groups[0]]
+            return [(part, type_hints.entry(hints, key if isinstance(key, str) else None)) for key, part in groups[0]]
         if kind == "object":
             cls, variables = self._class(number, name, hints)
-            return [(part, declared.fields(cls, variables, key)) for group in groups for key, part in group]
+            return [(part, type_hints.fields(cls, variables, key)) for group in groups for key, part in group]
         return []
 
     def _class(self, number: int, name: str, hints: Candidates) -> tuple[type, dict[Any, Any]]:
-        chosen = declared.choose(hints, name)
+        chosen = type_hints.choose(hints, name)
         if chosen is not None:
             return chosen
         if number < self._old:
@@ -146,7 +146,7 @@ class _Patch:
         if kind == "value":
             return restore(groups[0], hints)
         if kind == "tuple":
-            parts = [self.part(part, declared.items(hints, place)) for place, part in enumerate(groups[0])]
+            parts = [self.part(part, type_hints.items(hints, place)) for place, part in enumerate(groups[0])]
             return tuple(parts) if not name else tuple.__new__(self._class(number, name, hints)[0], parts)
         if kind == "object":
             return make_record(self._class(number, name, hints)[0], {}, {})
@@ -161,7 +161,7 @@ class _Patch:
             self._put_object(item, groups, number, content[1], hints)
         elif kind == "dict":
             pairs = [
-                (key if isinstance(key, str) else restore(key), self.part(part, declared.entry(hints, _text(key))))
+                (key if isinstance(key, str) else restore(key), self.part(part, type_hints.entry(hints, _text(key))))
                 for key, part in groups[0]
             ]
             clear, add = _ORDERED if isinstance(item, collections.OrderedDict) else _DICT
@@ -174,7 +174,7 @@ class _Patch:
             item.clear()
             item.extend(self._listed(groups[0], hints))
         elif kind == "set":
-            members = [restore(part, declared.items(hints, 0)) for part in groups[0]]
+            members = [restore(part, type_hints.items(hints, 0)) for part in groups[0]]
             set.clear(item)
             set.update(item, members)
         elif kind == "bytearray":
@@ -183,7 +183,7 @@ class _Patch:
             self._put_attributes(item, groups[1])
 
     def _listed(self, parts: Json, hints: Candidates) -> list[Any]:
-        return [self.part(part, declared.items(hints, place)) for place, part in enumerate(parts)]
+        return [self.part(part, type_hints.items(hints, place)) for place, part in enumerate(parts)]
 
     def _put_attributes(self, item: Any, pairs: Json) -> None:
         held = dictionary_of(item, shape_of(type(item)))
@@ -198,13 +198,13 @@ class _Patch:
             held = dictionary_of(item, shape)
             fresh = {
                 key if isinstance(key, str) else restore(key): self.part(
-                    part, declared.fields(cls, variables, _text(key) or "")
+                    part, type_hints.fields(cls, variables, _text(key) or "")
                 )
                 for key, part in groups[0]
             }
             held.clear()
             held.update(fresh)
-        slots = {key: self.part(part, declared.fields(cls, variables, key)) for key, part in groups[1]}
+        slots = {key: self.part(part, type_hints.fields(cls, variables, key)) for key, part in groups[1]}
         for key, descriptor in shape.slots:
             if key in slots:
                 descriptor.__set__(item, slots[key])

@@ -65,7 +65,7 @@ class OutputDigest:
 class RawOutput(io.FileIO):
     """The raw layer of an output stream: writes, then tells what was written."""
 
-    def __init__(self, fd: int, told: _Told) -> None:
+    def __init__(self, fd: int, told: _OutputListener) -> None:
         super().__init__(fd, "wb", closefd=False)
         self._told = told
 
@@ -81,7 +81,7 @@ class RawOutput(io.FileIO):
         return self._told.isatty(self.fileno())
 
 
-class _Told:
+class _OutputListener:
     """The listener to output, and what the program is told about its terminal."""
 
     __slots__ = ("on_bytes", "terminal")
@@ -137,11 +137,11 @@ class _Told:
         write = functools.partial(_real_write, fd, data)
         return self.unheard(data, write) if fd in (1, 2) else write()
 
-    def __deepcopy__(self, _memo: object) -> _Told:
+    def __deepcopy__(self, _memo: object) -> _OutputListener:
         return self
 
 
-_told = _Told()
+_told = _OutputListener()
 _rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
 _rebinding.add(os, "write", _real_write, _told.write)
 _rebinding.add(os, "isatty", _real_isatty, _told.isatty)

@@ -112,7 +112,7 @@ async def rejoin(*, rested: bool = True) -> None:
     if not lane.gate.schedule.takes(tag, rested):
         return
     with _shielded():
-        await _Taking(lane.gate, tag)
+        await _BareTurn(lane.gate, tag)
 
 
 async def rejoin_cancelled(error: BaseException) -> None:
@@ -162,10 +162,10 @@ async def closed_again() -> None:
         await rejoin(rested=bool(rested))
     else:
         lane.tag("j")
-        await _Passing(*map(int, rested.split()))
+        await _PassingTurns(*map(int, rested.split()))
 
 
-class _Passing:
+class _PassingTurns:
     """Passes over so many turns of the loop, and takes cancellations as what was closed then did.
 
     Args:
@@ -193,7 +193,7 @@ class _Passing:
             raise last
 
 
-class _Taking:
+class _BareTurn:
     """A bare turn, which may be cancelled without more ado."""
 
     __slots__ = ("gate", "tag")

@@ -13,10 +13,10 @@ from reenact.seams import (
     clock,
     databases,
     entropy,
-    environment,
+    environment_variables,
     escapes,
+    feature_flags,
     file_contents,
-    flags,
     http,
     listings,
     looks,
@@ -31,7 +31,7 @@ from reenact.seams import (
     strands,
     websockets,
 )
-from reenact.seams.http.exchange import stateless_tests
+from reenact.seams.http.http_exchange import stateless_tests
 
 if TYPE_CHECKING:
     from reenact.facts.dialects import stateless_model_request
@@ -47,10 +47,10 @@ LATE: Final = (
     "reenact.seams.http.urllib3_pools",
     "reenact.seams.mcp.sessions",
     "reenact.seams.mcp.transports",
-    "reenact.seams.processes.coroutines",
-    "reenact.seams.rpc.blocking",
+    "reenact.seams.processes.asyncio_processes",
+    "reenact.seams.rpc.rpc_blocking",
     "reenact.seams.rpc.connectivity",
-    "reenact.seams.rpc.coroutines",
+    "reenact.seams.rpc.rpc_asyncio",
     "reenact.seams.servers.uvicorn_hooks",
     "reenact.seams.servers.wsgi",
     "reenact.seams.strands.anyio_hooks",
@@ -84,7 +84,7 @@ def install() -> None:
     numpy_random.install()
     passwords.install()
     databases.install()
-    flags.install()
+    feature_flags.install()
     websockets.install()
     stateless_tests.append(stateless_model_request)
 
@@ -100,9 +100,9 @@ def rehearse() -> None:
     rebinding.search_ahead()
     lazy_dataclass.complete()
     lazy_regex.complete()
-    for seam in (clock, entropy, machine, environment, listings, looks):
+    for seam in (clock, entropy, machine, environment_variables, listings, looks):
         seam.install()
-    for seam in (looks, listings, environment, machine, entropy, clock):
+    for seam in (looks, listings, environment_variables, machine, entropy, clock):
         seam.remove()
 
 
@@ -111,7 +111,7 @@ def begin(run: Run) -> None:
     clock.install()
     entropy.install()
     machine.install()
-    environment.install()
+    environment_variables.install()
     listings.install()
     looks.install()
     if run.capture.get("file_contents"):
@@ -124,7 +124,7 @@ def end(run: Run) -> None:
         file_contents.remove()
     looks.remove()
     listings.remove()
-    environment.remove()
+    environment_variables.remove()
     machine.remove()
     entropy.remove()
     clock.remove()

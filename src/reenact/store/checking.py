@@ -77,7 +77,7 @@ class CheckResult(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Found:
+class _BreakPlaces:
     """A break, with the places it was met in."""
 
     what: str
@@ -122,7 +122,7 @@ class _Walk:
                 f"{place} does not say what it is", cause="the secret of its digests is gone", next_command="reenact ls"
             )
         self._beside = Beside(connection, row[0])
-        self._found: dict[tuple[str, str], _Found] = {}
+        self._found: dict[tuple[str, str], _BreakPlaces] = {}
         self._rows = 0
 
     def checked(self, told: Told) -> CheckResult:
@@ -201,13 +201,13 @@ class _Walk:
         key = (fault.what, fault.digest.hex() or f"{fault.log} {fault.name}")
         if fault.name == "rows":
             key = (fault.what, "rows")
-        found = self._found.setdefault(key, _Found(fault.what, fault.name, fault.problem))
+        found = self._found.setdefault(key, _BreakPlaces(fault.what, fault.name, fault.problem))
         if fault.log:
             found.places.add((fault.log, fault.part, fault.number))
 
     # --- whose it is -------------------------------------------------------------------------------------------
 
-    def _touched(self, found: _Found) -> tuple[TouchedRun, ...]:
+    def _touched(self, found: _BreakPlaces) -> tuple[TouchedRun, ...]:
         """The runs that a break touches: those of the log it lies in, and those that read it there."""
         places = found.places
         if found.what == "payload" and any(part is not None for _, part, _ in places):

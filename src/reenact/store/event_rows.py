@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from reenact.store.rows import RecurringFacts
     from reenact.store.span import RunRows
     from reenact.store.stream_rows import StreamRows
-    from reenact.store.unfinished import totalled
+    from reenact.store.unfinished_totals import totalled
 else:
     no_event = late("reenact.store.reference_lookup", "no_event")
-    totalled = late("reenact.store.unfinished", "totalled")
+    totalled = late("reenact.store.unfinished_totals", "totalled")
 
 _FIRST_PAGE = 16
 _MADE_AT_ONCE = 16

@@ -29,7 +29,7 @@ class EntriesLost(Exception):
 
 
 @dataclass(slots=True)
-class _Kept:
+class _KeptList:
     """One list in its stored form.
 
     Attributes:
@@ -48,8 +48,8 @@ class _Kept:
     waiting: tuple[bytes, ...] = (_CLOSE,)
     used: bool = False
 
-    def copy(self) -> _Kept:
-        return _Kept(self.hash.copy(), self.entries, self.end, self.text, self.waiting, self.used)
+    def copy(self) -> _KeptList:
+        return _KeptList(self.hash.copy(), self.entries, self.end, self.text, self.waiting, self.used)
 
 
 class GrowingLists:
@@ -63,8 +63,8 @@ class GrowingLists:
     def __init__(self, owner: int, begin: Callable[[], Hash]) -> None:
         self._owner = owner
         self._begin = begin
-        self._lists: dict[int, _Kept] = {}
-        self._before: dict[int, _Kept | None] = {}
+        self._lists: dict[int, _KeptList] = {}
+        self._before: dict[int, _KeptList | None] = {}
         self._packings: dict[int, StreamPacker] = {}
 
     def take(self, grown: Grown) -> tuple[bytes, int]:
@@ -77,7 +77,7 @@ class GrowingLists:
         if grown.number not in self._before:
             self._before[grown.number] = None if kept is None else kept.copy()
         if kept is None:
-            kept = self._lists[grown.number] = _Kept(self._begin())
+            kept = self._lists[grown.number] = _KeptList(self._begin())
         if kept.entries != grown.start or kept.end + len(grown) >= LOW:
             raise EntriesLost
         for some in (grown.lead, grown):

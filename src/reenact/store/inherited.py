@@ -24,7 +24,7 @@ from reenact.store.reference_lookup import no_event
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.snapshots import distinct
 from reenact.store.sqlite_recording import SqliteRecording
-from reenact.store.unfinished import totalled
+from reenact.store.unfinished_totals import totalled
 
 T = TypeVar("T")
 

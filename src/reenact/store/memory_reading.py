@@ -22,12 +22,12 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Run, Totals
 from reenact.store.codec import joined, weaker
-from reenact.store.kept import EventRecords, KeptLog, number_of
 from reenact.store.keyed_hash import KeyedHash
+from reenact.store.memory_log import EventRecords, KeptLog, number_of
 from reenact.store.payloads import missing, taken_out
 from reenact.store.proofs import not_proven, require_proven
 from reenact.store.reference_lookup import no_event
-from reenact.store.unfinished import totalled
+from reenact.store.unfinished_totals import totalled
 
 
 class MemoryRecording:

@@ -28,8 +28,8 @@ from reenact.facts.record import (
 from reenact.facts.run import Run, Status, belongs_to, kept_in
 from reenact.store.derived_reads import Views, check_filters
 from reenact.store.full_text import occurs, words_of
-from reenact.store.kept import KeptLog
 from reenact.store.keyed_hash import KeyedHash
+from reenact.store.memory_log import KeptLog
 from reenact.store.memory_reading import MemoryRecording
 from reenact.store.payloads import address_of, taken_out, unknown
 from reenact.store.reference_lookup import Latest, parse_run, refuse_run

@@ -23,7 +23,7 @@ Identity = tuple[int, int] | None
 
 
 @dataclass(slots=True)
-class _Shared:
+class _SharedStore:
     """One open store, how many use it, and which file it opened."""
 
     store: Store
@@ -33,10 +33,10 @@ class _Shared:
 
 
 _lock = _thread.allocate_lock()
-_shared: dict[str, _Shared] = {}
-_detached: list[_Shared] = []
+_shared: dict[str, _SharedStore] = {}
+_detached: list[_SharedStore] = []
 """Stores whose file was replaced while they were in use: their last user closes them."""
-_inherited: list[_Shared] = []
+_inherited: list[_SharedStore] = []
 """Stores of a parent process: neither used nor closed in this one."""
 
 
@@ -47,7 +47,7 @@ def borrow_store(url: str | os.PathLike[str] | None = None) -> Store:
         UsageError: A URL of a kind that does not exist.
     """
     fresh = open_store(url)
-    closing: list[_Shared] = []
+    closing: list[_SharedStore] = []
     with _lock:
         found = _shared.get(fresh.url)
         if found is not None and found.identity is not None and found.identity != _identity(found.store):
@@ -55,7 +55,7 @@ def borrow_store(url: str | os.PathLike[str] | None = None) -> Store:
             (_detached if found.users else closing).append(found)
             found = None
         if found is None:
-            found = _shared[fresh.url] = _Shared(fresh)
+            found = _shared[fresh.url] = _SharedStore(fresh)
         found.users += 1
         store = found.store
     _close(closing)
@@ -66,7 +66,7 @@ def borrow_store(url: str | os.PathLike[str] | None = None) -> Store:
 
 def give_back(store: Store) -> None:
     """The counterpart of ``borrow_store``. A store that was borrowed in a parent process is left alone."""
-    closing: list[_Shared] = []
+    closing: list[_SharedStore] = []
     with _lock:
         found = _shared.get(store.url)
         if found is not None and found.store is store:
@@ -97,7 +97,7 @@ def close_idle() -> None:
     _close(closing)
 
 
-def _close(stores: list[_Shared]) -> None:
+def _close(stores: list[_SharedStore]) -> None:
     for each in stores:
         each.store.close()
 

@@ -34,7 +34,7 @@ def respliced(connection: sqlite3.Connection, rows: Iterable[tuple[int, int]]) -
             texts.setdefault(splice.text, {})[row] = splice
         for text, splices in texts.items():
             own = _own(splices, spliced)
-            moved = _Moved(each for splice in own.values() for each in splice.change.middle)
+            moved = _MovedRanges(each for splice in own.values() for each in splice.change.middle)
             number = new_text(connection, heir)
             packing = StreamPacker()
             for start, size in moved.pieces():
@@ -73,7 +73,7 @@ def _own(splices: dict[int, Splice], spliced: SplicedBodies) -> dict[int, Splice
     return found
 
 
-class _Moved:
+class _MovedRanges:
     """The ranges of a text that some pieces use, one after the other in another one.
 
     Args:

@@ -1,7 +1,7 @@
 """Thinning a run: its bodies go, and what is left is a log of its events, with the size and digest of each body.
 
 A body that another run has too stays; so does evidence, which says what happened, but for the words of models. Of each
-body that went its row says so (``payloads.WITHHELD``), and the run says why it was thinned (``facts.thinned``).
+body that went its row says so (``payloads.WITHHELD``), and the run says why it was thinned (``facts.thinned_runs``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Callable
 
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.thinned import NOTE
+from reenact.facts.thinned_runs import NOTE
 from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump, load
 from reenact.store.feature_rows import forget_features

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reenact.testing.expectations.strength import Strength, strength, weak
     from reenact.testing.fake_sources import FrozenClock, SeededEntropy
     from reenact.testing.frozen_time import frozen_clock, seeded_entropy
-    from reenact.testing.goldens.replayed import GoldenCall, Replayed
+    from reenact.testing.goldens.replayed_golden import GoldenCall, Replayed
     from reenact.testing.provider import ProviderProcess, ScriptedProvider
     from reenact.testing.scripted import Said, ScriptedModel, scripted_model
     from reenact.testing.stubs import RecordedTool, recorded_tool
@@ -58,9 +58,9 @@ _HOMES = {
     "KeptOpinions": "expectations.kept_opinions",
     "Opinion": "expectations.courts",
     "Question": "expectations.courts",
-    "GoldenCall": "goldens.replayed",
+    "GoldenCall": "goldens.replayed_golden",
     "RecordedTool": "stubs",
-    "Replayed": "goldens.replayed",
+    "Replayed": "goldens.replayed_golden",
     "RunView": "expectations.runview",
     "Said": "scripted",
     "ScriptedModel": "scripted",

@@ -15,7 +15,7 @@ from reenact.abc.store import Recording, Store
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.suspicions import UNREAD, Act, Sort
-from reenact.recording.api import record
+from reenact.recording.record_api import record
 from reenact.store.courses import course_of
 from reenact.testing.expectations.judge_calls import address_of, body_of, sent
 from reenact.timetravel.gist import answer_of, error_of_run, question_of

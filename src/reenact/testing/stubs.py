@@ -291,36 +291,36 @@ class _Answer(NeverLive):
                 return "stream"
         return "open"
 
-    def outcome(self) -> _Given[Value | Failure]:
+    def outcome(self) -> _GivenTurn[Value | Failure]:
         """The value or exception."""
         match self._fixture.event.outcome:
             case Value() as value:
-                return _Given(replace(value, body=self._fixture.answer))
+                return _GivenTurn(replace(value, body=self._fixture.answer))
             case Failure() as failure:
-                return _Given(failure)
+                return _GivenTurn(failure)
         raise _unanswered(self._fixture.event)
 
     answer = outcome
 
-    def head(self) -> _Given[Stream]:
+    def head(self) -> _GivenTurn[Stream]:
         """The head of a stream."""
-        return _Given(cast(Stream, self._fixture.event.outcome))
+        return _GivenTurn(cast(Stream, self._fixture.event.outcome))
 
-    def part(self) -> _Given[bytes | End]:
+    def part(self) -> _GivenTurn[bytes | End]:
         """The next item, or how they ended."""
         data = next(self._parts, None)
         if data is not None:
-            return _Given(data)
+            return _GivenTurn(data)
         end = cast(Stream, self._fixture.event.outcome).end
         if end is None or end.kind in (EndKind.CLOSED, EndKind.CANCELLED):
             raise _unanswered(self._fixture.event)
-        return _Given(end)
+        return _GivenTurn(end)
 
     def dropped(self) -> None:
         """Reading no further is the test's affair."""
 
 
-class _Given(Generic[T]):
+class _GivenTurn(Generic[T]):
     """A turn that has come, with the value it delivers."""
 
     __slots__ = ("_gives",)

@@ -11,7 +11,7 @@ from typing import Final
 from reenact.abc.sources import Clock, Entropy
 from reenact.errors import UsageError
 from reenact.facts.ids import make_run_id
-from reenact.facts.known import KnownCredentials
+from reenact.facts.known_credentials import KnownCredentials
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.marks import LAST, Mark
 from reenact.facts.policy import Policy

@@ -10,8 +10,8 @@ from reenact.errors import UsageError
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.facts.values import decode
-from reenact.replaying.api import Replay, replayed
 from reenact.replaying.options import Options
+from reenact.replaying.replay_api import Replay, replayed
 from reenact.replaying.replay_report import Report
 from reenact.store import open_store
 from reenact.store.back_ends import names_bundle

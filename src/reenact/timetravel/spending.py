@@ -19,7 +19,7 @@ from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.retention import classed
 from reenact.facts.run import Run, Status
-from reenact.facts.thinned import why_thinned
+from reenact.facts.thinned_runs import why_thinned
 from reenact.recording.tallies import belongs
 from reenact.store.sqlite_store import SqliteStore
 from reenact.store.usage import Usage

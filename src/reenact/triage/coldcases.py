@@ -9,8 +9,8 @@ from reenact.facts.features import Case, case_of, fingerprint
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run, Status
 from reenact.triage.cold import Reason, reasons
+from reenact.triage.featured_runs import features_in
 from reenact.triage.kit_of_run import kit_of
-from reenact.triage.seen import features_in
 
 
 @dataclass(frozen=True, slots=True)

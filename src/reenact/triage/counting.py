@@ -10,7 +10,7 @@ from reenact.errors import RunNotFound
 from reenact.facts.features import MOST_NAMED, OTHER, Case, names_suspicions
 from reenact.facts.frequent import FingerprintTally, Key
 from reenact.store.feature_rows import FeatureRow
-from reenact.triage.seen import EndedRun, ended, seen_of
+from reenact.triage.featured_runs import EndedRun, ended, seen_of
 
 
 class Cases:

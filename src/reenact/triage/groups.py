@@ -9,7 +9,7 @@ from typing import Final
 from reenact.errors import UsageError
 from reenact.facts.features import Case
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.triage.seen import EndedRun
+from reenact.triage.featured_runs import EndedRun
 
 SHORT: Final = 8
 """Digits of a fingerprint that people are shown, at least."""

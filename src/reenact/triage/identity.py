@@ -62,7 +62,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _IdentityRelation:
     """The relation of one tool call to one identity: ``right`` carries it, ``wrong`` carries another one, ``hidden``
     may carry it."""
 
@@ -122,7 +122,7 @@ def carried(scene: Scene) -> Iterator[Item]:
             yield _item(name, field, getattr(scene.run, field), found)
 
 
-def _item(name: str, field: str, value: str | None, found: list[_Found]) -> Item:
+def _item(name: str, field: str, value: str | None, found: list[_IdentityRelation]) -> Item:
     lacking = [each for each in found if each.how != "right"]
     if not lacking:
         about = f"carried by every tool call ({len(found)})"
@@ -158,7 +158,7 @@ def _capture(name: str, act: SceneCall) -> tuple[str, ...]:
     return f'reenact.note("{name}", …) inside the tool, where it knows it by another way', parameter, header
 
 
-def _numbers(found: list[_Found]) -> tuple[int, ...]:
+def _numbers(found: list[_IdentityRelation]) -> tuple[int, ...]:
     return tuple(each.act.event.number for each in found)
 
 
@@ -172,25 +172,25 @@ def _carried_by_some(scene: Scene, name: str) -> tuple[int, ...]:
     )
 
 
-def _look(act: SceneCall, name: str, value: str | None) -> _Found:
+def _look(act: SceneCall, name: str, value: str | None) -> _IdentityRelation:
     """The relation of one tool call to one identity."""
     noted = act.event.attributes.get(name)
     if noted not in (None, ""):
-        return _Found(act, "right" if value in (None, str(noted)) else "wrong", str(noted))
+        return _IdentityRelation(act, "right" if value in (None, str(noted)) else "wrong", str(noted))
     other = ""
     for key, part in act.request.pairs():
         if part is None or isinstance(part, bool) or part == "":
             continue
         text = str(part)
         if value is not None and text == value:
-            return _Found(act, "right", text)
+            return _IdentityRelation(act, "right", text)
         if _plain(key) in _NAMES[name]:
             if value is None or _STANDIN in text or _STANDIN in value:
-                return _Found(act, "right", text)
+                return _IdentityRelation(act, "right", text)
             other = other or text
     if other:
-        return _Found(act, "wrong", other)
-    return _Found(act, "hidden" if act.request.opaque else "absent")
+        return _IdentityRelation(act, "wrong", other)
+    return _IdentityRelation(act, "hidden" if act.request.opaque else "absent")
 
 
 def _plain(name: str) -> str:

@@ -10,8 +10,8 @@ from reenact.facts.event import Event
 from reenact.facts.imported_runs import is_imported, times_known
 from reenact.facts.kit import Bucket, Item, ItemState, Stops
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.thinned import why_thinned
-from reenact.facts.unstored import ITEMS, is_opaque, item_of
+from reenact.facts.open_calls import ITEMS, is_opaque, item_of
+from reenact.facts.thinned_runs import why_thinned
 from reenact.triage import identity
 from reenact.triage.gaps import gap_items
 from reenact.triage.scene import ModelCall, Scene, label_of

@@ -16,7 +16,7 @@ from reenact.triage.kit_models import models
 from reenact.triage.scene import Scene, scene_of
 from reenact.triage.toolservers import offered
 from reenact.triage.trace_kit import traced
-from reenact.triage.undecorated import undecorated
+from reenact.triage.undecorated_tools import undecorated
 
 _FIELDS = ("agent", "version")
 

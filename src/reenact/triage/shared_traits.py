@@ -17,8 +17,8 @@ from reenact.facts.association import LEVEL, Association, corrected
 from reenact.facts.call import Json
 from reenact.facts.features import Case, Features, names_suspicions
 from reenact.facts.lazy_dataclass import dataclass, replace
+from reenact.triage.featured_runs import EndedRun
 from reenact.triage.groups import RunGroup
-from reenact.triage.seen import EndedRun
 
 LEAST: Final = 5
 """Members of a group that is compared."""

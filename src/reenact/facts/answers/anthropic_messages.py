@@ -92,7 +92,7 @@ def _choice(choice: Mapping[str, Json]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _MessageWriter:
     ask: Ask
     answer: ModelAnswer
     id: str
@@ -168,12 +168,12 @@ def _block_events(at: int, block: Mapping[str, Json]) -> list[dict[str, Json]]:
     ]
 
 
-def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> _Written:
+def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> _MessageWriter:
     """The answer in this dialect."""
     identity = stamp.kept.id or stamp.id("msg_01", 22)
     calls = tuple(stamp.call(at, stamp.id("toolu_01", 22)) for at, _ in enumerate(answer.uses))
     dated = ask.model if re.search(r"\d{8}$", ask.model) else f"{ask.model}-20251001"
-    return _Written(ask, answer, identity, calls, stamp.kept.model or dated)
+    return _MessageWriter(ask, answer, identity, calls, stamp.kept.model or dated)
 
 
 def error(status: int, message: str, request_id: str) -> Json:

@@ -93,7 +93,7 @@ def answered_by(model: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _ChatWriter:
     ask: Ask
     answer: ModelAnswer
     include_usage: bool
@@ -180,16 +180,16 @@ def _choice_of(delta: Mapping[str, Json], finish: str | None) -> dict[str, Json]
     return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
 
 
-def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> _Written:
+def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> _ChatWriter:
     """The answer in this dialect."""
     include_usage = bool((body.get("stream_options") or {}).get("include_usage"))
     call_ids = tuple(stamp.call(at, stamp.id("call_", 24)) for at, _ in enumerate(answer.uses))
     identity = stamp.kept.id or stamp.id("chatcmpl-", 29)
     model = stamp.kept.model or answered_by(ask.model)
-    return _Written(ask, answer, include_usage, identity, call_ids, stamp.created_s, model)
+    return _ChatWriter(ask, answer, include_usage, identity, call_ids, stamp.created_s, model)
 
 
-def write_at_once(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> _Written:
+def write_at_once(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> _ChatWriter:
     """The answer in this dialect, each tool call in one piece of a stream, which every client can join."""
     return replace(write(ask, answer, body, stamp), at_once=True)
 

@@ -94,7 +94,7 @@ def _last_unanswered(turns: list[Turn]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _ResponseWriter:
     ask: Ask
     answer: ModelAnswer
     body: Mapping[str, Json]
@@ -233,14 +233,14 @@ def _item_events(at: int, item: Mapping[str, Json]) -> list[dict[str, Json]]:
 _EVENTS = {"message": _text_events, "function_call": _call_events}
 
 
-def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> _Written:
+def write(ask: Ask, answer: ModelAnswer, body: Mapping[str, Json], stamp: Stamp) -> _ResponseWriter:
     """The answer in this dialect."""
     new = [(stamp.hex("fc_", 50), stamp.id("call_", 24)) for _ in answer.uses]
     items = stamp.kept.items
     call_ids = tuple((items.get(at) or item, stamp.call(at, call)) for at, (item, call) in enumerate(new))
     identity, message = stamp.kept.id or stamp.hex("resp_", 50), items.get("message") or stamp.hex("msg_", 50)
     model = stamp.kept.model or answered_by(ask.model)
-    return _Written(ask, answer, body, identity, message, call_ids, stamp.created_s, model)
+    return _ResponseWriter(ask, answer, body, identity, message, call_ids, stamp.created_s, model)
 
 
 DIALECT = WireFormat("/v1/responses", read, write, error, headers, ("authorization", "api-key"))

@@ -20,7 +20,7 @@ from reenact.facts.dialects.dialect import (
     usage,
 )
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.repeated import PatternSearch
+from reenact.facts.repeated_bytes import PatternSearch
 
 _ELSEWHERE = lazy_regex(
     r"/publishers/anthropic/models/([^/:]+):(?:stream)?[rR]awPredict$|/model/([^/]+)/invoke(?:-with-response-stream)?$"

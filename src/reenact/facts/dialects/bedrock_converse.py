@@ -21,7 +21,7 @@ from reenact.facts.dialects.dialect import (
     usage,
 )
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.repeated import PatternSearch
+from reenact.facts.repeated_bytes import PatternSearch
 
 _PATH = lazy_regex(r"/model/([^/]+)/converse(?:-stream)?$")
 _NOT_PARAMETERS = ("messages", "system", "toolConfig", "inferenceConfig", "modelId", "schemaVersion")

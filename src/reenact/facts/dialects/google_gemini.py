@@ -21,7 +21,7 @@ from reenact.facts.dialects.dialect import (
     usage,
 )
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.repeated import PatternSearch
+from reenact.facts.repeated_bytes import PatternSearch
 
 _METHOD = lazy_regex(r"/([^/:]+)(?::|%3[Aa])(?:generateContent|streamGenerateContent)$")
 _SETTLED = ("contents", "systemInstruction", "system_instruction", "tools", "generationConfig", "generation_config")

@@ -21,7 +21,7 @@ from reenact.facts.dialects.dialect import (
     usage,
 )
 from reenact.facts.dialects.openai_chat import called, tool
-from reenact.facts.repeated import PatternSearch
+from reenact.facts.repeated_bytes import PatternSearch
 
 _ACTS = PatternSearch(UNUSUAL)
 _SHARED = (

@@ -20,7 +20,7 @@ from reenact.facts.dialects.dialect import (
     usage,
 )
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.repeated import PatternSearch
+from reenact.facts.repeated_bytes import PatternSearch
 
 _DEPLOYMENT = lazy_regex(r"/deployments/([^/]+)/")
 _ACTS = PatternSearch(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from reenact.seams.boot import bound, folders
+from reenact.seams.boot import bound_children, folders
 
 _TOLD = ("SIGTERM", "SIGHUP")
 
@@ -31,7 +31,7 @@ def told_to_end() -> Iterator[None]:
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
-    bound.let_go_of_all()
+    bound_children.let_go_of_all()
     folders.remove_all()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)

@@ -22,7 +22,7 @@ from click.core import ParameterSource
 
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
-from reenact.facts.typed import typed
+from reenact.facts.shell_text import typed
 
 _WIDE = 160
 _NARROW = 40

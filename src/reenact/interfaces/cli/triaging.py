@@ -19,8 +19,8 @@ from reenact.testing.experiments.statistics import TrialShare as Proportion
 from reenact.testing.experiments.statistics import difference
 from reenact.timetravel.markup import cell, code
 from reenact.timetravel.preview import ago, clip, safe
+from reenact.triage.featured_runs import EndedRun
 from reenact.triage.groups import Novelty, RunGroup
-from reenact.triage.seen import EndedRun
 from reenact.triage.shared_traits import LEAST, Share, Trait
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from reenact.facts.ids import tail
 from reenact.facts.imported_runs import is_imported
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.phrases import counted
-from reenact.facts.typed import typed
+from reenact.facts.shell_text import typed
 from reenact.interfaces.cli.cells import candidates_of, cells_folder, run_cells
 from reenact.interfaces.cli.goldens.golden_add import program_of
 from reenact.interfaces.cli.shell import Shell, columns, paint, wrapped
-from reenact.replaying.entries import start_of
 from reenact.replaying.options import Options
+from reenact.replaying.program_start import start_of
 from reenact.replaying.replay_launch import project_of
 from reenact.testing.expectations.expectation import Expectation, expect
 from reenact.testing.experiments.candidates import Candidate
@@ -43,8 +43,8 @@ from reenact.testing.experiments.pricing import Estimate, estimate
 from reenact.timetravel.cost import prices
 from reenact.timetravel.markup import cell, code
 from reenact.timetravel.preview import amount, brief, safe
+from reenact.triage.featured_runs import EndedRun
 from reenact.triage.groups import RunGroup
-from reenact.triage.seen import EndedRun
 
 _SHOWN = 20
 """The most runs with the same fate that are listed."""

@@ -35,7 +35,7 @@ class CursorPlace(NamedTuple):
     store: str = ""
 
 
-class _Spoken(NamedTuple):
+class _CommandWords(NamedTuple):
     """A command of the table.
 
     Attributes:
@@ -48,12 +48,12 @@ class _Spoken(NamedTuple):
 
 
 @cache
-def commands() -> Mapping[str, _Spoken]:
+def commands() -> Mapping[str, _CommandWords]:
     """The table by command, such as ``golden run``; the empty name stands for the program itself."""
     found = {}
     for text in WORDS.strip().splitlines():
         name, _, rest = text.partition(":")
-        spoken = found[name.strip()] = _Spoken({}, [])
+        spoken = found[name.strip()] = _CommandWords({}, [])
         for word in rest.split():
             option, equals, kind = word.partition("=")
             if option.startswith("-"):
@@ -100,7 +100,7 @@ def place_of(words: Sequence[str]) -> CursorPlace:
     return CursorPlace(_argument(spoken, arguments), "", current, _below(name) if not arguments else (), store)
 
 
-def _argument(spoken: _Spoken, number: int) -> str:
+def _argument(spoken: _CommandWords, number: int) -> str:
     """Kind of the argument of a number, from 0."""
     if number < len(spoken.arguments):
         kind = spoken.arguments[number]

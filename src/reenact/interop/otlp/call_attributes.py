@@ -15,7 +15,7 @@ from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.reading import Reading
 from reenact.interop.otlp.names import OPENINFERENCE, OTEL, OTEL_BEFORE, REENACT, NameTable
-from reenact.interop.otlp.sent import SpanKind
+from reenact.interop.otlp.outgoing_span import SpanKind
 from reenact.interop.traces import SpanSort
 
 

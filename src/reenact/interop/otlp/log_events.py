@@ -13,8 +13,8 @@ from typing import Final
 from reenact.facts.call import Json
 from reenact.interop.otlp.call_attributes import SpelledCall
 from reenact.interop.otlp.names import OTEL
+from reenact.interop.otlp.outgoing_span import SCOPE, Batch, SentRecord, SentSpan
 from reenact.interop.otlp.protobuf import attributes, fixed, message, number, text
-from reenact.interop.otlp.sent import SCOPE, Batch, SentRecord, SentSpan
 from reenact.interop.traces import SpanSort, Wrong
 
 DETAILS: Final = "gen_ai.client.inference.operation.details"

@@ -16,7 +16,7 @@ from reenact.facts.call import Json
 from reenact.facts.frequent import FingerprintTally
 from reenact.interop.otlp.measures import Instrument, Measurement, labels
 from reenact.interop.otlp.otlp_client import METRICS, Target, Unsent, send_signal
-from reenact.interop.otlp.sent import SCOPE
+from reenact.interop.otlp.outgoing_span import SCOPE
 from reenact.interop.otlp.summing import SenderSums, as_protobuf
 
 _EVERY: Final = "OTEL_METRIC_EXPORT_INTERVAL"

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from reenact.errors import UsageError
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.interop.otlp.sent import Batch, as_protobuf
+from reenact.interop.otlp.outgoing_span import Batch, as_protobuf
 
 TIMEOUT_S: Final = 10.0
 """The time limit of a request, as in OpenTelemetry's own exporters."""

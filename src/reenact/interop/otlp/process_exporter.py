@@ -22,8 +22,8 @@ from reenact.interop.otlp import log_events
 from reenact.interop.otlp.measures import Measurement
 from reenact.interop.otlp.metering import Meter, OfProgram, SumSender
 from reenact.interop.otlp.otlp_client import LOGS, Target, Unsent, send, send_signal, target
+from reenact.interop.otlp.outgoing_span import Batch, SentSpan
 from reenact.interop.otlp.programs import through_provider
-from reenact.interop.otlp.sent import Batch, SentSpan
 from reenact.seams import background, lanes
 
 MOST: Final = 2048

@@ -12,7 +12,7 @@ from typing import Any
 from reenact.facts.call import Json
 from reenact.interop.otlp.call_attributes import as_text
 from reenact.interop.otlp.otlp_client import Unsent
-from reenact.interop.otlp.sent import SCOPE, Batch, SentSpan, SpanEvent, SpanKind
+from reenact.interop.otlp.outgoing_span import SCOPE, Batch, SentSpan, SpanEvent, SpanKind
 
 
 def through_provider(batches: Sequence[Batch]) -> None:

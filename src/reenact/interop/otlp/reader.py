@@ -271,7 +271,7 @@ class _Items:
     def __iter__(self) -> Iterator[TraceItem]:
         order = self.order
         numbers = _Numbers(order.spans)
-        pending = _Pending(self.found.columns, self.trace)
+        pending = _RequestedTools(self.found.columns, self.trace)
         count = 0
         self.found.original.open().close()  # it must not have been changed since
         spans = _Spans(self.found)
@@ -337,7 +337,7 @@ class _Numbers:
         return found if found >= 0 else None
 
 
-class _Pending:
+class _RequestedTools:
     """The tool calls that a model has asked for: one without a span is known from the next model call."""
 
     def __init__(self, columns: Columns, trace: TraceColumns) -> None:

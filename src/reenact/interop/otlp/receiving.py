@@ -24,7 +24,7 @@ from reenact.facts.imported_runs import NOTE
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
-from reenact.facts.thinned import why_thinned
+from reenact.facts.thinned_runs import why_thinned
 from reenact.facts.trace_runs import ORIGINAL, trace_of
 from reenact.interop.landing import TAG, TraceImport
 from reenact.interop.originals import Original, original

@@ -12,7 +12,7 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.reading import Reading
 from reenact.interop.otlp.call_attributes import SpelledCall
-from reenact.interop.otlp.sent import SpanKind
+from reenact.interop.otlp.outgoing_span import SpanKind
 from reenact.interop.traces import SpanSort, Wrong
 
 SPANNED: Final = frozenset(

@@ -19,11 +19,11 @@ from reenact.facts.suspicions import Suspicion
 from reenact.facts.trace_runs import is_original, is_traced_model, is_untold, reading_in
 from reenact.facts.tracecontext import around
 from reenact.interop.otlp.call_attributes import as_text, returned
+from reenact.interop.otlp.outgoing_span import Batch, SentSpan
 from reenact.interop.otlp.recounting import MENTIONED, SPANNED, RecountedEvent, is_spanned
-from reenact.interop.otlp.sent import Batch, SentSpan
 from reenact.interop.otlp.span_tree import SpanTree, resource
 from reenact.interop.questions import conversation
-from reenact.recording.revision import REVISION
+from reenact.recording.head_commit import REVISION
 from reenact.replaying.ambient_replay import clock_of
 from reenact.timetravel.event_contents import Unread, answered, arguments_of, asked
 from reenact.timetravel.model_readings import reading_of

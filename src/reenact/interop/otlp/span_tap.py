@@ -35,9 +35,9 @@ from reenact.facts.tracecontext import Propagation, around, named_hosts
 from reenact.facts.values import jsonable
 from reenact.interop.otlp.call_attributes import as_text, returned
 from reenact.interop.otlp.measures import of_call, of_run
+from reenact.interop.otlp.outgoing_span import SentSpan
 from reenact.interop.otlp.process_exporter import Exporter, exporter_for
 from reenact.interop.otlp.recounting import RecountedEvent, is_spanned, recounted
-from reenact.interop.otlp.sent import SentSpan
 from reenact.interop.otlp.span_tree import SpanTree, resource
 from reenact.interop.questions import conversation
 from reenact.interop.traces import SpanSort

@@ -10,8 +10,8 @@ from typing import Final
 from reenact.facts.call import Json
 from reenact.facts.frequent import FingerprintTally
 from reenact.interop.otlp.measures import Instrument, Measurement, labels
+from reenact.interop.otlp.outgoing_span import SCOPE
 from reenact.interop.otlp.protobuf import attributes, double, fixed, message, number, text
-from reenact.interop.otlp.sent import SCOPE
 
 MOST: Final = 2000
 """Sets of attributes of one metric, as the SDK of OpenTelemetry has it; those beyond are summed together."""

@@ -42,10 +42,10 @@ class Batches:
 
     def teller(self, began_us: int | None) -> Teller:
         """Each request with its result as a model call."""
-        return _Told()
+        return _BatchState()
 
 
-class _Told:
+class _BatchState:
     """A batch while it is told."""
 
     def told(self, rows: list[Row]) -> Iterator[TraceItem]:

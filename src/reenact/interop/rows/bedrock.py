@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from reenact.facts.call import Json
 from reenact.interop.rows.call_items import LoggedCall, mapping, microseconds, model_call, since, text
-from reenact.interop.rows.recovered import Conversations, OpenToolCalls
+from reenact.interop.rows.linked_calls import Conversations, OpenToolCalls
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
 from reenact.interop.trace_values import opened
 from reenact.interop.traces import Facts, TraceItem, Wrong
@@ -57,7 +57,7 @@ class Invocations:
 
     def teller(self, began_us: int | None) -> Teller:
         """Each row as a model call, calls of tools as the next row tells them."""
-        return _Told(began_us)
+        return _ConversationState(began_us)
 
 
 def _row(row: Row) -> Row:
@@ -66,7 +66,7 @@ def _row(row: Row) -> Row:
     return inner if isinstance(inner, dict) else row
 
 
-class _Told:
+class _ConversationState:
     """A conversation while it is told."""
 
     def __init__(self, began_us: int | None) -> None:

@@ -65,11 +65,11 @@ class Sessions:
 
     def teller(self, began_us: int | None) -> Teller:
         """Answers as model calls, results as calls of tools, every other row as a step."""
-        return _Told(began_us)
+        return _SessionState(began_us)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _OpenTool:
     """A call of a tool that waits for its result."""
 
     name: str
@@ -77,13 +77,13 @@ class _Asked:
     at_us: int | None
 
 
-class _Told:
+class _SessionState:
     """A session while it is told: each thread of it (the main one, each subagent) with its last messages."""
 
     def __init__(self, began_us: int | None) -> None:
         self._began_us = began_us
         self._threads: OrderedDict[str, deque[Mapping[str, Json]]] = OrderedDict()
-        self._waiting: OrderedDict[str, _Asked] = OrderedDict()
+        self._waiting: OrderedDict[str, _OpenTool] = OrderedDict()
 
     def told(self, rows: list[Row]) -> Iterator[TraceItem]:
         """The items of one message."""
@@ -124,7 +124,7 @@ class _Told:
         end_us = since(microseconds(last.get("timestamp")), self._began_us)
         for part in map(mapping, parts):
             if part.get("type") == "tool_use" and text(part.get("id")):
-                self._waiting[text(part.get("id"))] = _Asked(text(part.get("name")), part.get("input"), end_us)
+                self._waiting[text(part.get("id"))] = _OpenTool(text(part.get("name")), part.get("input"), end_us)
         failed = last.get("isApiErrorMessage") is True
         said = " ".join(text(mapping(part).get("text")) for part in parts)[:2000]
         whole = {**message, "content": parts, "stop_reason": message.get("stop_reason") or "unknown"}
@@ -146,7 +146,7 @@ class _Told:
 
     def _result(self, row: Row, part: Mapping[str, Any]) -> TraceItem:
         call_id = text(part.get("tool_use_id"))
-        asked = self._waiting.pop(call_id, None) or _Asked("", None, None)
+        asked = self._waiting.pop(call_id, None) or _OpenTool("", None, None)
         content = part.get("content")
         error = Wrong("ToolError", _words(content)) if part.get("is_error") is True else None
         end_us = since(microseconds(row.get("timestamp")), self._began_us)

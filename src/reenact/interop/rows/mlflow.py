@@ -51,7 +51,7 @@ class Traces:
 
     def teller(self, began_us: int | None) -> Teller:
         """Each span by its sort."""
-        return _Told(began_us)
+        return _TraceState(began_us)
 
 
 def _began(row: Row) -> int | None:
@@ -67,7 +67,7 @@ def _start(span: Any) -> int:
     return int(at) // 1000 if isinstance(at, (int, str)) and str(at).isdigit() else 0
 
 
-class _Told:
+class _TraceState:
     """A trace while it is told."""
 
     def __init__(self, began_us: int | None) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from reenact.facts.call import Json
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop.rows.call_items import LoggedCall, listing, mapping, microseconds, model_call, since, text
-from reenact.interop.rows.recovered import OpenToolCalls
+from reenact.interop.rows.linked_calls import OpenToolCalls
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
 from reenact.interop.traces import Facts, TraceItem, Wrong
 
@@ -69,10 +69,10 @@ class OpenAIRows:
 
     def teller(self, began_us: int | None) -> Teller:
         """Each row, or request with its result, as a model call."""
-        return _Told(began_us)
+        return _ChainState(began_us)
 
 
-class _Told:
+class _ChainState:
     """A batch or a chain while it is told."""
 
     def __init__(self, began_us: int | None) -> None:

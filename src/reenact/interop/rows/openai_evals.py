@@ -18,7 +18,7 @@ from reenact.interop.rows.call_items import (
     since,
     text,
 )
-from reenact.interop.rows.recovered import OpenToolCalls
+from reenact.interop.rows.linked_calls import OpenToolCalls
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
 from reenact.interop.trace_values import opened
 from reenact.interop.traces import Facts, SpanSort, TraceItem, Wrong
@@ -67,10 +67,10 @@ class EvalRows:
 
     def teller(self, began_us: int | None) -> Teller:
         """An item as a step, the sample as a model call, each grader's result as a step."""
-        return _Told(began_us)
+        return _ItemState(began_us)
 
 
-class _Told:
+class _ItemState:
     """An item while it is told."""
 
     def __init__(self, began_us: int | None) -> None:

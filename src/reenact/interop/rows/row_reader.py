@@ -72,7 +72,7 @@ class RowFormat(Protocol):
 
 
 @dataclass(slots=True)
-class _Found:
+class _RunRows:
     """The rows of one run."""
 
     id: str
@@ -112,7 +112,7 @@ class _File:
     """The rows of a file that is one document."""
     at: array[int] = field(default_factory=lambda: array("Q"))
     size: array[int] = field(default_factory=lambda: array("Q"))
-    runs: dict[str, _Found] = field(default_factory=dict)
+    runs: dict[str, _RunRows] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
     unread: int = 0
 
@@ -217,7 +217,7 @@ def _place(found: _File, log: RowFormat, place: str, row: Any) -> None:
             found.leave(f"{place}: {belongs}")
             return
         said = log.facts(row)
-        run = found.runs.get(belongs.run) or _Found(belongs.run)
+        run = found.runs.get(belongs.run) or _RunRows(belongs.run)
         run.add(number, row, belongs, said)
         found.runs[belongs.run] = run
     except _DAMAGED as error:
@@ -229,7 +229,7 @@ class _Items:
     """The items of a run, made again each time they are asked for."""
 
     found: _File
-    run: _Found
+    run: _RunRows
     log: RowFormat
 
     def __iter__(self) -> Iterator[TraceItem]:
@@ -264,7 +264,7 @@ class _Rows:
     """The original rows of a run."""
 
     found: _File
-    run: _Found
+    run: _RunRows
 
     def __iter__(self) -> Iterator[bytes]:
         found = self.found

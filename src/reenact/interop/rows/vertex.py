@@ -13,7 +13,7 @@ from urllib.parse import quote
 from reenact.facts.call import Json
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.interop.rows.call_items import LoggedCall, listing, mapping, microseconds, model_call, since, text
-from reenact.interop.rows.recovered import Conversations, OpenToolCalls
+from reenact.interop.rows.linked_calls import Conversations, OpenToolCalls
 from reenact.interop.rows.row_reader import Belongs, Row, Teller
 from reenact.interop.trace_values import opened
 from reenact.interop.traces import Facts, TraceItem
@@ -52,10 +52,10 @@ class VertexRows:
 
     def teller(self, began_us: int | None) -> Teller:
         """Each row as a model call, calls of tools as the next row tells them."""
-        return _Told(began_us)
+        return _ConversationState(began_us)
 
 
-class _Told:
+class _ConversationState:
     """A conversation while it is told."""
 
     def __init__(self, began_us: int | None) -> None:

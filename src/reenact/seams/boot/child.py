@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from reenact.facts import lazy_dataclass
-from reenact.seams.boot import bound, locked
+from reenact.seams.boot import bound_children, folder_lock
 
 __all__ = ["LAUNCHERS", "MODE", "RECORD", "UNIMPORTABLE", "VARIABLE", "activate"]
 
@@ -66,9 +66,9 @@ def activate(place: str, onpath: str) -> None:
         _clean_environment({}, onpath)
         return
     if instructions["mode"] == RECORD:
-        locked.use(place)
+        folder_lock.use(place)
     else:
-        bound.bind(place)
+        bound_children.bind(place)
     if not _claim(place):
         _clean_environment(instructions, onpath)
         return

@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from reenact.seams.boot import locked
+from reenact.seams.boot import folder_lock
 
 __all__ = ["Folder", "fleeting", "is_made", "remove_all", "sweep"]
 
@@ -51,8 +51,8 @@ class Folder:
                 sweep(place)
             for _ in range(_TRIES):
                 self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=within))
-                self._held = locked.shared(str(self.path), make=True)
-                if self._held >= 0 or self._held == locked.UNLOCKED:
+                self._held = folder_lock.shared(str(self.path), make=True)
+                if self._held >= 0 or self._held == folder_lock.UNLOCKED:
                     break
                 shutil.rmtree(self.path, ignore_errors=True)  # a sweep has come before the lock
             _open.add(self)
@@ -92,7 +92,7 @@ def sweep(within: str) -> None:
     except OSError:
         return
     for path in paths:
-        lock = locked.alone(path)
+        lock = folder_lock.alone(path)
         if lock >= 0:
             shutil.rmtree(path, ignore_errors=True)
             os.close(lock)
@@ -100,7 +100,7 @@ def sweep(within: str) -> None:
 
 def is_made(path: str) -> bool:
     """Whether a folder is one of ours, of whichever process: its name begins so, and it has a lock."""
-    return os.path.basename(path).startswith(PREFIX) and locked.has_lock(path)
+    return os.path.basename(path).startswith(PREFIX) and folder_lock.has_lock(path)
 
 
 def fleeting() -> str | None:

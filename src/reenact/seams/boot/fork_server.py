@@ -26,7 +26,7 @@ from importlib import import_module
 from typing import Any, Final, NoReturn
 
 from reenact.seams import wiring
-from reenact.seams.boot.bound import bound_to_parent
+from reenact.seams.boot.bound_children import bound_to_parent
 from reenact.seams.boot.program import take_over
 from reenact.seams.setting import variables_now
 
@@ -38,7 +38,7 @@ CHANNEL: Final = "channel"
 STREAMS: Final = 3
 """How many descriptors a request brings: standard input, output and error."""
 
-_MARKS: Final = ("reenact.seams.tools", "reenact.seams.steps", "reenact.seams.models")
+_MARKS: Final = ("reenact.seams.tools", "reenact.seams.step_scopes", "reenact.seams.models")
 """The modules of ours that agents use in their own code."""
 
 _LENGTH: Final = 8

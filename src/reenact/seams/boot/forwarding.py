@@ -14,7 +14,7 @@ _FORWARDED: Final = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGW
 _OF_THE_TERMINAL: Final = ("SIGINT", "SIGQUIT")
 
 
-class Forwarding:
+class SignalForwarder:
     """Passes signals on while the program runs. Those that our caller handles stay the caller's.
 
     One that comes between the program's end and ours does nothing: ``timeout`` signals its whole group, so we get the
@@ -31,7 +31,7 @@ class Forwarding:
         self._early: list[int] = []
         self._before: list[tuple[int, Any]] = []
 
-    def __enter__(self) -> Forwarding:
+    def __enter__(self) -> SignalForwarder:
         for names, handler in ((_FORWARDED, self._pass_on), (_OF_THE_TERMINAL, self._pass_on_if_sent)):
             for number in (getattr(signal, name) for name in names if hasattr(signal, name)):
                 before = signal.getsignal(number)

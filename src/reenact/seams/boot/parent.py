@@ -17,11 +17,11 @@ from typing import Any, Final, NoReturn
 from reenact.abc.sources import Entropy
 from reenact.errors import UsageError
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.seams.boot import bound
+from reenact.seams.boot import bound_children
 from reenact.seams.boot.child import LAUNCHERS, MODE, RECORD, VARIABLE
 from reenact.seams.boot.death import Death, read_death
 from reenact.seams.boot.folders import Folder
-from reenact.seams.boot.forwarding import Forwarding
+from reenact.seams.boot.forwarding import SignalForwarder
 from reenact.seams.boot.plain_file import read_plain
 
 __all__ = ["Boot", "choose_hash_seed", "end_like", "find_program", "ignores_boot", "is_python", "run_program"]
@@ -60,7 +60,7 @@ class Boot:
         else:
             place.mkdir(mode=0o700)
         self.place = place
-        self._held = bound.hold(str(self.place)) if mode != RECORD else -1
+        self._held = bound_children.hold(str(self.place)) if mode != RECORD else -1
         environment = dict(base)
         before = base.get("PYTHONPATH")
         restore: dict[str, str | None] = {"PYTHONPATH": before}
@@ -127,7 +127,7 @@ class Boot:
 
     def close(self) -> None:
         """Remove the private directory; a process that is bound to it ends, if it has not."""
-        bound.let_go(self._held)
+        bound_children.let_go(self._held)
         if self._folder is not None:
             self._folder.close()
         else:
@@ -237,7 +237,7 @@ def run_program(
     environment: Mapping[str, str],
     *,
     close_fds: bool = True,
-    forwarding: Forwarding | None = None,
+    forwarding: SignalForwarder | None = None,
     **options: Any,
 ) -> int:
     """Run a program in our place: our standard streams, our process group, our signals. Returns its exit status.
@@ -259,7 +259,7 @@ def run_program(
     Raises:
         UsageError: The program cannot be started.
     """
-    with Forwarding() if forwarding is None else nullcontext(forwarding) as passing:
+    with SignalForwarder() if forwarding is None else nullcontext(forwarding) as passing:
         try:
             process = subprocess.Popen(argv, env=dict(environment), close_fds=close_fds, **options)
         except OSError as error:

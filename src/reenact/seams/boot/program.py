@@ -28,7 +28,7 @@ from importlib._bootstrap_external import MAGIC_NUMBER, SourceFileLoader
 from typing import Any, Final, NoReturn
 
 from reenact.seams import lanes
-from reenact.seams.boot import unwritten
+from reenact.seams.boot import unwritten_output
 
 __all__ = ["take_over"]
 
@@ -55,7 +55,7 @@ def take_over(otherwise: Callable[[], object]) -> None:
     if not _KNOWN or sys.flags.inspect or sys.flags.interactive or _OTHERWISE & set(_options()):
         return
 
-    last_words = unwritten.c_library()
+    last_words = unwritten_output.c_library()
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
         if event == _FILE:
@@ -135,7 +135,7 @@ def _end(error: BaseException | None, last_words: Callable[[], object], *, scrip
     atexit._run_exitfuncs()
     if not _flushed_both():
         status = _UNFLUSHED
-    unwritten.files()
+    unwritten_output.files()
     last_words()
     if interrupted:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

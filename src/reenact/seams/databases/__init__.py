@@ -1,16 +1,16 @@
 """Databases: SQLite through the standard library is recorded by statement and replayed; others are named.
 
-``statements`` says what a statement does, ``sqlite`` holds the seam, ``drivers`` names the connections of others.
+``statements`` says what a statement does, ``sqlite3_hooks`` holds the seam, ``drivers`` names other connections.
 """
 
 from __future__ import annotations
 
-from reenact.seams.databases import drivers, sqlite
+from reenact.seams.databases import drivers, sqlite3_hooks
 
 __all__ = ["install"]
 
 
 def install() -> None:
     """Hook each driver once the program has imported it; imports none itself."""
-    sqlite.install()
+    sqlite3_hooks.install()
     drivers.install()

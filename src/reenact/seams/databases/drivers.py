@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from reenact.seams.contacts import database
-from reenact.seams.http.exchange import guarded
+from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import listening
 from reenact.seams.patching import replace, when_imported
 

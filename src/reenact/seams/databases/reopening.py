@@ -44,7 +44,7 @@ _made: dict[str, dict[str, None]] = {}
 """Tables and views that statements answered from a recording have made, by file: another connection may ask them."""
 
 
-class Reopening:
+class ReopenedConnection:
     """A connection that was answered from a recording, and the real one, once there is need of it.
 
     Attributes:

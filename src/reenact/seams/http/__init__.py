@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from reenact.facts.late import late
 from reenact.seams import patching
-from reenact.seams.http import values
+from reenact.seams.http import http_values
 
 if TYPE_CHECKING:
     from reenact.seams.http.aiohttp_connectors import patch as patch_aiohttp
@@ -41,7 +41,7 @@ _PATCHES: Final[tuple[tuple[str, Callable[[ModuleType], None]], ...]] = (
 
 def install() -> None:
     """Intercept each client family as soon as the program imports it; imports none of them itself. Idempotent."""
-    values.install()
+    http_values.install()
     for name, patch in _PATCHES:
         patching.when_imported(name, patch)
         patching.when_imported(name, _load_readings)

@@ -16,11 +16,11 @@ from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call, Failure
 from reenact.seams import patching
 from reenact.seams.colours import in_coroutine
-from reenact.seams.http import exchange
+from reenact.seams.http import http_exchange
 from reenact.seams.http.aiohttp_exchanges import FrozenExchange, LiveExchange, Occupant, Originals, PlayedTransport
-from reenact.seams.http.errors import Roles
-from reenact.seams.http.exchange import CANCELLED
-from reenact.seams.http.outgoing import Outgoing, going_out
+from reenact.seams.http.http_errors import Roles
+from reenact.seams.http.http_exchange import CANCELLED
+from reenact.seams.http.outgoing import OutgoingRequest, going_out
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.turns import rejoin_cancelled
 
@@ -60,12 +60,12 @@ def _connecting(module: Any, own: Originals, original: Any) -> Any:
         body = await _asked_again(req)
         if body is None:
             body = await body_of(lane, req)
-        crossing = exchange.begin(lane, lambda: describe(req, body))
+        crossing = http_exchange.begin(lane, lambda: describe(req, body))
         if crossing is None:
             return await original(self, req, *args, **kwargs)
         roles = {"connection_key": req.connection_key, "request_info": req.request_info, "url": req.url}
         if crossing.mode == "frozen" and crossing.form == "open":
-            crossing = await in_coroutine(exchange.unanswered(lane, crossing, roles))
+            crossing = await in_coroutine(http_exchange.unanswered(lane, crossing, roles))
         if crossing.mode == "frozen":
             return await _answer(module, own, self, req, lane, crossing, roles)
         url = str(req.url)
@@ -82,10 +82,10 @@ def _connecting(module: Any, own: Originals, original: Any) -> Any:
 def describe(req: Any, body: bytes) -> Call:
     """One attempt as a call."""
     headers = [[str(name), str(value)] for name, value in req.headers.items()]
-    return exchange.describe(req.method, str(req.url), headers, body, "aiohttp")
+    return http_exchange.describe(req.method, str(req.url), headers, body, "aiohttp")
 
 
-async def _replace(req: Any, out: Outgoing, url: str, body: bytes) -> None:
+async def _replace(req: Any, out: OutgoingRequest, url: str, body: bytes) -> None:
     """Make a request what is sent in its place, and keep what it was."""
     req.__dict__[_ASKED] = (req.url, req.headers.copy(), None if out.body is body else body)
     if out.body is not body:
@@ -150,7 +150,7 @@ async def _perform(lane: Lane, crossing: Live, roles: Roles, connect: Any) -> An
         with crossing.enter():
             return await connect()
     except Exception as error:
-        outcome = exchange.failure(lane, error, roles, {"phase": "connect"})
+        outcome = http_exchange.failure(lane, error, roles, {"phase": "connect"})
         if outcome is not None:
             await crossing.settle(outcome)
         raise
@@ -170,7 +170,7 @@ async def _answer(
         except BaseException:
             crossing.dropped()
             raise
-        error = exchange.revive(lane, outcome, roles)
+        error = http_exchange.revive(lane, outcome, roles)
         if isinstance(outcome, Failure) and outcome.head.get("phase") != "read":
             raise error
     protocol = module.ResponseHandler(connector._loop)

@@ -16,10 +16,10 @@ from typing import Any, Protocol
 from reenact.abc.session import Frozen, Live
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import End, EndKind
-from reenact.seams.http import exchange
-from reenact.seams.http.errors import Roles
-from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF
-from reenact.seams.http.wire import ResponsePlayer, ResponseRecorder
+from reenact.seams.http import http_exchange
+from reenact.seams.http.http_errors import Roles
+from reenact.seams.http.http_exchange import CANCELLED, CLOSED, EOF
+from reenact.seams.http.response_bytes import ResponsePlayer, ResponseRecorder
 from reenact.seams.lanes import Lane, inside
 from reenact.seams.turns import rejoin_cancelled
 
@@ -136,7 +136,7 @@ class LiveExchange:
         if self._settled or self._recorder.began:
             return
         self._settled = True
-        outcome = exchange.failure(self._lane, error, self._roles, {"phase": "read"})
+        outcome = http_exchange.failure(self._lane, error, self._roles, {"phase": "read"})
         if outcome is not None:
             await self._crossing.settle(outcome)
 
@@ -149,7 +149,7 @@ class LiveExchange:
             raise
         error = stream.exception()
         if error is not None:
-            for turn in self._recorder.over(exchange.broken(self._lane, error, self._roles)):
+            for turn in self._recorder.over(http_exchange.broken(self._lane, error, self._roles)):
                 await turn
             raise error
 
@@ -172,7 +172,7 @@ class LiveExchange:
                 raise
         item = self._inbox.popleft()
         if isinstance(item, LostConnection):
-            end = EOF if item.error is None else exchange.broken(self._lane, item.error, self._roles)
+            end = EOF if item.error is None else http_exchange.broken(self._lane, item.error, self._roles)
             for turn in self._recorder.over(end):
                 await turn
             with self._crossing.enter():
@@ -291,7 +291,7 @@ class FrozenExchange:
                 self._own.data_received(self._protocol, player.given)
             return
         end = player.end
-        error = None if end is None or end.kind is EndKind.EOF else exchange.revive(self._lane, end)
+        error = None if end is None or end.kind is EndKind.EOF else http_exchange.revive(self._lane, end)
         if isinstance(error, self._own.client_error) and stream is not None:
             self._protocol.set_exception(error)
             stream.set_exception(error)

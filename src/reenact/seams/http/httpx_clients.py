@@ -18,9 +18,9 @@ from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call, End, EndKind, Json, Stream
 from reenact.seams import patching
 from reenact.seams.async_backends import cancelled
-from reenact.seams.colours import Rejoining, Steps, Work, in_coroutine, in_thread
-from reenact.seams.http import exchange
-from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF
+from reenact.seams.colours import RejoinTurn, Steps, Work, in_coroutine, in_thread
+from reenact.seams.http import http_exchange
+from reenact.seams.http.http_exchange import CANCELLED, CLOSED, EOF, pairs, raw
 from reenact.seams.http.outgoing import going_out
 from reenact.seams.lanes import Lane, inside, listening
 from reenact.seams.suspension import Suspension
@@ -30,7 +30,7 @@ from reenact.seams.turns import closed, closed_again
 def patch(module: ModuleType) -> None:
     """Intercept the clients of one httpx-like module. Does nothing twice: ``httpx2.alias_httpx`` gives one module
     two names."""
-    for client, crossed, prefix in ((module.Client, _Crossed, ""), (module.AsyncClient, _AsyncCrossed, "a")):
+    for client, crossed, prefix in ((module.Client, _SyncTransport, ""), (module.AsyncClient, _AsyncCrossed, "a")):
         patching.replace(client, "_transport_for_url", _choosing(Family(module, prefix), crossed))
     for name in ("close", "__exit__"):
         patching.replace(module.HTTPTransport, name, _closing)
@@ -94,14 +94,14 @@ class Family:
         self.bytes_stream: Any = module.ByteStream
         self.close, self.read = f"{prefix}close", f"{prefix}read"
         self.handle = "handle_async_request" if prefix else "handle_request"
-        self.raised: tuple[type[BaseException], ...] = (Exception,) if prefix else exchange.RAISED
+        self.raised: tuple[type[BaseException], ...] = (Exception,) if prefix else http_exchange.RAISED
         base = module.AsyncByteStream if prefix else module.SyncByteStream
-        self.recorded: Any = type("RecordedStream", (_RecordedAsync if prefix else _Recorded, base), {})
-        self.played: Any = type("PlayedStream", (_PlayedAsync if prefix else _Played, base), {})
+        self.recorded: Any = type("RecordedStream", (_RecordedAsync if prefix else _RecordedBody, base), {})
+        self.played: Any = type("PlayedStream", (_PlayedAsync if prefix else _PlayedBody, base), {})
 
     def describe(self, request: Any, body: bytes) -> Call:
         """The request as a call."""
-        return exchange.describe(request.method, str(request.url), exchange.pairs(request.headers.raw), body, self.name)
+        return http_exchange.describe(request.method, str(request.url), pairs(request.headers.raw), body, self.name)
 
     def answered(self, stream: Stream, body: Any) -> Any:
         """A response of the client's own class with the recorded head, its body not read yet."""
@@ -111,7 +111,7 @@ class Family:
             extensions["http_version"] = head["version"].encode("latin-1")
         if head.get("reason") is not None:
             extensions["reason_phrase"] = head["reason"].encode("latin-1")
-        return self.response(head["status"], headers=exchange.raw(head["headers"]), stream=body, extensions=extensions)
+        return self.response(head["status"], headers=raw(head["headers"]), stream=body, extensions=extensions)
 
 
 def head_of(response: Any) -> dict[str, Json]:
@@ -124,7 +124,7 @@ def head_of(response: Any) -> dict[str, Json]:
         "status": response.status_code,
         "reason": extensions.pop("reason_phrase", None),
         "version": extensions.pop("http_version", None),
-        "headers": exchange.pairs(response.headers.raw),
+        "headers": pairs(response.headers.raw),
         "framing": "payload",
         "extensions": extensions,
     }
@@ -140,7 +140,7 @@ def body_at_hand(family: Family, response: Any) -> tuple[str, bytes] | None:
     return "decoded", response.content
 
 
-class _Crossing:
+class _CrossingTransport:
     """A transport whose exchanges are answered by a session, in either colour."""
 
     __slots__ = ("family", "inner", "lane")
@@ -155,11 +155,11 @@ class _Crossing:
         if not isinstance(stream, self.family.bytes_stream):
             request.stream = self.family.bytes_stream(body)
         try:
-            crossing = exchange.begin(self.lane, lambda: self.family.describe(request, body))
+            crossing = http_exchange.begin(self.lane, lambda: self.family.describe(request, body))
             if crossing is None:
                 return (yield Work(partial(getattr(self.inner, self.family.handle), request)))
             if crossing.mode == "frozen" and crossing.form == "open":
-                crossing = yield from exchange.unanswered(self.lane, crossing)
+                crossing = yield from http_exchange.unanswered(self.lane, crossing)
             if crossing.mode == "live":
                 with self._outgoing(crossing, request, body):
                     return (yield from self._perform(crossing, request))
@@ -172,13 +172,13 @@ class _Crossing:
         try:
             response = yield Work(partial(getattr(self.inner, self.family.handle), request), crossing.enter())
         except self.family.raised as error:
-            outcome = exchange.failure(self.lane, error, {"request": request})
+            outcome = http_exchange.failure(self.lane, error, {"request": request})
             if outcome is not None:
                 yield crossing.settle(outcome)
             raise
         except BaseException as error:
             crossing.dropped(CANCELLED)
-            yield Rejoining(error)
+            yield RejoinTurn(error)
             raise
         noted = self._noted(response)
         if noted is None:
@@ -204,7 +204,7 @@ class _Crossing:
     def _answer(self, crossing: Frozen) -> Steps[Any]:
         try:
             if crossing.form != "stream":
-                raise exchange.revive(self.lane, (yield crossing.outcome()))
+                raise http_exchange.revive(self.lane, (yield crossing.outcome()))
             stream = yield crossing.head()
         except BaseException:
             crossing.dropped()
@@ -246,7 +246,7 @@ class _Crossing:
     def _noted(self, response: Any) -> tuple[dict[str, Json], bytes | None] | None:
         """Head, and the body if the transport has read it; None when our own code failed."""
         lane, family = self.lane, self.family
-        noted = exchange.guarded(lane, lambda: (head_of(response), body_at_hand(family, response)))
+        noted = http_exchange.guarded(lane, lambda: (head_of(response), body_at_hand(family, response)))
         if noted is None:
             return None
         head, at_hand = noted
@@ -258,7 +258,7 @@ class _Crossing:
         return head, at_hand[1]
 
 
-class _Crossed(_Crossing):
+class _SyncTransport(_CrossingTransport):
     """In synchronous colour."""
 
     __slots__ = ()
@@ -267,7 +267,7 @@ class _Crossed(_Crossing):
         return in_thread(self._exchange(request, b"".join(request.stream)))
 
 
-class _AsyncCrossed(_Crossing):
+class _AsyncCrossed(_CrossingTransport):
     """In asynchronous colour."""
 
     __slots__ = ()
@@ -291,10 +291,10 @@ def as_read(response: Any, read: str) -> Iterator[None]:
         response.headers = headers
 
 
-class _Recorded:
+class _RecordedBody:
     """The body of a live response: each part is noted, then handed on."""
 
-    raised: tuple[type[BaseException], ...] = exchange.RAISED
+    raised: tuple[type[BaseException], ...] = http_exchange.RAISED
 
     def __init__(self, lane: Lane, crossing: Live, inner: Any) -> None:
         self._lane = lane
@@ -312,10 +312,10 @@ class _Recorded:
         except cancelled() as error:
             crossing.dropped(CANCELLED)
             yield Work(partial(self._leave, source))
-            yield Rejoining(error)
+            yield RejoinTurn(error)
             raise
         except self.raised as error:
-            yield crossing.end(exchange.broken(self._lane, error))
+            yield crossing.end(http_exchange.broken(self._lane, error))
             raise
         if part:
             yield crossing.segment(part)
@@ -352,8 +352,8 @@ async def _closing_of(what: Any) -> None:
         await aclose()
 
 
-class _RecordedAsync(_Recorded):
-    """``_Recorded`` for coroutines."""
+class _RecordedAsync(_RecordedBody):
+    """``_RecordedBody`` for coroutines."""
 
     raised = (Exception,)
 
@@ -390,7 +390,7 @@ class _RecordedAsync(_Recorded):
         await closed(closing)
 
 
-class _Played:
+class _PlayedBody:
     """The body of a recorded response: the same parts, then the same end."""
 
     def __init__(self, lane: Lane, crossing: Frozen) -> None:
@@ -402,7 +402,7 @@ class _Played:
             return part
         if part.kind is EndKind.EOF:
             return None
-        raise exchange.revive(self._lane, part)
+        raise http_exchange.revive(self._lane, part)
 
     def __iter__(self) -> Iterator[bytes]:
         while (part := self._given(self._crossing.part().wait())) is not None:
@@ -415,8 +415,8 @@ class _Played:
         self._crossing.dropped()
 
 
-class _PlayedAsync(_Played):
-    """``_Played`` for coroutines."""
+class _PlayedAsync(_PlayedBody):
+    """``_PlayedBody`` for coroutines."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while (part := self._given(await self._crossing.part())) is not None:

@@ -26,10 +26,11 @@ _HOST: Final = "host"
 _CHECKSUMS: Final = ("content-md5", "digest", "content-digest", "x-amz-checksum-")
 _SIGNED: Final = ("x-amz-content-sha256", "x-amz-signature")
 _REMEMBERED: Final = 256
+_Headers = Mapping[Any, Any] | None
 """Signatures whose requests have not gone out yet, at most: those of one moment, in all threads."""
 
 
-class Signed:
+class SignedRequest:
     """A request that botocore has signed.
 
     Args:
@@ -70,15 +71,15 @@ class _Memory:
 
     def __init__(self) -> None:
         self._lock = _thread.allocate_lock()
-        self._signed: OrderedDict[str, Signed] = OrderedDict()
+        self._signed: OrderedDict[str, SignedRequest] = OrderedDict()
 
-    def keep(self, authorization: str, signed: Signed) -> None:
+    def keep(self, authorization: str, signed: SignedRequest) -> None:
         with self._lock:
             self._signed[authorization] = signed
             if len(self._signed) > _REMEMBERED:
                 self._signed.popitem(last=False)
 
-    def of(self, authorization: str) -> Signed | None:
+    def of(self, authorization: str) -> SignedRequest | None:
         with self._lock:
             return self._signed.get(authorization)
 
@@ -99,14 +100,14 @@ def _signing(original: Any) -> Any:
         result = original(self, request)
         authorization = request.headers.get("Authorization")
         if authorization is not None:
-            signed = Signed(request, unsigned, lambda other: original(self, other))
+            signed = SignedRequest(request, unsigned, lambda other: original(self, other))
             _memory.keep(_text(authorization), signed)
         return result
 
     return add_auth
 
 
-def signer_of(headers: Iterable[Iterable[Any]]) -> Signed | None:
+def signer_of(headers: Iterable[Iterable[Any]]) -> SignedRequest | None:
     """The signer of a request, if it can sign it again.
 
     Args:
@@ -133,7 +134,7 @@ def bound(headers: Iterable[Iterable[str]]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class OutgoingRequest:
     """The request that is sent in place of the agent's.
 
     Attributes:
@@ -168,9 +169,8 @@ class Outgoing:
         return changed
 
 
-def going_out(lane: Lane, crossing: Live, url: str, headers: Mapping[Any, Any] | None, body: bytes) -> Outgoing | None:
-    """The request that is sent in place of the agent's: as a fork has rewritten it, signed again if botocore had signed
-    it, or with its trace; None: unchanged.
+def going_out(lane: Lane, crossing: Live, url: str, headers: _Headers, body: bytes) -> OutgoingRequest | None:
+    """The request that is sent in place of the agent's: rewritten, signed again, or with a trace; None: unchanged.
 
     Args:
         lane: The calling lane.
@@ -183,17 +183,17 @@ def going_out(lane: Lane, crossing: Live, url: str, headers: Mapping[Any, Any] |
     same = there is url and sent is body
     if same and not lane.gate.virtual:
         added = crossing.adds()
-        return Outgoing(there, sent, added) if added else None
+        return OutgoingRequest(there, sent, added) if added else None
     host = urlsplit(there).netloc
     host = "" if host == urlsplit(url).netloc else host
     signer = signer_of(pairs_of(headers))
     if signer is None:
-        return None if same else Outgoing(there, sent, {}, host)
+        return None if same else OutgoingRequest(there, sent, {}, host)
     with crossing.enter():  # below the seam, where the clock is real
-        return Outgoing(there, sent, signer.again(there, sent), host)
+        return OutgoingRequest(there, sent, signer.again(there, sent), host)
 
 
-def pairs_of(headers: Mapping[Any, Any] | None) -> list[list[str]]:
+def pairs_of(headers: _Headers) -> list[list[str]]:
     """Headers of a client as a call keeps them."""
     return [[_text(name), _text(value)] for name, value in (headers or {}).items()]
 

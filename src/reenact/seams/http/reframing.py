@@ -33,7 +33,7 @@ def is_chunked(head: Mapping[str, Json], method: str) -> bool:
     return "chunked" in header(head, "transfer-encoding").lower()
 
 
-class Framed:
+class FramedAnswer:
     """A recorded answer in the bytes of a connection, made from one that has only the body.
 
     Args:
@@ -55,11 +55,11 @@ class Framed:
         """The head at once, then each part of the body in its turn, then the end."""
         if self._lead:
             lead, self._lead = self._lead, b""
-            return _Framing(None, lambda part: lead)
+            return _FramingTurn(None, lambda part: lead)
         if self._end is not None:
             end = self._end
-            return _Framing(None, lambda part: end)
-        return _Framing(self._crossing.part(), self._framed)
+            return _FramingTurn(None, lambda part: end)
+        return _FramingTurn(self._crossing.part(), self._framed)
 
     def dropped(self) -> None:
         """The client reads no further."""
@@ -76,7 +76,7 @@ class Framed:
         return _LAST_CHUNK
 
 
-class _Framing:
+class _FramingTurn:
     """A turn whose result is put into the form of a connection; without a turn of its own it comes at once."""
 
     __slots__ = ("_frame", "_turn")

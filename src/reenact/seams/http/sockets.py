@@ -14,9 +14,9 @@ from typing import Any
 
 from reenact.abc.session import Live
 from reenact.facts.call import EndKind
-from reenact.seams.http import exchange
-from reenact.seams.http.exchange import CLOSED, EOF
-from reenact.seams.http.wire import ResponsePlayer, ResponseRecorder
+from reenact.seams.http import http_exchange
+from reenact.seams.http.http_exchange import CLOSED, EOF
+from reenact.seams.http.response_bytes import ResponsePlayer, ResponseRecorder
 from reenact.seams.lanes import Lane
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -102,8 +102,8 @@ class _Tap(io.RawIOBase):
         try:
             with recorder.crossing.enter():
                 count: int | None = self._inner.readinto(buffer)
-        except exchange.RAISED as error:
-            for turn in recorder.over(exchange.broken(lane, error)):
+        except http_exchange.RAISED as error:
+            for turn in recorder.over(http_exchange.broken(lane, error)):
                 turn.wait()
             raise
         if count:
@@ -196,7 +196,7 @@ class _Play(io.RawIOBase):
             self._rest = player.given
             if not self._rest:
                 if player.end is not None and player.end.kind is not EndKind.EOF:
-                    raise exchange.revive(self._lane, player.end)
+                    raise http_exchange.revive(self._lane, player.end)
                 return 0
         into = memoryview(buffer)
         count = min(len(into), len(self._rest))

@@ -17,12 +17,12 @@ from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call
 from reenact.facts.interruptions import by_signal_handler
 from reenact.seams import patching
-from reenact.seams.http import exchange, stdlib_by_hand
-from reenact.seams.http.exchange import CANCELLED, CLOSED
-from reenact.seams.http.outgoing import Outgoing, going_out, pairs_of
+from reenact.seams.http import http_exchange, stdlib_by_hand
+from reenact.seams.http.http_exchange import CANCELLED, CLOSED
+from reenact.seams.http.outgoing import OutgoingRequest, going_out, pairs_of
+from reenact.seams.http.response_bytes import ResponsePlayer, ResponseRecorder
 from reenact.seams.http.sockets import PlayedSocket, buffered, tapped
 from reenact.seams.http.stdlib_by_hand import RequestPieces
-from reenact.seams.http.wire import ResponsePlayer, ResponseRecorder
 from reenact.seams.lanes import Lane, listening
 
 _UNDER_WAY = "_reenact_under_way"
@@ -53,7 +53,7 @@ def describe(
         host, port = (conn._tunnel_host, conn._tunnel_port) if conn._tunnel_host else (conn.host, conn.port)
         host = f"[{host}]" if ":" in host else host
         url = f"{scheme}://{host}{'' if port == conn.default_port else f':{port}'}{url}"
-    return exchange.describe(method, url, headers, body, transport)
+    return http_exchange.describe(method, url, headers, body, transport)
 
 
 def _requesting(original: Any) -> Any:
@@ -66,10 +66,10 @@ def _requesting(original: Any) -> Any:
             return
         content, body = buffered(body)
 
-        def sends(crossing: Live) -> Outgoing | None:
+        def sends(crossing: Live) -> OutgoingRequest | None:
             return going_out(lane, crossing, url, headers, content)
 
-        def send(out: Outgoing | None) -> None:
+        def send(out: OutgoingRequest | None) -> None:
             if out is None:
                 original(conn, method, url, body, headers, *args)
             else:
@@ -77,7 +77,7 @@ def _requesting(original: Any) -> Any:
                 original(conn, method, out.url, sent, out.headers(headers), *args)
 
         asked = partial(describe, conn, method, url, pairs_of(headers), content)
-        _exchange(conn, method, lane, asked, Sending(sends, send))
+        _exchange(conn, method, lane, asked, SendPlan(sends, send))
 
     return _send_request
 
@@ -92,27 +92,27 @@ def _by_hand(conn: Any, held: RequestPieces) -> None:
     url, headers, body = held.asked()
     asked = partial(describe, conn, method, url, headers, body, BY_HAND)
 
-    def sends(crossing: Live) -> Outgoing | None:
+    def sends(crossing: Live) -> OutgoingRequest | None:
         added = crossing.adds()
-        return Outgoing(url, body, added) if added else None
+        return OutgoingRequest(url, body, added) if added else None
 
-    def send(out: Outgoing | None) -> None:
+    def send(out: OutgoingRequest | None) -> None:
         held.send(conn, {} if out is None else out.signed)
 
-    _exchange(conn, method, lane, asked, Sending(sends, send))
+    _exchange(conn, method, lane, asked, SendPlan(sends, send))
 
 
-class Sending(NamedTuple):
+class SendPlan(NamedTuple):
     """How a request goes out: what is sent in its place, if the exchange is live, and then sending it."""
 
-    replaced: Callable[[Live], Outgoing | None]
-    send: Callable[[Outgoing | None], None]
+    replaced: Callable[[Live], OutgoingRequest | None]
+    send: Callable[[OutgoingRequest | None], None]
 
 
-def _exchange(conn: Any, method: str, lane: Lane, asked: Callable[[], Call], request: Sending) -> None:
+def _exchange(conn: Any, method: str, lane: Lane, asked: Callable[[], Call], request: SendPlan) -> None:
     """Begin an exchange and send its request: to the server, or nowhere where the answer is recorded."""
     conn.__dict__.pop(_UNDER_WAY, None)
-    crossing = exchange.begin(lane, asked)
+    crossing = http_exchange.begin(lane, asked)
     if crossing is None:
         request.send(None)
     elif crossing.mode == "live":
@@ -133,7 +133,7 @@ def _send(conn: Any, method: str, lane: Lane, crossing: Live, send: Callable[[],
     try:
         with crossing.enter():
             send()
-    except exchange.RAISED as error:
+    except http_exchange.RAISED as error:
         _fail(lane, crossing, conn, error, "request")
         raise
     except BaseException:
@@ -143,7 +143,7 @@ def _send(conn: Any, method: str, lane: Lane, crossing: Live, send: Callable[[],
 
 
 def _fail(lane: Lane, crossing: Live, conn: Any, error: BaseException, phase: str) -> None:
-    outcome = exchange.failure(lane, error, {"conn": conn}, {"phase": phase})
+    outcome = http_exchange.failure(lane, error, {"conn": conn}, {"phase": phase})
     if outcome is not None:
         crossing.settle(outcome).wait()
 
@@ -157,7 +157,7 @@ def _pretend(conn: Any, method: str, lane: Lane, crossing: Frozen) -> None:
             player.headed(crossing.head().wait().head)
         elif crossing.form != "open":  # an answer that never came is missed where it is read
             outcome = crossing.outcome().wait()
-            failed = exchange.revive(lane, outcome, {"conn": conn})
+            failed = http_exchange.revive(lane, outcome, {"conn": conn})
             if outcome.head.get("phase") == "request":
                 raise failed
     except BaseException as error:
@@ -205,7 +205,7 @@ def _closing(original: Any) -> Any:
 def _receive(conn: Any, receive: Any, lane: Lane, recorder: ResponseRecorder) -> Any:
     try:
         return tapped(conn, receive, lane, recorder)()
-    except exchange.RAISED as error:
+    except http_exchange.RAISED as error:
         if recorder.began:
             recorder.dropped(CLOSED)
         else:

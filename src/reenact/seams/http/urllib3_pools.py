@@ -16,11 +16,11 @@ from urllib.parse import urlsplit, urlunsplit
 from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call, Failure
 from reenact.seams import patching
-from reenact.seams.http import exchange
-from reenact.seams.http.exchange import CANCELLED, CLOSED
+from reenact.seams.http import http_exchange
+from reenact.seams.http.http_exchange import CANCELLED, CLOSED
 from reenact.seams.http.outgoing import going_out, pairs_of
+from reenact.seams.http.response_bytes import ResponsePlayer, ResponseRecorder
 from reenact.seams.http.sockets import PlayedSocket, World, buffered, tapped
-from reenact.seams.http.wire import ResponsePlayer, ResponseRecorder
 from reenact.seams.lanes import Lane, listening
 
 _DEFERRED = "_reenact_deferred"
@@ -69,7 +69,7 @@ def _attempts(original: Any) -> Any:
         if args:  # the body was passed by position
             kwargs["body"], *args = args  # type: ignore[assignment]
         body, kwargs["body"] = buffered(kwargs.get("body"))
-        crossing = exchange.begin(lane, lambda: describe(self, method, url, kwargs.get("headers"), body))
+        crossing = http_exchange.begin(lane, lambda: describe(self, method, url, kwargs.get("headers"), body))
 
         def attempt() -> Any:
             return original(pool, conn, method, url, *_after_body(args, kwargs), **kwargs)
@@ -99,7 +99,7 @@ def _after_body(args: Any, kwargs: dict[str, Any]) -> tuple[Any, ...]:
 
 def describe(pool: Any, method: str, url: str, headers: Any, body: bytes) -> Call:
     """One attempt as a call. The URL is the one of the resource, also behind a proxy."""
-    return exchange.describe(method, _whole(pool, url), pairs_of(headers), body, "urllib3")
+    return http_exchange.describe(method, _whole(pool, url), pairs_of(headers), body, "urllib3")
 
 
 def _whole(pool: Any, url: str) -> str:
@@ -148,12 +148,12 @@ def _perform(pool: Any, conn: Any, method: str, attempt: Callable[[], Any], lane
     try:
         _open_tunnel(pool, conn)
         return attempt()
-    except exchange.RAISED as error:
+    except http_exchange.RAISED as error:
         if recorder.began:  # the same bytes raise it again
             recorder.dropped(CLOSED)
         else:
             head = {"proxied": bool(getattr(conn, "has_connected_to_proxy", False))}
-            outcome = exchange.failure(lane, error, {"pool": pool, "conn": conn}, head)
+            outcome = http_exchange.failure(lane, error, {"pool": pool, "conn": conn}, head)
             if outcome is not None:
                 crossing.settle(outcome).wait()
         raise
@@ -172,7 +172,7 @@ def _answer(pool: Any, conn: Any, method: str, attempt: Callable[[], Any], lane:
             outcome = crossing.outcome().wait()
             if isinstance(outcome, Failure) and outcome.head.get("proxied"):
                 conn._has_connected_to_proxy = True
-            raise exchange.revive(lane, outcome, {"pool": pool, "conn": conn})
+            raise http_exchange.revive(lane, outcome, {"pool": pool, "conn": conn})
         stream = crossing.head().wait()
     except BaseException:
         crossing.dropped()

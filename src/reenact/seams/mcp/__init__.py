@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reenact.facts.late import late
-from reenact.seams.mcp import faults
+from reenact.seams.mcp import parse_errors
 from reenact.seams.patching import when_imported
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ else:
 
 def install() -> None:
     """Hook the client as soon as the program imports it; imports none of it itself. Idempotent."""
-    faults.install()
+    parse_errors.install()
     when_imported("mcp.client.session", patch_sessions)
     when_imported("mcp.client.stdio", patch_stdio)
     when_imported("mcp.client.streamable_http", patch_streamable_http)

@@ -15,7 +15,7 @@ from reenact.facts.connections import DIFFERS
 from reenact.seams.lanes import Lane
 from reenact.seams.mcp.handshakes import Handshake
 from reenact.seams.mcp.inbox import Inbox
-from reenact.seams.mcp.lines import Line, go_live
+from reenact.seams.mcp.server_line import Line, go_live
 
 
 class Dispatcher(Protocol):
@@ -45,7 +45,7 @@ class Dispatcher(Protocol):
         ...
 
 
-class Closed(Exception):
+class SessionClosed(Exception):
     """The session has been closed while its server was being greeted."""
 
 
@@ -121,7 +121,7 @@ class GoingLive:
             under_way.set_result(differing)
         finally:
             if not under_way.done():
-                under_way.set_exception(Closed())
+                under_way.set_exception(SessionClosed())
                 under_way.exception()
 
     async def _work(self) -> None:

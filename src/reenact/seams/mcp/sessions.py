@@ -1,7 +1,7 @@
 """A client session's dispatcher: each request is a crossing, and so is each message that the server begins.
 
-``Dispatching`` stands between the agent's ``ClientSession`` and its real dispatcher. While recording it lets the real
-one work below the session and carries what it says to the agent in turn; in a replay there is no real one at work.
+``SeamDispatcher`` stands between the agent's ``ClientSession`` and its real dispatcher. While recording it lets the
+real one work below the session and carries what it says to the agent in turn; in a replay there is no real one at work.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from reenact.errors import ForkError, UnreplayableRun
 from reenact.facts.call import Call, Failure, Value
 from reenact.facts.ids import tail
 from reenact.seams.lanes import Lane, backend, listening
-from reenact.seams.mcp import lines, messages
-from reenact.seams.mcp.going_live import Closed, GoingLive
+from reenact.seams.mcp import mcp_messages, server_line
+from reenact.seams.mcp.going_live import GoingLive, SessionClosed
 from reenact.seams.mcp.handshakes import Handshake
 from reenact.seams.mcp.inbox import Inbox, InboxMessage, Progress, StartingTask, item_revealed, item_sealed
 from reenact.seams.patching import replace
@@ -37,13 +37,13 @@ def patch(module: ModuleType) -> None:
         replace(session, "__init__", _naming)
         return
 
-    def dispatcher(self: Any) -> Dispatching:
+    def dispatcher(self: Any) -> SeamDispatcher:
         held = self.__dict__
         known = held.get("_reenact_dispatcher")
         if known is None and backend() is not None:  # the line was refused: what is said on it is not recorded
             known = held["_reenact_dispatcher"] = held["_dispatcher"]
         if known is None:
-            known = held["_reenact_dispatcher"] = Dispatching(self, held["_dispatcher"], names)
+            known = held["_reenact_dispatcher"] = SeamDispatcher(self, held["_dispatcher"], names)
         return known  # type: ignore[no-any-return]
 
     def give(self: Any, real: Any) -> None:
@@ -98,7 +98,7 @@ class Context:
         self.request_id = request_id
 
 
-class Dispatching:
+class SeamDispatcher:
     """A dispatcher whose traffic is crossings.
 
     Args:
@@ -112,7 +112,7 @@ class Dispatching:
         self.real = real
         self._names = names
         self._anyio = names.anyio
-        self._reveal = functools.partial(messages.revealed_to, names.MCPError)
+        self._reveal = functools.partial(mcp_messages.revealed_to, names.MCPError)
         self._opened: tuple[Session, int] | None = None
         self._reads: set[str] = set()
         self._inbox: Inbox | None = None
@@ -142,7 +142,7 @@ class Dispatching:
         return self._opened[1] if self._opened is not None and self._opened[0] is lane.session else -1
 
     def _request(self, lane: Lane, method: str, params: Mapping[str, Any] | None) -> Call:
-        return messages.request(method, params, self._begun_at(lane), self.server, self._reads)
+        return mcp_messages.request(method, params, self._begun_at(lane), self.server, self._reads)
 
     # --- what the client begins --------------------------------------------------------------------------------
 
@@ -161,13 +161,13 @@ class Dispatching:
         try:
             perform = functools.partial(self._sent, lane, event, method, params, opts)
             result: dict[str, Any] = await answered(
-                lane, crossing, perform, messages.sealed, telling(lane, self._reveal)
+                lane, crossing, perform, mcp_messages.sealed, telling(lane, self._reveal)
             )
         finally:
             self.progress.pop(event, None)
         self.handshake.keep(method, params, opts, result)
-        if method == messages.LIST:
-            self._reads |= messages.reading_tools(result)
+        if method == mcp_messages.LIST:
+            self._reads |= mcp_messages.reading_tools(result)
         return result
 
     async def _sent(self, lane: Lane, event: int, method: str, params: Any, opts: Any) -> dict[str, Any]:
@@ -184,7 +184,7 @@ class Dispatching:
         try:
             result: dict[str, Any] = await self.real.send_raw_request(method, params, opts)
         except Exception:
-            await lines.settled(self.real)
+            await server_line.settled(self.real)
             if inbox is not None:
                 await inbox.drained()
             raise
@@ -198,12 +198,12 @@ class Dispatching:
             return
         try:
             if self._over:
-                raise Closed
+                raise SessionClosed
             if self._begun_at(lane) < 0:
                 raise ConnectionError("it began in another run, such as that of the process that serves a request")
             await self._going.require(lane)
-        except Closed:
-            raise self._names.MCPError(code=messages.CLOSED, message="Connection closed") from None
+        except SessionClosed:
+            raise self._names.MCPError(code=mcp_messages.CLOSED, message="Connection closed") from None
         except Exception as error:
             name = self.server or "the MCP server"
             problem = ForkError(
@@ -240,8 +240,8 @@ class Dispatching:
         if crossing.mode == "live" and self._going is not None:
             self._going.announce()
         elif self.is_live:  # it has no answer to be kept, and a live server must hear it
-            lines.go_live(crossing)
-        await answered(lane, crossing, perform, messages.sealed, messages.revealed)
+            server_line.go_live(crossing)
+        await answered(lane, crossing, perform, mcp_messages.sealed, mcp_messages.revealed)
         self.handshake.keep(method, params, opts)
 
     # --- what the server begins --------------------------------------------------------------------------------
@@ -252,9 +252,9 @@ class Dispatching:
         """Carry messages until the connection closes."""
         status = task_status if task_status is not None else self._anyio.TASK_STATUS_IGNORED
         lane = listening()
-        line = lines.line_of(self.real)
+        line = server_line.line_of(self.real)
         over = line.event if line is not None else None
-        crossing = begin(lane, lambda: messages.begun(over)) if lane is not None else None
+        crossing = begin(lane, lambda: mcp_messages.begun(over)) if lane is not None else None
         if lane is None or crossing is None or crossing.mode == "rerun":
             await self.real.run(on_request, on_notify, on_notify_intercept, task_status=status)
             return
@@ -264,8 +264,8 @@ class Dispatching:
             async with self._anyio.create_task_group() as group:
                 self._going = going = GoingLive(self, group, inbox, line)
                 if line is not None and line.live:
-                    lines.go_live(crossing)
-                await answered(lane, crossing, going.begin, messages.nothing_sealed, messages.revealed)
+                    server_line.go_live(crossing)
+                await answered(lane, crossing, going.begin, mcp_messages.nothing_sealed, mcp_messages.revealed)
                 self._opened = (lane.session, crossing.event)
                 self._inbox = inbox
                 status.started()
@@ -287,7 +287,7 @@ class Dispatching:
             else:
                 inbox.started.set_exception(error)
         else:
-            await lines.settled(self.real)
+            await server_line.settled(self.real)
             inbox.put(InboxMessage("closed"))
 
 
@@ -305,7 +305,7 @@ class _Carrier:
         callbacks: The session's ``on_request``, ``on_notify`` and ``on_notify_intercept``.
     """
 
-    def __init__(self, lane: Lane, of: int, session: Dispatching, callbacks: tuple[Any, Any, Any]) -> None:
+    def __init__(self, lane: Lane, of: int, session: SeamDispatcher, callbacks: tuple[Any, Any, Any]) -> None:
         self._lane = lane
         self._of = of
         self._session = session
@@ -329,19 +329,19 @@ class _Carrier:
     async def _next(self, inbox: Inbox) -> InboxMessage:
         """The next message: from the recording, as long as nothing of the session is live."""
         lane = self._lane
-        crossing = begin(lane, functools.partial(messages.next_message, self._of))
+        crossing = begin(lane, functools.partial(mcp_messages.next_message, self._of))
         if crossing is None:
             return await inbox.take()
         self._session.receiving = crossing
         if self._session.is_live:
-            lines.go_live(crossing)
+            server_line.go_live(crossing)
         return await answered(lane, crossing, inbox.take, item_sealed, telling(lane, self._revealed))
 
     def _revealed(self, outcome: Value | Failure) -> InboxMessage:
         try:
             return item_revealed(outcome)
         except UnreplayableRun:  # a fault of a transport that is not even loaded, because none was opened
-            lines.load(self._session.real)
+            server_line.load(self._session.real)
             return item_revealed(outcome)
 
     async def _hand_over(self, item: InboxMessage, group: Any) -> None:
@@ -408,8 +408,8 @@ class _Carrier:
             if lane is None:
                 return True, await perform()
             describe = functools.partial(
-                messages.asked_by_server, item.method, item.params, self._of, self._session.server
+                mcp_messages.asked_by_server, item.method, item.params, self._of, self._session.server
             )
-            return True, await across(lane, describe, perform, messages.sealed, messages.revealed)
+            return True, await across(lane, describe, perform, mcp_messages.sealed, mcp_messages.revealed)
         except Exception as error:
             return False, error

@@ -11,9 +11,9 @@ from types import ModuleType
 from typing import Any
 
 from reenact.facts.call import Call, Effect, Json
-from reenact.seams.http.exchange import place_of
-from reenact.seams.mcp import messages
-from reenact.seams.mcp.lines import connected
+from reenact.seams.http.http_exchange import place_of
+from reenact.seams.mcp import mcp_messages
+from reenact.seams.mcp.server_line import connected
 from reenact.seams.patching import replace
 from reenact.seams.processes import process_calls
 from reenact.seams.rebinding import Rebinding
@@ -98,7 +98,7 @@ def patch_inprocess(module: ModuleType) -> None:
                     async with AsyncExitStack() as inner:
                         yield await real(inner, *how)
 
-                whole = connected(anyio, lambda: _memory(server), opened, lambda: (Unconnected(), ()))
+                whole = connected(anyio, lambda: _memory(server), opened, lambda: (UnconnectedDispatcher(), ()))
                 return await exit_stack.enter_async_context(whole)
 
             return connect
@@ -109,7 +109,7 @@ def patch_inprocess(module: ModuleType) -> None:
         replace(module, "_connect_inproc", make)
 
 
-class Unconnected:
+class UnconnectedDispatcher:
     """Stands for the dispatcher to a server in memory that does not run."""
 
 
@@ -119,12 +119,12 @@ def _stdio(server: Any, *_: Any, **__: Any) -> Call:
     changes = process_calls.changes_of(server.env)
     if changes:
         place["environment"] = changes
-    return messages.connection(process_calls.name_of(command, False), "stdio", Effect.WRITE, place)
+    return mcp_messages.connection(process_calls.name_of(command, False), "stdio", Effect.WRITE, place)
 
 
 def _address(url: str, transport: str) -> Call:
-    return messages.connection(place_of(str(url)), transport, Effect.READ, {"url": str(url)})
+    return mcp_messages.connection(place_of(str(url)), transport, Effect.READ, {"url": str(url)})
 
 
 def _memory(server: Any) -> Call:
-    return messages.connection(str(getattr(server, "name", "server")), "memory", Effect.READ, None)
+    return mcp_messages.connection(str(getattr(server, "name", "server")), "memory", Effect.READ, None)

@@ -16,9 +16,9 @@ from reenact.seams.patching import when_imported
 from reenact.seams.processes import channels, child_runs, popen, system
 
 if TYPE_CHECKING:
-    from reenact.seams.processes.coroutines import patch as patch_asyncio
+    from reenact.seams.processes.asyncio_processes import patch as patch_asyncio
 else:
-    patch_asyncio = late("reenact.seams.processes.coroutines", "patch")
+    patch_asyncio = late("reenact.seams.processes.asyncio_processes", "patch")
 
 
 def install() -> None:

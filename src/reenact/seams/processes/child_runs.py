@@ -15,7 +15,7 @@ from typing import Any
 
 from reenact.errors import UnreplayableRun
 from reenact.seams.boot.parent import ignores_boot
-from reenact.seams.http.exchange import guarded
+from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.setting import variables_set

@@ -27,7 +27,7 @@ READ_AT_ONCE = 65_536
 """Bytes asked for at once where everything is wanted: what a pipe holds."""
 
 
-class Started(Protocol):
+class PipeOwner(Protocol):
     """The part of a process that a pipe knows."""
 
     program: str
@@ -47,7 +47,7 @@ class _Pipe(io.RawIOBase):
         what: ``stdin``, ``stdout`` or ``stderr``.
     """
 
-    def __init__(self, inner: io.FileIO, of: Started, what: str) -> None:
+    def __init__(self, inner: io.FileIO, of: PipeOwner, what: str) -> None:
         super().__init__()
         self._inner = inner
         self._of = of
@@ -114,7 +114,7 @@ class PipeOutput(_Pipe):
 class PipeInput(_Pipe):
     """Standard output or error of a process."""
 
-    def __init__(self, inner: io.FileIO, of: Started, what: str) -> None:
+    def __init__(self, inner: io.FileIO, of: PipeOwner, what: str) -> None:
         super().__init__(inner, of, what)
         self._crossing: Live | Frozen | None = None
         self._ahead = b""

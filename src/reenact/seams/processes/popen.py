@@ -17,7 +17,7 @@ from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.values import decode, encode
-from reenact.seams.http.exchange import guarded
+from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.processes import child_runs, process_calls
@@ -86,7 +86,7 @@ def _starting(module: Any, original: Any) -> Any:
     return __init__
 
 
-class _Asked:
+class _StartArguments:
     """The arguments of one start, understood."""
 
     __slots__ = ("args", "bufsize", "call", "environment", "inherited", "shell")
@@ -100,7 +100,7 @@ class _Asked:
         self.inherited = tuple(name for name in STREAMS[1:] if given.get(name) is None)
 
 
-def _asked(module: Any, given: Mapping[str, Any]) -> _Asked:
+def _asked(module: Any, given: Mapping[str, Any]) -> _StartArguments:
     shell = bool(given.get("shell"))
     command = process_calls.command_of(given.get("args"))
     facts: dict[str, Json] = {"cwd": process_calls.place_of(given.get("cwd"))}
@@ -115,10 +115,10 @@ def _asked(module: Any, given: Mapping[str, Any]) -> _Asked:
         target = given.get(name)
         if target is not None:
             facts[name] = names.get(target, "file") if isinstance(target, int) else "file"
-    return _Asked(process_calls.start(command, shell, facts), given)
+    return _StartArguments(process_calls.start(command, shell, facts), given)
 
 
-def _described(lane: Lane, asked: _Asked) -> Call:
+def _described(lane: Lane, asked: _StartArguments) -> Call:
     for name in asked.inherited:
         lane.session.gap(f"inherited {name}", asked.call.name)
     return asked.call

@@ -40,7 +40,7 @@ def install() -> None:
             replace(os, name, _by_id)
 
 
-class _Spawned:
+class _ProcessById:
     """A process known by its id alone."""
 
     __slots__ = ("event", "played", "program")
@@ -84,7 +84,7 @@ def _spawning(original: Callable[..., int]) -> Callable[..., int]:
         if crossing is None or crossing.mode == "rerun":
             return original(path, argv, env, **options)
         pid = in_thread(crossed(lane, crossing, lambda: original(path, argv, env, **options), sealed, revealed))
-        track(pid, _Spawned(call.name, crossing.event))
+        track(pid, _ProcessById(call.name, crossing.event))
         return int(pid)
 
     return spawn
@@ -135,7 +135,7 @@ def _forked(what: str, perform: Callable[[], tuple[int, int]], stand_in: Callabl
         if pid == 0:
             return pid, fd
         crossing.settle(sealed(pid, None)).wait()
-    track(pid, _Spawned(what, crossing.event))
+    track(pid, _ProcessById(what, crossing.event))
     if fd >= 0:
         descriptors.know(fd, ProcessChannel(what, crossing.event, "terminal"))
     return pid, fd

@@ -12,13 +12,13 @@ from reenact.facts.late import late
 from reenact.seams import patching
 
 if TYPE_CHECKING:
-    from reenact.seams.rpc.blocking import patch as patch_calls
     from reenact.seams.rpc.connectivity import patch as patch_connectivity
-    from reenact.seams.rpc.coroutines import patch as patch_coroutines
+    from reenact.seams.rpc.rpc_asyncio import patch as patch_coroutines
+    from reenact.seams.rpc.rpc_blocking import patch as patch_calls
 else:
-    patch_calls = late("reenact.seams.rpc.blocking", "patch")
+    patch_calls = late("reenact.seams.rpc.rpc_blocking", "patch")
     patch_connectivity = late("reenact.seams.rpc.connectivity", "patch")
-    patch_coroutines = late("reenact.seams.rpc.coroutines", "patch")
+    patch_coroutines = late("reenact.seams.rpc.rpc_asyncio", "patch")
 
 
 def install() -> None:

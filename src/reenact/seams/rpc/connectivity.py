@@ -13,8 +13,8 @@ from typing import Any
 
 from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call, Effect, End, Kind
-from reenact.seams.http import exchange
-from reenact.seams.http.exchange import CLOSED
+from reenact.seams.http import http_exchange
+from reenact.seams.http.http_exchange import CLOSED
 from reenact.seams.lanes import listening
 from reenact.seams.patching import replace
 from reenact.seams.rpc.rpc_calls import FURTHER, address, beneath
@@ -64,11 +64,11 @@ def _subscribing(grpc: Any, original: Any) -> Any:
         lane = listening()
         crossing = None
         if lane is not None:
-            crossing = exchange.begin(lane, lambda: asked(self._target, "states", bool(try_to_connect)))
+            crossing = http_exchange.begin(lane, lambda: asked(self._target, "states", bool(try_to_connect)))
         if crossing is None:
             original(self, callback, try_to_connect)
             return
-        told = _Told(grpc, self._channel, callback, crossing, bool(try_to_connect))
+        told = _StateCallback(grpc, self._channel, callback, crossing, bool(try_to_connect))
         self.__dict__.setdefault("_reenact_told", []).append(told)
         threading.Thread(target=told._grpc_states, daemon=True).start()
 
@@ -88,7 +88,7 @@ def _unsubscribing(original: Any) -> Any:
     return unsubscribe
 
 
-class _Told:
+class _StateCallback:
     """One function that gets a channel's states, in a strand of the agent's.
 
     The library has a thread that asks for the state and another that reports it; here one does both, so that nothing

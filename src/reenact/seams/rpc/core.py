@@ -14,8 +14,8 @@ from typing import Any
 
 from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call, End
-from reenact.seams.http import exchange
-from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF
+from reenact.seams.http import http_exchange
+from reenact.seams.http.http_exchange import CANCELLED, CLOSED, EOF
 from reenact.seams.lanes import listening
 from reenact.seams.rpc.rpc_calls import (
     Pairs,
@@ -352,7 +352,7 @@ class CallCore:
 
     def _begin(self, describe: Callable[[], Call]) -> Live | Frozen | None:
         lane = listening()
-        self._crossing = None if lane is None else exchange.begin(lane, describe)
+        self._crossing = None if lane is None else http_exchange.begin(lane, describe)
         return self._crossing
 
     async def _begun(self, crossing: Live | None) -> Any:
@@ -371,7 +371,7 @@ class CallCore:
             return
         self._over = True
         lane = listening()
-        outcome = exchange.failure(lane, error) if lane is not None and isinstance(error, Exception) else None
+        outcome = http_exchange.failure(lane, error) if lane is not None and isinstance(error, Exception) else None
         if outcome is not None:
             await crossing.settle(outcome)
             return
@@ -384,7 +384,7 @@ class CallCore:
         outcome = await crossing.outcome()
         lane = listening()
         assert lane is not None  # whoever is given a recorded answer is listened to
-        return exchange.revive(lane, outcome)
+        return http_exchange.revive(lane, outcome)
 
     async def _ask(self, what: str, perform: Callable[[], Any], message: bytes | None = None) -> Any:
         crossing = self._crossing

@@ -13,8 +13,8 @@ from typing import Any
 
 from reenact.abc.session import Frozen, Live
 from reenact.facts.call import End, EndKind, Stream
-from reenact.seams.http import exchange
-from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF, RAISED
+from reenact.seams.http import http_exchange
+from reenact.seams.http.http_exchange import CANCELLED, CLOSED, EOF, RAISED
 from reenact.seams.rpc.rpc_calls import Pairs, ask, beneath, framed, further, pairs, raw, unframed
 from reenact.seams.rpc.status import RpcStatus, answer, answered, initial_of, opening, status_from, status_in, status_of
 
@@ -69,7 +69,7 @@ class Rpc:
                 head: Stream = self.crossing.head().wait()
                 if not answered(head.head):
                     self._over = True
-                    raise exchange.revive(self._lane, self.crossing.part().wait())
+                    raise http_exchange.revive(self._lane, self.crossing.part().wait())
                 initial, status = initial_of(head.head), status_in(head.head)
                 part = self.crossing.part().wait()
                 message = None if isinstance(part, End) else unframed(part)
@@ -88,7 +88,7 @@ class Rpc:
                 return real._state.response, pairs(real.initial_metadata()), _status(real)
         except RAISED as error:  # Ctrl-C where the program waits is how it ended, and ends it so again
             crossing.head(opening([])).wait()
-            crossing.end(exchange.broken(self._lane, error)).wait()
+            crossing.end(http_exchange.broken(self._lane, error)).wait()
             self._over = True
             raise
 
@@ -107,7 +107,7 @@ class Rpc:
                 initial = pairs(self.real.initial_metadata())
         except RAISED as error:  # an interrupt, before the other side has said anything
             crossing.head({**opening([]), _BROKEN: True}).wait()
-            crossing.end(exchange.broken(self._lane, error)).wait()
+            crossing.end(http_exchange.broken(self._lane, error)).wait()
             self._over = True
             raise
         crossing.head(opening(initial)).wait()
@@ -119,7 +119,7 @@ class Rpc:
             part = crossing.part().wait()
             if isinstance(part, End):
                 self._over = True
-                raise exchange.revive(self._lane, part)
+                raise http_exchange.revive(self._lane, part)
         return initial_of(head)
 
     def next_message(self) -> bytes | None:
@@ -140,7 +140,7 @@ class Rpc:
                     return unframed(part)
                 if part.kind is EndKind.ERROR:
                     self._over = True
-                    raise exchange.revive(self._lane, part)
+                    raise http_exchange.revive(self._lane, part)
             self._over = True
             return None
 
@@ -151,7 +151,7 @@ class Rpc:
         except (StopIteration, self.grpc.grpc.RpcError):
             return None
         except RAISED as error:
-            crossing.end(exchange.broken(self._lane, error)).wait()
+            crossing.end(http_exchange.broken(self._lane, error)).wait()
             self._over = True
             raise
 

@@ -10,7 +10,7 @@ from reenact.abc.session import Live
 from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.values import decode, encode
-from reenact.seams.http.exchange import RULE, place_of
+from reenact.seams.http.http_exchange import RULE, place_of
 from reenact.seams.lanes import Lane, inside, listening
 from reenact.seams.switchboard import across, cross
 

@@ -11,8 +11,8 @@ from typing import Any
 from reenact.facts.call import Call, Effect, Failure, Kind, Value
 from reenact.facts.serving import LIFESPAN, REQUEST_RULE, request_call
 from reenact.seams import lanes
-from reenact.seams.servers.exchange import Exchange
 from reenact.seams.servers.hosting import Application, Host, Receive, RequestRun, Scope, Send, host
+from reenact.seams.servers.served_exchange import Exchange
 from reenact.seams.switchboard import across
 
 

@@ -23,7 +23,7 @@ from reenact.seams.clock import REAL
 from reenact.seams.gate import Gate
 from reenact.seams.patching import replace
 from reenact.seams.posting import keep_originals, post
-from reenact.seams.strands import deadlines, dropped, futures
+from reenact.seams.strands import deadlines, dropped_generators, futures
 from reenact.seams.turns import timer_due
 
 _Base = asyncio.base_events.BaseEventLoop
@@ -38,7 +38,7 @@ def patch(module: ModuleType) -> None:
     cancels_by(module.CancelledError)
     futures.install()
     deadlines.install()
-    dropped.install()
+    dropped_generators.install()
     replace(_Base, "create_task", creating)
     replace(_Base, "run_forever", running)
     replace(_Base, "call_at", _timing)
@@ -65,7 +65,7 @@ def creating(original: Callable[..., Any]) -> Callable[..., Any]:
             task = futures.make_task(original, self, coro, near, options)
             lanes.adopt_task(task, near)
             return task
-        closer = dropped.closer_of(self, coro)
+        closer = dropped_generators.closer_of(self, coro)
         lane = closer or lanes.current()
         if lane is None:
             return original(self, coro, **options)

@@ -22,7 +22,7 @@ from reenact.seams.lanes import Cell
 from reenact.seams.patching import replace
 from reenact.seams.strands import trio_threads, trio_timers
 from reenact.seams.strands.trio_runs import TrioRun, entries, here
-from reenact.seams.unfollowed import refuse
+from reenact.seams.unfollowed_actions import refuse
 
 FOLLOWED = 1 << 40
 """Added to the identity of a followed task where trio keeps a serial number, so that the two are told apart."""
@@ -258,7 +258,7 @@ def _hashing(original: Callable[..., Any]) -> Callable[..., Any]:
     return __hash__
 
 
-class _Ordered(dict[Any, None]):
+class _OrderedSet(dict[Any, None]):
     """A set, as far as trio uses it, walked in the order of adding."""
 
     def add(self, item: Any) -> None:
@@ -284,7 +284,7 @@ def _nesting(original: Callable[..., Any]) -> Callable[..., Any]:
     def __attrs_post_init__(self: Any) -> None:  # noqa: N807 - the method it replaces
         run = here.run
         if run is not None and run.gates:
-            self._children = _Ordered()
+            self._children = _OrderedSet()
         original(self)
 
     return __attrs_post_init__

@@ -17,13 +17,13 @@ from typing import Any
 from reenact.facts import lazy_dataclass
 from reenact.facts.call import Call, Effect, Failure, Json, Value
 from reenact.facts.values import decode, encode
-from reenact.seams.http import errors
-from reenact.seams.http.exchange import place_of
+from reenact.seams.http import http_errors
+from reenact.seams.http.http_exchange import place_of
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.switchboard import across, answered, begin, cross, telling
-from reenact.seams.websockets import messages
-from reenact.seams.websockets.messages import WebSocketLine, about
+from reenact.seams.websockets import websocket_messages
+from reenact.seams.websockets.websocket_messages import WebSocketLine, about, opening
 
 _LINE = "_reenact_line"
 _CANCELLED = 1006
@@ -55,7 +55,7 @@ def _connecting(module: Any, original: Any) -> Any:
         if lane is None:
             return await original(self, url, **options)
         target = _target(self, url, options.get("params"))
-        crossing = begin(lane, lambda: messages.opening(target, tuple(options.get("protocols") or ()) or None))
+        crossing = begin(lane, lambda: opening(target, tuple(options.get("protocols") or ()) or None))
         if crossing is None or crossing.mode == "rerun":
             return await original(self, url, **options)
         line = WebSocketLine(crossing.event, place_of(target))
@@ -93,7 +93,7 @@ def _opened(connection: Any, error: BaseException | None) -> Value | Failure:
         key = getattr(error, "_conn_key", None)
         roles = {name: value for name, value in {**given, "connection_key": key}.items() if value is not None}
         told = None if headers is None else _plain(headers)
-        return Failure(errors.describe(error, roles), head={"headers": told, "key": _key_of(key)})
+        return Failure(http_errors.describe(error, roles), head={"headers": told, "key": _key_of(key)})
     response = connection._response
     agreed = {
         "protocol": connection.protocol,
@@ -133,7 +133,7 @@ def _reopened(outcome: Value | Failure, target: str) -> dict[str, Any]:
         fields = dict.fromkeys(reqrep.ConnectionKey._fields)
         known = dict(zip(("host", "port", "is_ssl"), key, strict=True))
         roles["connection_key"] = reqrep.ConnectionKey(**{**fields, "ssl": True, **known})
-    raise errors.rebuild(outcome.error, roles)
+    raise http_errors.rebuild(outcome.error, roles)
 
 
 class _Answer:
@@ -175,7 +175,7 @@ def _state(connection: Any) -> dict[str, Json]:
         "closed": connection._closed,
         "closing": connection._closing,
         "code": None if code is None else int(code),
-        "failed": None if connection._exception is None else errors.describe(connection._exception).type,
+        "failed": None if connection._exception is None else http_errors.describe(connection._exception).type,
     }
 
 
@@ -184,7 +184,7 @@ def _set_state(connection: Any, told: Mapping[str, Json]) -> None:
     connection._close_code = told["code"]
 
 
-class _Sealing:
+class _Outcomes:
     """Outcomes of one connection's calls.
 
     Args:
@@ -200,42 +200,42 @@ class _Sealing:
         """The result or error, with the state of the connection at that time."""
         head = {"line": _state(self._connection)}
         if error is not None:
-            return Failure(errors.describe(error), head=head)
+            return Failure(http_errors.describe(error), head=head)
         return Value(encode(result).body, head=head)
 
     def reveal(self, outcome: Value | Failure) -> Any:
         """A recorded outcome."""
         _set_state(self._connection, outcome.head["line"])
         if isinstance(outcome, Failure):
-            raise errors.rebuild(outcome.error)
+            raise http_errors.rebuild(outcome.error)
         return decode(outcome.body)
 
 
-class _Message(_Sealing):
+class _Message(_Outcomes):
     """Outcomes of receiving: the library's own message, whose data may be an exception."""
 
     __slots__ = ()
 
     def seal(self, result: Any, error: BaseException | None) -> Value | Failure:
-        """See ``_Sealing``."""
+        """See ``_Outcomes``."""
         if error is not None:
             return super().seal(result, error)
         head: dict[str, Json] = {"line": _state(self._connection), "class": type(result).__name__}
         if isinstance(result.data, BaseException):  # told as a failure that is handed over, not raised
             told = {**head, "handed": [int(result.type), result.extra]}
-            return Failure(errors.describe(result.data), head=told)
+            return Failure(http_errors.describe(result.data), head=told)
         data = int(result.data) if isinstance(result.data, int) else result.data  # a code may be of an enumeration
         return Value(encode([int(result.type), data, result.extra]).body, head=head)
 
     def reveal(self, outcome: Value | Failure) -> Any:
-        """See ``_Sealing``."""
+        """See ``_Outcomes``."""
         models: Any = sys.modules["aiohttp.http"]
         if isinstance(outcome, Failure):
             handed = outcome.head.get("handed")
             if handed is None:
                 return super().reveal(outcome)
             _set_state(self._connection, outcome.head["line"])
-            failure = self._connection._exception = errors.rebuild(outcome.error)
+            failure = self._connection._exception = http_errors.rebuild(outcome.error)
             return models.WSMessage(models.WSMsgType(handed[0]), failure, handed[1])
         kind, data, extra = super().reveal(outcome)
         made = models.WSMessage
@@ -253,7 +253,7 @@ def _known(connection: Any) -> tuple[Lane | None, WebSocketLine | None]:
 
 
 async def _crossed(
-    connection: Any, lane: Lane, sealing: _Sealing, call: Callable[[], Call], perform: Callable[[], Awaitable[Any]]
+    connection: Any, lane: Lane, sealing: _Outcomes, call: Callable[[], Call], perform: Callable[[], Awaitable[Any]]
 ) -> Any:
     async def performed() -> Any:
         await _open(connection, lane)
@@ -274,9 +274,9 @@ async def _open(connection: Any, lane: Lane) -> None:
         try:
             real = await line.opens()
         except Exception as error:
-            raise messages.unopened(lane, line, error) from error
-        messages.compare(lane, line, then, real.protocol)
-        messages.take_over(connection, real, line, (_LINE,))
+            raise websocket_messages.unopened(lane, line, error) from error
+        websocket_messages.compare(lane, line, then, real.protocol)
+        websocket_messages.take_over(connection, real, line, (_LINE,))
 
 
 def _receiving(original: Any) -> Any:
@@ -313,8 +313,8 @@ def _sending(original: Any) -> Any:
             await original(self, data, *args, **options)
             return
         known: WebSocketLine = line
-        call = functools.partial(messages.sending, known, data, (), {})
-        await _crossed(self, lane, _Sealing(self), call, lambda: original(self, data, *args, **options))
+        call = functools.partial(websocket_messages.sending, known, data, (), {})
+        await _crossed(self, lane, _Outcomes(self), call, lambda: original(self, data, *args, **options))
 
     return send
 
@@ -336,7 +336,7 @@ def _framing(original: Any) -> Any:
             sent = message.encode() if isinstance(message, str) else bytes(message)
             return lazy_dataclass.replace(asked, effect=effect, body=asked.body + b"\n" + sent, media="")
 
-        await _crossed(self, lane, _Sealing(self), call, lambda: original(self, message, *args, **options))
+        await _crossed(self, lane, _Outcomes(self), call, lambda: original(self, message, *args, **options))
 
     return frame
 
@@ -353,7 +353,7 @@ def _closing(original: Any) -> Any:
             text = reason.decode("latin-1") if isinstance(reason, (bytes, bytearray)) else str(reason)
             return about(known, "close", [int(options.get("code", 1000)), text])
 
-        return await _crossed(self, lane, _Sealing(self), call, lambda: original(self, **options))
+        return await _crossed(self, lane, _Outcomes(self), call, lambda: original(self, **options))
 
     return close
 
@@ -366,7 +366,7 @@ def _looking(original: Any) -> Any:
         if lane is None or line is None or self._heartbeat is None:
             return original(self)
         known: WebSocketLine = line
-        sealing = _Sealing(self)
+        sealing = _Outcomes(self)
 
         def reveal(outcome: Any) -> Any:
             sealing.reveal(outcome)
@@ -389,7 +389,7 @@ def _informing(original: Any) -> Any:
         if lane is None or line is None:
             return original(self, name, default)
         known: WebSocketLine = line
-        sealing = _Sealing(self)
+        sealing = _Outcomes(self)
         return cross(
             lane,
             lambda: about(known, "information", name),

@@ -7,7 +7,7 @@ from typing import Any
 from reenact.seams.lanes import listening
 from reenact.seams.patching import replace
 from reenact.seams.switchboard import cross
-from reenact.seams.websockets.messages import Sealing, WebSocketLine, about
+from reenact.seams.websockets.websocket_messages import ConnectionOutcomes, WebSocketLine, about
 
 
 def patch(connection: Any) -> None:
@@ -24,7 +24,7 @@ def _looking(original: Any) -> Any:
         if lane is None or line is None:
             return original(self)
         known: WebSocketLine = line
-        sealing = Sealing(self)
+        sealing = ConnectionOutcomes(self)
 
         def reveal(outcome: Any) -> Any:
             sealing.reveal(outcome)

@@ -14,12 +14,12 @@ from typing import Any
 from reenact.facts.call import Call
 from reenact.seams.async_backends import cancelled
 from reenact.seams.colours import Steps, Work, coloured, in_coroutine, in_thread
-from reenact.seams.http.exchange import place_of
+from reenact.seams.http.http_exchange import place_of
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.switchboard import begin, crossed, telling
-from reenact.seams.websockets import messages, properties
-from reenact.seams.websockets.messages import Sealing, WebSocketLine, about
+from reenact.seams.websockets import properties, websocket_messages
+from reenact.seams.websockets.websocket_messages import ConnectionOutcomes, WebSocketLine, about
 
 
 def patch(module: ModuleType) -> None:
@@ -50,23 +50,23 @@ def _connecting(original: Any, module: ModuleType) -> Any:
         lane = listening()
         url = self.uri
         offered = None if awaits else self.protocol_kwargs.get("subprotocols")
-        crossing = begin(lane, lambda: messages.opening(url, offered)) if lane is not None else None
+        crossing = begin(lane, lambda: websocket_messages.opening(url, offered)) if lane is not None else None
         perform = partial(original, self)
         if lane is None or crossing is None or crossing.mode == "rerun":
             return (yield Work(perform))
         line = WebSocketLine(crossing.event, place_of(url))
         if crossing.mode == "frozen":
-            reopen = telling(lane, partial(messages.reopened, module=module))
+            reopen = telling(lane, partial(websocket_messages.reopened, module=module))
             told = reopen((yield crossing.outcome()))
             line.opens = perform
             if awaits:
                 line.opening = asyncio.Lock()
             crossing.can_begin()
-            with messages.below(lane):
+            with websocket_messages.below(lane):
                 connection = self.factory(self.ws_uri) if awaits else _without_thread(self, module)
-                messages.equip(connection, told, line)
+                websocket_messages.equip(connection, told, line)
             return connection
-        connection = yield from crossed(lane, crossing, perform, messages.opened, _unused, cancelled)
+        connection = yield from crossed(lane, crossing, perform, websocket_messages.opened, _unused, cancelled)
         connection._reenact_line = line
         return connection
 
@@ -100,7 +100,7 @@ def _asked(connection: Any, describe: Callable[[WebSocketLine], Call], perform: 
     crossing = begin(lane, lambda: describe(line))
     if crossing is None:
         return (yield Work(perform))
-    sealing = Sealing(connection)
+    sealing = ConnectionOutcomes(connection)
     performed = partial(coloured(perform, _performed), connection, lane, line, perform)
     return (yield from crossed(lane, crossing, performed, sealing.seal, telling(lane, sealing.reveal), cancelled))
 
@@ -123,9 +123,9 @@ def _opened_now(connection: Any, lane: Lane, line: WebSocketLine) -> Steps[None]
     try:
         real = yield Work(line.opens)
     except Exception as error:
-        raise messages.unopened(lane, line, error) from error
-    messages.compare(lane, line, then, real.protocol.subprotocol)
-    messages.take_over(connection, real, line, messages.KEPT)
+        raise websocket_messages.unopened(lane, line, error) from error
+    websocket_messages.compare(lane, line, then, real.protocol.subprotocol)
+    websocket_messages.take_over(connection, real, line, websocket_messages.KEPT)
 
 
 def _receiving(original: Any) -> Any:
@@ -181,12 +181,12 @@ async def _first(parts: AsyncIterator[Any]) -> list[Any]:
 def _sending(original: Any) -> Any:
     def send(self: Any, message: Any, *args: Any, **options: Any) -> Steps[Any]:
         perform = partial(original, self, message, *args, **options)
-        if isinstance(message, messages.WHOLE):
-            describe = lambda line: messages.sending(line, message, args, options)  # noqa: E731
+        if isinstance(message, websocket_messages.WHOLE):
+            describe = lambda line: websocket_messages.sending(line, message, args, options)  # noqa: E731
             return (yield from _asked(self, describe, perform))
         lane, line = listening(), self.__dict__.get("_reenact_line")
         if lane is not None and line is not None:
-            messages.in_parts(lane, line)
+            websocket_messages.in_parts(lane, line)
         return (yield Work(perform))
 
     return coloured(original, send)

@@ -49,12 +49,12 @@ def read_bundle(path: Path) -> Bundle:
     """
     with open_archive(path) as archive:
         try:
-            return _Reading(archive).bundle()
+            return _FileReading(archive).bundle()
         except MemoryError:
             raise refused(path.name, "it needs more memory than this process may have") from None
 
 
-class _Reading:
+class _FileReading:
     """One reading of one file.
 
     Args:

@@ -17,7 +17,7 @@ from reenact.facts.call import Json, Kind
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
 from reenact.privacy import make_redactor
-from reenact.recording.api import record
+from reenact.recording.record_api import record
 from reenact.replaying.replay_opening import known_values
 from reenact.testing.expectations.courts import Opinion, Question, stale
 from reenact.testing.expectations.judge_calls import address_of, ask, request_body

@@ -73,7 +73,7 @@ class ExpectationStrength:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _AskedModel:
     """The model that judges, where an expectation asks one."""
 
     court: Court | None
@@ -153,7 +153,7 @@ def strength(
             + (", ".join(proposals(None, bad, fixed)) or "nothing"),
             next_command="reenact ls --help",
         )
-    asked = _Asked(court, project)
+    asked = _AskedModel(court, project)
     found = [_judged(each, bad, fixed, asked) for each in expectations]
     found += [
         ExpectationStrength(
@@ -164,7 +164,9 @@ def strength(
     return Strength(tuple(found))
 
 
-def _judged(expectation: Expectation, bad: Recording, fixed: Recording | None, asked: _Asked) -> ExpectationStrength:
+def _judged(
+    expectation: Expectation, bad: Recording, fixed: Recording | None, asked: _AskedModel
+) -> ExpectationStrength:
     over_bad = asked.judge(expectation, bad)
     if over_bad.holds:
         scope = expectation.scope(bad, asked.court, asked.project)

@@ -6,7 +6,7 @@ from typing import Any
 
 from reenact.replaying import replay_process as replaying
 from reenact.replaying.replay_opening import redactor_of
-from reenact.replaying.revision import Tree
+from reenact.replaying.worktree import Tree
 from reenact.store import open_store
 from reenact.testing.experiments.cell_misses import CellMisses
 from reenact.testing.goldens.golden_answers import Answers, Overlay

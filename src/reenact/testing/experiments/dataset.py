@@ -18,7 +18,7 @@ from reenact.facts.run import Run
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_trace import Golden
-from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.opened_golden import open_golden
 from reenact.timetravel.forks.fork_launch import require_ended
 from reenact.timetravel.vocabulary import RunScope
 

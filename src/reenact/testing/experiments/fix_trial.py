@@ -13,8 +13,8 @@ from reenact.testing.experiments.cell import CellResult
 from reenact.testing.experiments.dataset import Row
 from reenact.testing.experiments.statistics import TrialShare
 from reenact.testing.goldens.golden_execution import UNTESTED
+from reenact.triage.featured_runs import EndedRun
 from reenact.triage.groups import RunGroup
-from reenact.triage.seen import EndedRun
 
 REPRESENTATIVES: Final = 5
 """Members of a group that are tried where not all are asked for, at most."""

@@ -10,13 +10,13 @@ from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
 from reenact.errors import StoreError, UnreplayableRun, UsageError
 from reenact.facts.expressions import Expression
+from reenact.facts.fork_stop import refused_write, was_stopped
 from reenact.facts.ids import tail
 from reenact.facts.imported_runs import is_imported
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.model_names import events_called
 from reenact.facts.retention import GOLDEN
 from reenact.facts.run import Run
-from reenact.facts.stopped import refused_write, was_stopped
 from reenact.store.nesting import holder_of
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.expectations.judging import alike, names_in

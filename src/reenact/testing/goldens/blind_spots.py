@@ -10,7 +10,7 @@ from reenact.facts.call import Effect, EndKind, Failure, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.run import Status
-from reenact.facts.typed import typed
+from reenact.facts.shell_text import typed
 from reenact.testing.goldens.tool_changes import changed_functions
 from reenact.timetravel.conduct import outermost
 

@@ -17,7 +17,7 @@ from reenact.abc.store import Recording
 from reenact.facts.call import EndKind, Failure, Json, Stream
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules, rules_of
-from reenact.facts.known import NONE, KnownCredentials
+from reenact.facts.known_credentials import NONE, KnownCredentials
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Status
 from reenact.facts.spotting import normalise
@@ -122,7 +122,7 @@ def differing(
     Cost: that of ``reenact diff`` over both.
     """
     laid = Laid(*compared(_outermost(side_of(golden)), _outermost(side_of(today))))
-    comparing = _Comparing(laid, rules_of(golden.run.capture), blame)
+    comparing = _DifferenceMaker(laid, rules_of(golden.run.capture), blame)
     found = [each for match in laid.matches if (each := comparing.pair(match.left, match.right, laid.changes(match)))]
     ended = _ended(golden, today, blame, known)
     return found if ended is None else [*found, ended]
@@ -140,7 +140,7 @@ def _outermost(side: Side) -> Side:
     return replace(side, faces=tuple(kept))
 
 
-class _Comparing:
+class _DifferenceMaker:
     """Makes a difference of each pair that differs.
 
     Args:

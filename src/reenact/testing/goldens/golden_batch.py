@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from reenact.facts.lazy_dataclass import dataclass, replace
-from reenact.seams.boot import bound
+from reenact.seams.boot import bound_children
 from reenact.seams.boot.fork_server_client import ForkServerClient
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_execution import run_golden
@@ -96,7 +96,7 @@ def several(
         except BaseException:  # an interrupt, or a fault of ours
             # The pool would run every other one before it let go, and wait for those under way, which may never end.
             pool.shutdown(wait=False, cancel_futures=True)
-            bound.let_go_of_all()
+            bound_children.let_go_of_all()
             raise
     return [found[name] for name in names]
 

@@ -13,15 +13,15 @@ from reenact.errors import ReenactError, StoreError, UnreplayableRun
 from reenact.facts.call import Effect
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.run import Run
-from reenact.facts.typed import typed
+from reenact.facts.shell_text import typed
 from reenact.replaying.code_changes import changed_files, sources_of, texts_of
-from reenact.replaying.entries import ProgramGone
 from reenact.replaying.options import Options
+from reenact.replaying.program_start import ProgramGone
 from reenact.replaying.relocating import relocated
 from reenact.replaying.replay_launch import changed_code, replay_run
 from reenact.replaying.replay_report import Report
-from reenact.replaying.revision import REVISION
-from reenact.replaying.starting import ProcessStarter, Starter, Unreported
+from reenact.replaying.starting import NoReport, ProcessStarter, Starter
+from reenact.replaying.worktree import REVISION
 from reenact.seams.boot.folders import Folder, fleeting
 from reenact.seams.boot.parent import run_program
 from reenact.testing.expectations.expectation_verdict import Verdict
@@ -34,7 +34,7 @@ from reenact.testing.goldens.golden_of_import import answered_by, require_record
 from reenact.testing.goldens.golden_outcome import Outcome, Status, judged_of
 from reenact.testing.goldens.golden_trace import ONLY_CUT
 from reenact.testing.goldens.judges import Asks, GoldenCourt, judgement
-from reenact.testing.goldens.opened import OpenGolden, open_golden
+from reenact.testing.goldens.opened_golden import OpenGolden, open_golden
 from reenact.testing.goldens.result_file import SCHEME, recording_of
 from reenact.timetravel.forks.fork_report import ForkReport
 from reenact.timetravel.forks.plan import Opening, Plan
@@ -444,6 +444,6 @@ def re_enacted(golden_dir: GoldenDir, opened: OpenGolden, run_options: RunOption
 
 def status_of(error: ReenactError) -> Status:
     """The status of a golden that could not be run because of an error."""
-    if isinstance(error, (StoreError, Unreported)):
+    if isinstance(error, (StoreError, NoReport)):
         return "broken"
     return _BY_CODE.get(error.exit_code, "failed")

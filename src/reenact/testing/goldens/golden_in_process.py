@@ -23,21 +23,21 @@ from reenact.errors import Halt, UnreplayableRun
 from reenact.facts.run import Run, Status
 from reenact.recording.recording_opening import status_of
 from reenact.replaying import caller, guard
-from reenact.replaying.blocking import BLOCK
-from reenact.replaying.entries import Start, start_of
+from reenact.replaying.network_block import BLOCK
 from reenact.replaying.options import Options
+from reenact.replaying.program_start import Start, start_of
 from reenact.replaying.relocating import placed, relocated
 from reenact.replaying.replay_opening import redactor_of
-from reenact.replaying.revision import Tree, kept_revision
 from reenact.replaying.starting import environment_of
 from reenact.replaying.touching import CHANGE_WATCH
+from reenact.replaying.worktree import Tree, kept_revision
 from reenact.seams import lanes, wiring
 from reenact.seams.setting import folder_now, variables_now, variables_set
 from reenact.store.memory_store import MemoryStore
 from reenact.testing.goldens.golden_answers import Answers, Overlay
 from reenact.testing.goldens.golden_launch import ProcessResult
 from reenact.testing.goldens.golden_misses import GoldenMisses, NamedGolden, boundaries
-from reenact.testing.goldens.opened import OpenGolden
+from reenact.testing.goldens.opened_golden import OpenGolden
 from reenact.timetravel.forks.fork_opening import open_child, open_session
 from reenact.timetravel.forks.fork_report import conclude
 from reenact.timetravel.forks.fork_session import ForkSession

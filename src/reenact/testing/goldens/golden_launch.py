@@ -13,11 +13,11 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.ids import make_run_id
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.run import Run
-from reenact.replaying.entries import start_of
 from reenact.replaying.options import Options
+from reenact.replaying.program_start import start_of
 from reenact.replaying.relocating import relocated
-from reenact.replaying.revision import without_revision
 from reenact.replaying.starting import ProcessToStart, Starter, run_process
+from reenact.replaying.worktree import without_revision
 from reenact.seams.boot.parent import run_program
 from reenact.testing.goldens.golden_misses import Misses
 from reenact.testing.goldens.golden_trace import Golden
@@ -125,7 +125,7 @@ def launch(
 
     Raises:
         UnreplayableRun: The run cannot be started here.
-        Unreported: The process ended without a report.
+        NoReport: The process ended without a report.
     """
     run, golden = asked.run, asked.golden
     moved_run, moved = relocated(run, project)

@@ -11,11 +11,11 @@ from reenact.abc.store import Store
 from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry, Run, Status
-from reenact.recording.recording_opening import Opened
+from reenact.recording.recording_opening import OpenRun
 from reenact.replaying import replay_process as replaying
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.replay_opening import redactor_of
-from reenact.replaying.revision import Tree
+from reenact.replaying.worktree import Tree
 from reenact.seams.boot.frame import FRAME
 from reenact.store import open_store
 from reenact.store.bundles.record_lines import line_of
@@ -118,7 +118,7 @@ def rehearse() -> None:
         origin_us=CLOCK.mono_us(),
         environment=plan,
     )
-    opened = Opened(run, store, Policy(), CLOCK, sealed=False, gathers=False)
+    opened = OpenRun(run, store, Policy(), CLOCK, sealed=False, gathers=False)
     opened.close(Status.OK, CLOCK.wall_us())
     for record in records_of(store.open(run.id), ()):
         line_of(record, lambda data: "")

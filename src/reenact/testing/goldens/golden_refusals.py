@@ -14,7 +14,7 @@ from reenact.testing.expectations.strength import proposals
 from reenact.testing.goldens.blind_spots import mended_in, through
 from reenact.testing.goldens.golden_outcome import JudgedExpectation, Outcome
 from reenact.testing.goldens.golden_trace import Golden
-from reenact.testing.goldens.opened import OpenGolden
+from reenact.testing.goldens.opened_golden import OpenGolden
 from reenact.timetravel.conduct import acts
 from reenact.timetravel.forks.plan import Plan
 

@@ -13,7 +13,7 @@ from reenact.facts.call import Effect, Json, calls_a_tool
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.typed import typed
+from reenact.facts.shell_text import typed
 from reenact.testing.goldens.golden_history import Change, chained, unchained
 
 FORMAT: Final = 4

@@ -16,8 +16,8 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run
 from reenact.recording.run_evidence import PROCESS
 from reenact.replaying.relocating import relocated
-from reenact.replaying.revision import REVISION, file_at, find_revision, is_known, kept_revision, tree_of
-from reenact.seams.places import root_of
+from reenact.replaying.worktree import REVISION, file_at, find_revision, is_known, kept_revision, tree_of
+from reenact.seams.project_paths import root_of
 
 _CODE: Final = (".py", ".pyw")
 _FEW: Final = 3

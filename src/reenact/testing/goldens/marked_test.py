@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from reenact.errors import GoldenMismatch, ReenactError, UsageError
 from reenact.facts.lazy_dataclass import replace
-from reenact.replaying.blocking import BLOCK
+from reenact.replaying.network_block import BLOCK
 from reenact.replaying.options import Options
 from reenact.store.bundles import is_sealed
 from reenact.testing.goldens.acceptance import NOTHING, Reasons
@@ -17,8 +17,8 @@ from reenact.testing.goldens.golden_dir import WILD, GoldenDir
 from reenact.testing.goldens.golden_execution import GoldenRun, RunOptions, running
 from reenact.testing.goldens.golden_outcome import Outcome
 from reenact.testing.goldens.modes import FROZEN, RERECORD, REVIEW, record_missing
-from reenact.testing.goldens.opened import OpenGolden, open_golden
-from reenact.testing.goldens.replayed import Replayed, mismatch
+from reenact.testing.goldens.opened_golden import OpenGolden, open_golden
+from reenact.testing.goldens.replayed_golden import Replayed, mismatch
 from reenact.testing.goldens.reports import facts
 from reenact.testing.goldens.reviewing import look, settle
 from reenact.testing.goldens.side_by_side import all_side_by_side

@@ -23,7 +23,7 @@ from reenact.testing.goldens.golden_misses import Misses
 from reenact.testing.goldens.golden_of_import import require_recorded
 from reenact.testing.goldens.golden_outcome import Outcome
 from reenact.testing.goldens.golden_writer import packed_today, stamp, with_golden
-from reenact.testing.goldens.opened import OpenGolden, open_golden
+from reenact.testing.goldens.opened_golden import OpenGolden, open_golden
 from reenact.timetravel.forks.fork_report import ForkReport
 
 FROZEN: Final = "frozen"

@@ -16,7 +16,7 @@ from reenact.errors import ReenactError, UnreplayableRun
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
-from reenact.facts.typed import typed
+from reenact.facts.shell_text import typed
 from reenact.testing.expectations.judging import asks_a_judge
 from reenact.testing.goldens.golden_batch import several
 from reenact.testing.goldens.golden_dir import GoldenDir
@@ -27,7 +27,7 @@ from reenact.testing.goldens.golden_refusals import Adding, no_test, not_held, n
 from reenact.testing.goldens.golden_trace import ONLY_CUT, Golden
 from reenact.testing.goldens.incident import IncidentCode, incident_code
 from reenact.testing.goldens.judges import GoldenCourt
-from reenact.testing.goldens.opened import OpenGolden, open_golden
+from reenact.testing.goldens.opened_golden import OpenGolden, open_golden
 from reenact.testing.goldens.re_enacting import first_line, parting
 from reenact.testing.goldens.seeds import alike, any_seed, under_another
 from reenact.timetravel.preview import safe
@@ -56,7 +56,7 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tried:
+class _ProofTry:
     """One try: its outcome, the run that answered, its first difference from the recorded run, and the exception that
     ended the code, if that is new; or why there was none."""
 
@@ -85,9 +85,9 @@ class _Tries:
         self._left = MOST
         # Two threads would ask a model that judges the same question twice.
         self._workers = 1 if any(asks_a_judge(each.compiled()) for each in opened.expectations) else 2
-        self._under: _Tried | None = None
+        self._under: _ProofTry | None = None
 
-    def all(self, codes: Mapping[str, IncidentCode]) -> dict[str, _Tried]:
+    def all(self, codes: Mapping[str, IncidentCode]) -> dict[str, _ProofTry]:
         """Run several codes on the draft, by their names; side by side, where that can be. The other hash seed is tried
         beside them, where the recorded run alone can answer."""
         names = list(codes)
@@ -95,7 +95,7 @@ class _Tries:
         if self._workers > 1 and self._opened.fixed is None:
             names.append(_SEED)
 
-        def one(name: str, _: object) -> _Tried:
+        def one(name: str, _: object) -> _ProofTry:
             return self._seeded() if name == _SEED else self._on(codes[name], compared=name == first)
 
         tried = dict(zip(names, several(names, one, self._workers), strict=True))
@@ -103,14 +103,14 @@ class _Tries:
         self._under = tried.pop(_SEED, None)
         return tried
 
-    def _seeded(self) -> _Tried:
+    def _seeded(self) -> _ProofTry:
         self._say("replaying it under another hash seed")
         try:
-            return _Tried(under_another(self._golden_dir, self._opened, self._opened.recorded, self._court))
+            return _ProofTry(under_another(self._golden_dir, self._opened, self._opened.recorded, self._court))
         except ReenactError as error:
-            return _Tried(error=error)
+            return _ProofTry(error=error)
 
-    def _on(self, code: IncidentCode, *, compared: bool) -> _Tried:
+    def _on(self, code: IncidentCode, *, compared: bool) -> _ProofTry:
         self._say("replaying it on " + (f"the recorded code, {code}" if code.rev else "today's code"))
         run_options = _run_options(code)
         try:
@@ -118,9 +118,9 @@ class _Tries:
                 ran = served(stack, self._golden_dir, self._opened, run_options, self._court)
                 parts = parting(self._opened, ran, str(self._golden_dir.root)) if compared else ""
                 raised = ran.report.raised if ran.report is not None and ran.outcome.status == "failed" else ""
-                return _Tried(ran.outcome, ran.run, replays=ran.replays, parts=parts, raised=raised)
+                return _ProofTry(ran.outcome, ran.run, replays=ran.replays, parts=parts, raised=raised)
         except ReenactError as error:
-            return _Tried(error=error)
+            return _ProofTry(error=error)
 
     def strictly(self, code: IncidentCode) -> str:
         """The first difference between the recorded run and a strict replay of it on the recorded code; empty without
@@ -133,7 +133,7 @@ class _Tries:
             return error.message
         return "" if outcome.status == "passed" else first_line(outcome)
 
-    def any_seed(self, now: _Tried) -> bool | None:
+    def any_seed(self, now: _ProofTry) -> bool | None:
         """Whether today's code has the same outcome under another hash seed; None where that was not tried."""
         if now.outcome is None or now.run is None or now.outcome.status not in ("passed", "failed"):
             return None
@@ -227,7 +227,7 @@ def _replaying(golden: Golden, opened: OpenGolden) -> str:
 _COMES_TO = {"failed": "fails", "stale": "is stale", "refused": "is refused", "passed": "passes"}
 
 
-def _unproven(golden: Golden, opened: OpenGolden, then: _Tried, adding: Adding, *, elsewhere: bool) -> str:
+def _unproven(golden: Golden, opened: OpenGolden, then: _ProofTry, adding: Adding, *, elsewhere: bool) -> str:
     """Why the recorded code does not prove a golden; empty where it does.
 
     Args:
@@ -257,12 +257,12 @@ def _unproven(golden: Golden, opened: OpenGolden, then: _Tried, adding: Adding, 
     return f"the recorded code {_COMES_TO.get(outcome.status, outcome.status)} on it: {why}"
 
 
-def _by_the_cut(then: _Tried) -> str:
+def _by_the_cut(then: _ProofTry) -> str:
     """Why a golden of a run that was ended from outside proves nothing of its code; empty where it does."""
     return ONLY_CUT if then.outcome is not None and then.outcome.lacks_only_an_end else ""
 
 
-def _parts(tries: _Tries, opened: OpenGolden, then: _Tried, code: IncidentCode) -> str:
+def _parts(tries: _Tries, opened: OpenGolden, then: _ProofTry, code: IncidentCode) -> str:
     """Why the recorded code has not made the recorded run again; empty where it has. Here calls of several strands may
     come in another order, and those of a fork may end differently: then a strict replay decides. A run whose process
     was killed has no recorded end to reach."""

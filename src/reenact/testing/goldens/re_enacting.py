@@ -16,7 +16,7 @@ from reenact.testing.goldens.differing import GoldenDifference, differing
 from reenact.testing.goldens.golden_execution import GoldenRun
 from reenact.testing.goldens.golden_outcome import Outcome
 from reenact.testing.goldens.golden_writer import cleaned_today
-from reenact.testing.goldens.opened import OpenGolden
+from reenact.testing.goldens.opened_golden import OpenGolden
 from reenact.testing.goldens.today import comparable
 from reenact.timetravel.preview import brief, safe
 

@@ -30,7 +30,7 @@ from reenact.testing.goldens.golden_outcome import Outcome
 from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.goldens.golden_writer import cleaned_today, require_unchanged, stamp, with_golden, with_runs
 from reenact.testing.goldens.judges import judgement
-from reenact.testing.goldens.opened import OpenGolden, open_golden
+from reenact.testing.goldens.opened_golden import OpenGolden, open_golden
 from reenact.testing.goldens.seeds import any_seed
 from reenact.testing.goldens.today import comparable
 from reenact.timetravel.bundling.packing import PackResult

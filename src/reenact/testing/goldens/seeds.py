@@ -9,7 +9,7 @@ from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_execution import WARM_SEED, on_run
 from reenact.testing.goldens.golden_outcome import Outcome
 from reenact.testing.goldens.judges import GoldenCourt
-from reenact.testing.goldens.opened import OpenGolden
+from reenact.testing.goldens.opened_golden import OpenGolden
 
 _OTHER: Final = "2"
 

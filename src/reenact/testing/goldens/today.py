@@ -13,7 +13,7 @@ from reenact.facts.record import CallIssued, CallSettled, CheckpointTaken, Outpu
 from reenact.facts.run import Run
 from reenact.replaying.relocating import relocated
 from reenact.replaying.replay_opening import redactor_of
-from reenact.replaying.revision import Tree
+from reenact.replaying.worktree import Tree
 from reenact.store.bundles import PackedRun
 from reenact.store.memory_store import MemoryStore
 

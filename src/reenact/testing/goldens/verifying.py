@@ -13,7 +13,7 @@ from reenact.testing.goldens.golden_history import Change
 from reenact.testing.goldens.golden_outcome import Outcome
 from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.goldens.golden_writer import stamp, with_golden
-from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.opened_golden import open_golden
 
 VERIFIED = "verified"
 

@@ -15,7 +15,7 @@ from reenact.errors import RedactionLeak
 from reenact.facts.before import is_content
 from reenact.facts.call import Fidelity, Json, Outcome, Value
 from reenact.facts.ids import tail
-from reenact.facts.known import KnownCredentials
+from reenact.facts.known_credentials import KnownCredentials
 from reenact.facts.large import is_withheld
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.record import (

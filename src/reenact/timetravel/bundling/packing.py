@@ -15,14 +15,14 @@ from reenact.abc.store import Store
 from reenact.errors import RedactionLeak
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
-from reenact.facts.known import KnownCredentials
+from reenact.facts.known_credentials import KnownCredentials
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.record import RunClosed
 from reenact.facts.run import Run
-from reenact.facts.thinned import require_bodies
+from reenact.facts.thinned_runs import require_bodies
 from reenact.facts.variables import is_secret
 from reenact.privacy import RemovedValues
-from reenact.replaying.entries import interpreted
+from reenact.replaying.program_start import interpreted
 from reenact.replaying.replay_launch import project_of
 from reenact.seams import trust
 from reenact.store.bundles import BELONGING, PackedRun, members_of, write_bundle

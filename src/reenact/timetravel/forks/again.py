@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from reenact.abc.store import Store
 from reenact.errors import RunNotFound
 from reenact.facts.call import Json
+from reenact.facts.fork_stop import refused_write
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
-from reenact.facts.stopped import refused_write
-from reenact.facts.typed import typed
+from reenact.facts.shell_text import typed
 from reenact.privacy import make_redactor
 from reenact.timetravel.forks.plan import Plan
 

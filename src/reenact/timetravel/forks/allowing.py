@@ -17,7 +17,7 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
 from reenact.facts.tool_sources import plain_in, tools_in
 from reenact.replaying.code_changes import sources_of
-from reenact.replaying.revision import REVISION
+from reenact.replaying.worktree import REVISION
 from reenact.timetravel.forks.again import again
 from reenact.timetravel.forks.permits import meant
 from reenact.timetravel.forks.plan import Plan

@@ -20,7 +20,7 @@ from reenact.facts.call import Call, Kind
 from reenact.facts.credentials import COOKIES, HEADERS
 from reenact.facts.dialects.hosts import provider_of
 from reenact.facts.ids import tail
-from reenact.facts.known import placeholder, token
+from reenact.facts.known_credentials import placeholder, token
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import Run

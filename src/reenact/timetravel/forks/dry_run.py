@@ -16,8 +16,8 @@ from reenact.facts.lazy_dataclass import asdict, dataclass, field, replace
 from reenact.facts.phrases import counted
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.run import Run
-from reenact.replaying.entries import start_of
 from reenact.replaying.options import Options
+from reenact.replaying.program_start import start_of
 from reenact.replaying.replay_launch import project_of
 from reenact.replaying.starting import environment_of
 from reenact.seams.setting import variables_now

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from reenact.abc.store import Recording
-from reenact.facts.clocked import moment_of, moved
+from reenact.facts.clock_ids import moment_of, moved
 from reenact.facts.event import Event
 from reenact.facts.texts import text_of
 from reenact.replaying.ambient_replay import Ambient, Window
@@ -30,7 +30,7 @@ _MEASURING: Final = frozenset({"mono", "perf"})
 
 
 _VARIABLE: Final = "env/"
-"""The beginning of a variable's source (``seams.environment``)."""
+"""The beginning of a variable's source (``seams.environment_variables``)."""
 
 _LEFT: Final = frozenset({"times/1", "times/2"})
 """Reads of the time left of an alarm."""

@@ -19,7 +19,7 @@ from reenact.facts.plumbing import is_plumbing
 from reenact.facts.record import EvidenceNoted, Record
 from reenact.recording.live_calls import LiveCall
 from reenact.recording.recording_session import RecordingSession
-from reenact.recording.repeats import RepeatedCall
+from reenact.recording.repeated_calls import RepeatedCall
 from reenact.seams.lanes import Lane
 from reenact.timetravel.forks.alarms import ended_by_signal
 from reenact.timetravel.forks.changes import ChangedOutcome

@@ -10,8 +10,8 @@ from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
 from reenact.facts.serving import preamble_of
-from reenact.replaying.entries import Start
-from reenact.replaying.revision import Tree, find_revision, kept_revision, tree_of
+from reenact.replaying.program_start import Start
+from reenact.replaying.worktree import Tree, find_revision, kept_revision, tree_of
 from reenact.timetravel.forks.plan import Plan
 
 

@@ -9,7 +9,7 @@ from reenact.errors import ForkError
 from reenact.facts.call import Call, Json, Kind, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
-from reenact.seams import flags
+from reenact.seams import feature_flags
 from reenact.timetravel.forks.plan import Plan
 
 
@@ -56,7 +56,7 @@ def typed(call: Call, value: Json) -> Json:
         ForkError: The value has another type.
     """
     kind = str(call.head.get("type"))
-    given = flags.fitting(kind, value)
+    given = feature_flags.fitting(kind, value)
     if given is None:
         raise ForkError(
             f"flag {call.name} is asked for as {kind.lower()}, and {value!r} is none",
@@ -74,4 +74,4 @@ def flag_answer(call: Call, plan: Plan) -> Value | None:
     """
     if call.kind is not Kind.FLAG or call.name not in plan.flags:
         return None
-    return flags.static(call.name, typed(call, plan.flags[call.name]))
+    return feature_flags.static(call.name, typed(call, plan.flags[call.name]))

@@ -14,9 +14,9 @@ from reenact.facts.imported_runs import is_imported
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run, Status
 from reenact.facts.serving import preamble_of
-from reenact.facts.thinned import require_bodies
-from reenact.replaying.entries import start_of
+from reenact.facts.thinned_runs import require_bodies
 from reenact.replaying.options import Options
+from reenact.replaying.program_start import start_of
 from reenact.replaying.relocating import relocated
 from reenact.replaying.replay_launch import changed_code, project_of
 from reenact.replaying.starting import ProcessToStart, run_process

@@ -16,11 +16,11 @@ from reenact.facts.policy import Policy
 from reenact.facts.removed_digests import REMOVED
 from reenact.facts.retention import LABELS
 from reenact.facts.run import ATTEMPT, Run
-from reenact.recording.recording_opening import Opened, hash_seed
+from reenact.recording.recording_opening import OpenRun, hash_seed
 from reenact.replaying.ambient_replay import MOVES, clock_of
 from reenact.replaying.options import Options
 from reenact.replaying.replay_opening import redactor_of
-from reenact.replaying.revision import Tree
+from reenact.replaying.worktree import Tree
 from reenact.seams import machine, trust
 from reenact.timetravel.forks.fork_decisions import ForkDecisions
 from reenact.timetravel.forks.fork_misses import ForkMisses
@@ -53,14 +53,14 @@ def open_child(
     place: str = "",
     release: Callable[[], object] | None = None,
     gathers: bool = True,
-) -> Opened:
+) -> OpenRun:
     """Begin the fork's own run: everything that happens in the session is noted there, from its first event on.
-    ``gathers``: see ``Opened``."""
+    ``gathers``: see ``OpenRun``."""
     parent = session.run
     run = child_of(parent, session.plan, run_id, session.ambience.kept_moves)
     # The fork bears its parent's entry: whoever may not start the one may not start the other.
     sealed = trust.is_ours(parent)
-    return Opened(
+    return OpenRun(
         run,
         store,
         policy_of(parent),

@@ -17,10 +17,10 @@ from reenact.replaying import guard
 from reenact.replaying import replay_process as replaying
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.reaching import Reaches
-from reenact.replaying.revision import Tree
 from reenact.replaying.starting import BASES, LENT
+from reenact.replaying.worktree import Tree
 from reenact.seams import lanes, stdio, wiring
-from reenact.seams.files import file_digests
+from reenact.seams.declared_files import file_digests
 from reenact.store import in_process as _in_process  # noqa: F401 - loaded before the agent begins
 from reenact.store import open_store
 from reenact.timetravel.forks.fork_misses import ForkMisses

@@ -19,6 +19,7 @@ from reenact.facts.call import Call, End, EndKind, Json, Kind
 from reenact.facts.connections import DIFFERS, is_incoming
 from reenact.facts.event import Event
 from reenact.facts.file_notes import NOTE as FILE
+from reenact.facts.fork_stop import FIELD as STOPPED
 from reenact.facts.keys import Rules
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery
@@ -26,11 +27,10 @@ from reenact.facts.plumbing import is_plumbing, marked
 from reenact.facts.record import EvidenceNoted, Record
 from reenact.facts.run import Run, Totals
 from reenact.facts.serving import REQUEST
-from reenact.facts.stopped import FIELD as STOPPED
 from reenact.facts.telemetry_endpoints import Endpoint
 from reenact.recording.recording_session import RecordingSession
 from reenact.replaying.ambient_replay import MOVES
-from reenact.replaying.imported import Own
+from reenact.replaying.keyed_matching import Own
 from reenact.replaying.matching import Miss
 from reenact.replaying.options import Options
 from reenact.replaying.renaming import RENAMED

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from reenact.errors import Divergence, Halt, ReplayError
 from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.facts.effects import Claim, acts
+from reenact.facts.fork_stop import stopped_at, stopped_waiting
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.stopped import stopped_at, stopped_waiting
 from reenact.replaying.replay_session import ReplaySession
 from reenact.seams.lanes import Lane
 from reenact.timetravel.forks.again import again

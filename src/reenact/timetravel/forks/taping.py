@@ -15,7 +15,7 @@ from reenact.facts.order import Tag, event_tag
 from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrived, StreamEnded
 from reenact.recording.live_calls import LiveCall
 from reenact.recording.recording_session import RecordingSession
-from reenact.replaying.frozen_calls import FrozenCall, Replayer, Serving, Sudden
+from reenact.replaying.frozen_calls import FrozenCall, Replayer, ServingTurn, Sudden
 from reenact.seams.async_backends import cancelled
 from reenact.seams.lanes import Lane
 from reenact.seams.turns import NOW, GateTurn, rejoin_cancelled
@@ -62,7 +62,7 @@ class TapedServing(GateTurn):
 
     __slots__ = ("call", "note", "serving")
 
-    def __init__(self, call: TapedCall, note: Callable[[int | None], Record], serving: Serving) -> None:
+    def __init__(self, call: TapedCall, note: Callable[[int | None], Record], serving: ServingTurn) -> None:
         super().__init__(serving.gate, serving.tag, serving.owned)
         self.call = call
         self.note = note
@@ -128,7 +128,7 @@ class TapedCall(FrozenCall):
     def _turn(self, part: int, data: bytes, gives: Any) -> GateTurn | Sudden:
         then_us = (self.recorded.first_us or 0) if isinstance(gives, Stream) else self.came[1]
         note = partial(self._record, part, gives, then_us)
-        serving = Serving(self._session, self.recorded, self.lane.owned, part, data, gives)
+        serving = ServingTurn(self._session, self.recorded, self.lane.owned, part, data, gives)
         turn = TapedServing(self, note, serving)
         return turn if self.recorded.delivery is not None else Sudden(partial(turn.then, None))
 
@@ -261,7 +261,7 @@ def _waited(goes_on: OwnCall | HandingTurn) -> Value | Failure | OwnCall:
     return goes_on.wait() if isinstance(goes_on, HandingTurn) else goes_on
 
 
-class _Reading:
+class _ReadScope:
     """The scope of one read of a stream, or of a call that has one answer.
 
     Args:
@@ -327,7 +327,7 @@ class OwnCall(LiveCall):
         """The scope of the call. The output of a process is a stream that the agent reads now and then: only while it
         does is anything awaited from it."""
         inner = super().enter()
-        return _Reading(self._fork.schedule.time, self.event, inner) if self._call.kind is Kind.PROCESS else inner
+        return _ReadScope(self._fork.schedule.time, self.event, inner) if self._call.kind is Kind.PROCESS else inner
 
     def settle(self, outcome: Value | Failure) -> Any:
         """Note a value or an exception, in turn."""

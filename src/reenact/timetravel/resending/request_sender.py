@@ -17,7 +17,7 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.reading import Reading
 from reenact.facts.run import RESEND, Entry, Run
 from reenact.recording.blocks import RootBlock
-from reenact.recording.recording_opening import Opened, Who, new_run
+from reenact.recording.recording_opening import OpenRun, Who, new_run
 from reenact.timetravel.event_contents import headers_of
 from reenact.timetravel.forks.fork_opening import policy_of
 from reenact.timetravel.resending.destination import ResendTarget
@@ -114,7 +114,7 @@ def send(
         parent=parent.id, relation=RESEND, environment={RESEND: kept},
     )  # fmt: skip
     began_us = CLOCK.mono_us()
-    block = RootBlock(Opened(run, store, policy, CLOCK, sealed=False), None)
+    block = RootBlock(OpenRun(run, store, policy, CLOCK, sealed=False), None)
     block.enter()
     error: BaseException | None = None
     try:

@@ -16,8 +16,8 @@ from reenact.errors import ReenactError
 from reenact.facts.settings import strangers
 from reenact.interfaces.cli.shell import Command, Shell, current, paint, shortened
 from reenact.interfaces.cli.stores import store_url
+from reenact.recording.head_commit import read_commit
 from reenact.recording.packages import packages
-from reenact.recording.revision import read_commit
 from reenact.seams import patching, wiring
 from reenact.store import open_store
 from reenact.store.connection import RESETS_SAFELY

@@ -21,8 +21,8 @@ from reenact.interfaces.cli.run_opening import bundle_of, opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interop.file_formats import SPANS, WRITERS, WrittenRun, spans, write
 from reenact.interop.otlp.otlp_client import Unsent, target
+from reenact.interop.otlp.outgoing_span import as_json, as_protobuf
 from reenact.interop.otlp.process_exporter import SpanSender
-from reenact.interop.otlp.sent import as_json, as_protobuf
 from reenact.interop.plain_json import OURS, script
 from reenact.timetravel.cost import prices, run_cost
 from reenact.timetravel.markdown_report import comparison_report, run_report

@@ -19,9 +19,9 @@ from reenact.interfaces.cli.arguments import no_sources, reference
 from reenact.interfaces.cli.fork_ending import tell_fork
 from reenact.interfaces.cli.run_opening import bundle_of, opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.replaying.carried import naming_the_option
-from reenact.replaying.entries import ProgramGone
+from reenact.replaying.bundled_sources import naming_the_option
 from reenact.replaying.options import Options
+from reenact.replaying.program_start import ProgramGone
 from reenact.store.bundles import bundle_store
 from reenact.timetravel import preview
 from reenact.timetravel.forking import Change, plan_of

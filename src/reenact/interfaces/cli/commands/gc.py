@@ -19,7 +19,7 @@ from reenact.facts.ids import tail
 from reenact.facts.kit import Verdict
 from reenact.facts.phrases import counted
 from reenact.facts.run import Run
-from reenact.facts.thinned import why_thinned
+from reenact.facts.thinned_runs import why_thinned
 from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current

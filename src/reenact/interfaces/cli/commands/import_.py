@@ -15,8 +15,8 @@ from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.phrases import counted
 from reenact.facts.settings import policy_of
+from reenact.facts.shell_text import typed
 from reenact.facts.trace_runs import is_traced, trace_of
-from reenact.facts.typed import typed
 from reenact.interfaces.cli.arguments import fields, pairs
 from reenact.interfaces.cli.progress import ReadingProgress, WorkProgress
 from reenact.interfaces.cli.run_opening import opened
@@ -31,7 +31,7 @@ from reenact.timetravel.json_views import run_data
 from reenact.timetravel.preview import safe
 
 
-class _Listing(Command):
+class _ImportCommand(Command):
     """A command whose help lists every format, with those of other packages."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -42,7 +42,7 @@ class _Listing(Command):
 
 
 @click.command(
-    cls=_Listing,
+    cls=_ImportCommand,
     name="import",
     short_help="recordings of other tools into the store",
     example="""

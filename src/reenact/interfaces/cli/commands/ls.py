@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from reenact.interfaces.cli.tidying import tidy
     from reenact.timetravel.json_views import run_data
     from reenact.timetravel.lineage import draw
-    from reenact.timetravel.priced import priced_run
+    from reenact.timetravel.priced_runs import priced_run
     from reenact.triage.coldcases import ColdCase, cold_case
 else:
     tell_alike = late("reenact.interfaces.cli.cold_case_lines", "tell_alike")
@@ -42,7 +42,7 @@ else:
     tidy = late("reenact.interfaces.cli.tidying", "tidy")
     draw = late("reenact.timetravel.lineage", "draw")
     run_data = late("reenact.timetravel.json_views", "run_data")
-    priced_run = late("reenact.timetravel.priced", "priced_run")
+    priced_run = late("reenact.timetravel.priced_runs", "priced_run")
     cold_case = late("reenact.triage.coldcases", "cold_case")
     Periods = late("reenact.facts.marks", "Periods")
 

@@ -15,7 +15,7 @@ from reenact.errors import UsageError
 from reenact.facts.ids import tail
 from reenact.facts.marks import SHORT, Mark, find_mark
 from reenact.facts.settings import policy_of
-from reenact.facts.typed import typed
+from reenact.facts.shell_text import typed
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.timetravel.marking import make_mark

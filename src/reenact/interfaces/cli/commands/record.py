@@ -23,7 +23,7 @@ from reenact.interfaces.cli.run_outcome import outcome
 from reenact.interfaces.cli.shell import Command, current
 from reenact.interfaces.cli.stores import store_url
 from reenact.recording.command import run_command
-from reenact.seams.boot.forwarding import Forwarding
+from reenact.seams.boot.forwarding import SignalForwarder
 from reenact.store import open_store
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], 
     shell = current(ctx)
     settings = load_settings()
     policy = _policy(settings, order)
-    with Forwarding() as forwarding:  # until the last line is printed: what ends the program often reaches us too
+    with SignalForwarder() as forwarding:  # until the last line is printed: what ends the program often reaches us too
         ended = run_command(
             argv,
             store_url=store_url(shell),

@@ -21,8 +21,8 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run
+from reenact.facts.shell_text import typed
 from reenact.facts.trace_runs import is_traced_model, reading_in
-from reenact.facts.typed import typed
 from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.commands.fork import pairs, text_of, value
 from reenact.interfaces.cli.progress import WorkProgress

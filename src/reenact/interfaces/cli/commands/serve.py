@@ -64,7 +64,7 @@ def command(ctx: click.Context, bind: str, grpc: str | None, token_env: str | No
         store = closing.enter_context(opened(shell))
         receiver = Receiver(store, policy_of(load_settings()), CLOCK, ENTROPY)
         closing.callback(_join, shell, receiver, every=True)  # when nothing listens any more
-        told = _Told(shell)
+        told = _RequestLines(shell)
         listening = [listen(web, receiver, token, told, Page(store).text)]
         closing.callback(listening[0].close)
         spoken, why = listen_rpc(rpc, receiver, token, told)
@@ -95,7 +95,7 @@ def _join(shell: Shell, receiver: Receiver, *, every: bool = False) -> None:
         shell.talk(f"reenact: the parts of a trace could not be joined: {error.message}")
 
 
-class _Told:
+class _RequestLines:
     """Prints a line for each request that came in, from any thread."""
 
     def __init__(self, shell: Shell) -> None:

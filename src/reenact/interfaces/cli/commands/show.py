@@ -20,7 +20,7 @@ from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.phrases import counted
 from reenact.facts.run import RESEND, Run
-from reenact.facts.thinned import why_thinned
+from reenact.facts.thinned_runs import why_thinned
 from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.detail import event_lines, onward
 from reenact.interfaces.cli.expires import ExpiryDates
@@ -28,14 +28,14 @@ from reenact.interfaces.cli.goldens.history_lines import history_lines
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.run_outcome import outcome
 from reenact.interfaces.cli.shell import Command, Shell, columns, current, paint, wrapped
-from reenact.interfaces.cli.wrong import hint_data, hint_lines, pointed, pointed_data, pointed_lines
+from reenact.interfaces.cli.wrong_step import hint_data, hint_lines, pointed, pointed_data, pointed_lines
 from reenact.testing.goldens.golden_trace import Golden
 from reenact.timetravel import preview
 from reenact.timetravel.cost import prices, run_cost
 from reenact.timetravel.gist import answer_of, command_of, error_of_run, question_of
 from reenact.timetravel.json_views import run_data
 from reenact.timetravel.lineage import draw, origin, whole_lineage
-from reenact.timetravel.priced import priced_event, priced_run
+from reenact.timetravel.priced_runs import priced_event, priced_run
 from reenact.timetravel.reference_syntax import Reference
 from reenact.timetravel.step_view import shown_state, step_data, steps_of
 from reenact.timetravel.story import SPENT, WIDTH, StoryLine, tell

@@ -18,8 +18,8 @@ from reenact.interfaces.cli.progress import ReadingProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interfaces.cli.triaging import TriageReport, halves_of, markdown, tell_groups, tell_json
+from reenact.triage.featured_runs import EndedRun, representative, restricted, seen
 from reenact.triage.groups import RunGroup, group_called, grouped, short_names
-from reenact.triage.seen import EndedRun, representative, restricted, seen
 from reenact.triage.shared_traits import shared
 
 if TYPE_CHECKING:

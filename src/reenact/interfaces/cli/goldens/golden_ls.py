@@ -7,12 +7,12 @@ import click
 from reenact.errors import ReenactError
 from reenact.facts.ids import tail
 from reenact.facts.marks import SHORT
-from reenact.facts.typed import typed
+from reenact.facts.shell_text import typed
 from reenact.interfaces.cli.goldens.history_lines import history_lines
 from reenact.interfaces.cli.shell import Command, current
 from reenact.testing.goldens.golden_dir import open_golden_dir
 from reenact.testing.goldens.golden_of_import import JUDGED
-from reenact.testing.goldens.opened import OpenGolden, open_golden
+from reenact.testing.goldens.opened_golden import OpenGolden, open_golden
 from reenact.testing.goldens.verifying import verified
 from reenact.timetravel.preview import safe
 

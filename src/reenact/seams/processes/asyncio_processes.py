@@ -17,7 +17,7 @@ from reenact.abc.session import Frozen, Live, Turn
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.values import decode, encode
-from reenact.seams.http.exchange import guarded
+from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.processes import child_runs, process_calls
@@ -113,7 +113,7 @@ async def _pretend(program: str, crossing: Frozen, options: dict[str, Any], limi
     process: Any = SeamProcess.__new__(SeamProcess)
     process.pid = decode(outcome.body)["pid"]
     process._loop = asyncio.get_running_loop()
-    process._transport = _Nothing()
+    process._transport = _NoTransport()
     process._protocol = None
     process.stdin = process.stdout = process.stderr = None
     process._reenact_set(program, crossing.event, True)
@@ -138,10 +138,10 @@ def _stream(process: SeamProcess, name: str, real: Any, limit: int) -> Any:
     return SeamReader(process, name, real, limit)
 
 
-class _Nothing:
+class _NoTransport:
     """Stands where the transport of a process that never ran would be."""
 
-    def get_pipe_transport(self, _fd: int) -> _Nothing:
+    def get_pipe_transport(self, _fd: int) -> _NoTransport:
         """The same, for a pipe."""
         return self
 
@@ -359,7 +359,7 @@ class SeamWriter(asyncio.StreamWriter):
     def __init__(self, of: SeamProcess, real: asyncio.StreamWriter | None) -> None:
         self._of = of
         self._real = real
-        self._transport: Any = real.transport if real is not None else _Nothing()
+        self._transport: Any = real.transport if real is not None else _NoTransport()
         self._protocol = None
         self._reader = None
         self._loop = asyncio.get_running_loop()

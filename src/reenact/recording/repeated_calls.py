@@ -76,9 +76,9 @@ class RepeatedCall(NeverLive):
         self._first = first
         self.event = noted.event
 
-    def outcome(self) -> Repeating:
+    def outcome(self) -> RepeatTurn:
         """The result of the first call, once there is one."""
-        return Repeating(self._noted, self._first)
+        return RepeatTurn(self._noted, self._first)
 
     answer = outcome
 
@@ -92,7 +92,7 @@ class RepeatedCall(NeverLive):
         """Nothing to drop."""
 
 
-class Repeating:
+class RepeatTurn:
     """A turn that comes when the first call has its result."""
 
     __slots__ = ("_call", "_first")

@@ -11,7 +11,7 @@ from typing import Any
 
 from reenact.abc.session import Frozen, Live, Turn
 from reenact.facts.call import End, EndKind, Json
-from reenact.seams.http.reframing import Framed
+from reenact.seams.http.reframing import FramedAnswer
 
 _BODILESS = frozenset({204, 304})
 _LONGEST_HEAD = 1 << 20
@@ -193,7 +193,7 @@ class ResponsePlayer:
     __slots__ = ("_method", "_wire", "crossing", "end", "given")
 
     def __init__(self, crossing: Frozen, method: str) -> None:
-        self.crossing: Frozen | Framed = crossing
+        self.crossing: Frozen | FramedAnswer = crossing
         self.end: End | None = None
         self.given = b""
         self._method = method
@@ -201,8 +201,8 @@ class ResponsePlayer:
 
     def headed(self, head: Mapping[str, Json]) -> ResponsePlayer:
         """Itself, told the recorded head before the first part is asked for: a body that was kept alone is framed."""
-        if head.get("framing") != "wire" and not isinstance(self.crossing, Framed):
-            self.crossing = Framed(self.crossing, head, self._method)
+        if head.get("framing") != "wire" and not isinstance(self.crossing, FramedAnswer):
+            self.crossing = FramedAnswer(self.crossing, head, self._method)
         return self
 
     def turns(self) -> Iterator[Turn[Any]]:

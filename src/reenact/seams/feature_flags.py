@@ -18,7 +18,7 @@ from reenact.facts import texts
 from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.values import decode, describe_error, encode, restore_error
 from reenact.seams.ambient import answer
-from reenact.seams.http.exchange import guarded
+from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import listening
 from reenact.seams.patching import replace, when_imported
 from reenact.seams.switchboard import across, cross

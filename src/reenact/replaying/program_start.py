@@ -20,10 +20,10 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import RESEND, Run
 from reenact.facts.serving import REQUEST
-from reenact.replaying.installed import server_of_project
+from reenact.replaying.installed_programs import server_of_project
 from reenact.replaying.interpreter import SAFE_PATH, interpreter_options
 from reenact.replaying.options import Options
-from reenact.seams import places, trust
+from reenact.seams import project_paths, trust
 from reenact.seams.boot.parent import is_python
 
 CALLER = "reenact.replaying.caller"
@@ -251,7 +251,7 @@ def _lies_within(real: str, project: str) -> bool:
     not the project's code."""
     root = os.path.realpath(project)
     below = os.path.join(os.path.normcase(root), "")
-    if not os.path.join(os.path.normcase(real), "").startswith(below) or places.installed(real):
+    if not os.path.join(os.path.normcase(real), "").startswith(below) or project_paths.installed(real):
         return False
     folder = os.path.dirname(real)
     while len(folder) > len(root):

@@ -11,7 +11,7 @@ from reenact.facts.event import Event
 from reenact.facts.file_notes import ABSENT
 from reenact.facts.file_notes import NOTE as READ
 from reenact.facts.kit import UNDECORATED, Bucket, Item, ItemState
-from reenact.facts.unstored import ITEMS
+from reenact.facts.open_calls import ITEMS
 from reenact.triage.scene import ModelCall, Scene
 
 _FEW = 3

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from reenact.errors import UnreplayableRun
-from reenact.facts.declared import Candidates, candidates
 from reenact.facts.decoding import decode, restore
 from reenact.facts.encoding import EncodedValue
 from reenact.facts.interruptions import let_through
 from reenact.facts.jsontext import parsed
+from reenact.facts.type_hints import Candidates, candidates
 from reenact.seams.functions import hints_of
 
 _TAGGED: Final = b'"~'
@@ -32,7 +32,7 @@ def given_to(function: Callable[..., Any], body: bytes) -> tuple[list[Any], dict
         values = decode(body)
         return list(values["args"]), dict(values["kwargs"])
     node = parsed(body.decode())
-    declared = _Declared(function)
+    declared = _DeclaredTypes(function)
     placed = [restore(item, declared.at(place)) for place, item in enumerate(node["args"])]
     return placed, {name: restore(item, declared.named(name)) for name, item in node["kwargs"].items()}
 
@@ -51,7 +51,7 @@ def undeclared_of(function: Callable[..., Any], arguments: EncodedValue) -> tupl
     return ()
 
 
-class _Declared:
+class _DeclaredTypes:
     """The declared types of a function's parameters.
 
     Args:

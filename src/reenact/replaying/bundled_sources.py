@@ -20,7 +20,7 @@ from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run
 from reenact.replaying.code_changes import sources_of, texts_of
-from reenact.replaying.revision import REVISION, Tree
+from reenact.replaying.worktree import REVISION, Tree
 from reenact.seams.boot.folders import Folder
 
 LARGEST: Final = 256 << 10
@@ -33,7 +33,7 @@ _NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class ScratchSources:
     """Source files in scratch.
 
     Attributes:
@@ -66,7 +66,7 @@ class Carried:
 
 
 @contextmanager
-def carried(store: Store, run: Run, file: str) -> Iterator[Carried]:
+def carried(store: Store, run: Run, file: str) -> Iterator[ScratchSources]:
     """Lay the sources out for the length of a block.
 
     Args:
@@ -105,7 +105,7 @@ def carried(store: Store, run: Run, file: str) -> Iterator[Carried]:
         )
         shutil.copyfile(file, bundle)
         lost = tuple(sorted(set(sources_of(store, run)) - set(texts)))
-        yield Carried(folder, bundle, Tree(root, home, ""), len(texts), lost)
+        yield ScratchSources(folder, bundle, Tree(root, home, ""), len(texts), lost)
 
 
 def _root(store: Store, run: Run) -> str:

@@ -17,8 +17,8 @@ from reenact.facts.connections import DIFFERS
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.values import decode, encode
 from reenact.seams import lanes
-from reenact.seams.http import errors
-from reenact.seams.http.exchange import place_of
+from reenact.seams.http import http_errors
+from reenact.seams.http.http_exchange import place_of
 from reenact.seams.lanes import Lane
 from reenact.seams.unbegun import unbegun
 
@@ -156,7 +156,7 @@ def _close_class(protocol: Any) -> Any:
     return sys.modules[base.__module__].Close
 
 
-class Sealing:
+class ConnectionOutcomes:
     """Outcomes of one connection's calls.
 
     Args:
@@ -183,7 +183,7 @@ class Sealing:
         head = {"line": self._seen or state_of(self._connection.protocol)}
         if error is None:
             return Value(encode(result).body, head=head)
-        return Failure(errors.describe(error), head={**head, "closed": _is_closing(error)})
+        return Failure(http_errors.describe(error), head={**head, "closed": _is_closing(error)})
 
     def reveal(self, outcome: Value | Failure) -> Any:
         """A recorded outcome; an exception about the closed connection is the library's own."""
@@ -193,10 +193,10 @@ class Sealing:
         if isinstance(outcome, Value):
             return decode(outcome.body)
         if not outcome.head.get("closed"):
-            raise errors.rebuild(outcome.error)
+            raise http_errors.rebuild(outcome.error)
         error = self._connection.protocol.close_exc
         if outcome.error.cause is not None:
-            error.__cause__ = errors.rebuild(outcome.error.cause)
+            error.__cause__ = http_errors.rebuild(outcome.error.cause)
         raise error
 
 
@@ -212,7 +212,7 @@ def opened(connection: Any, error: BaseException | None) -> Value | Failure:
     if error is not None:
         answer = getattr(error, "response", None)
         roles = {} if answer is None else {"response": answer}
-        return Failure(errors.describe(error, roles), head={"response": _response(answer)})
+        return Failure(http_errors.describe(error, roles), head={"response": _response(answer)})
     told = {
         "response": _response(connection.response),
         "subprotocol": connection.protocol.subprotocol,
@@ -261,7 +261,7 @@ def reopened(outcome: Value | Failure, module: ModuleType) -> dict[str, Any]:
     """
     if isinstance(outcome, Failure):
         answer = _restored_response(outcome.head.get("response"), module)
-        raise errors.rebuild(outcome.error, {} if answer is None else {"response": answer})
+        raise http_errors.rebuild(outcome.error, {} if answer is None else {"response": answer})
     told: dict[str, Any] = decode(outcome.body)
     told["response"] = _restored_response(told["response"], module)
     told["line"] = outcome.head["line"]

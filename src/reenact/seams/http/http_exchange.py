@@ -10,7 +10,7 @@ from reenact.errors import UnreplayableRun
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Kind, Value
 from reenact.seams import switchboard
 from reenact.seams.colours import Steps
-from reenact.seams.http import errors
+from reenact.seams.http import http_errors
 from reenact.seams.lanes import Lane
 
 T = TypeVar("T")
@@ -117,19 +117,19 @@ RAISED: Final = (Exception, KeyboardInterrupt)
 
 
 def failure(
-    lane: Lane, error: BaseException, roles: errors.Roles | None = None, head: dict[str, Json] | None = None
+    lane: Lane, error: BaseException, roles: http_errors.Roles | None = None, head: dict[str, Json] | None = None
 ) -> Failure | None:
     """An exception before the head of the response, as an outcome; None when it cannot be described."""
-    return guarded(lane, lambda: Failure(errors.describe(error, roles), b"", head or {}))
+    return guarded(lane, lambda: Failure(http_errors.describe(error, roles), b"", head or {}))
 
 
-def broken(lane: Lane, error: BaseException, roles: errors.Roles | None = None) -> End:
+def broken(lane: Lane, error: BaseException, roles: http_errors.Roles | None = None) -> End:
     """An exception inside the response, as the end of its stream."""
-    fact = guarded(lane, lambda: errors.describe(error, roles))
+    fact = guarded(lane, lambda: http_errors.describe(error, roles))
     return End(EndKind.ERROR, fact)
 
 
-def unanswered(lane: Lane, crossing: Frozen, roles: errors.Roles | None = None) -> Steps[Live]:
+def unanswered(lane: Lane, crossing: Frozen, roles: http_errors.Roles | None = None) -> Steps[Live]:
     """Wait with a request that was cancelled before its answer began: a fork that does not cancel it may make it.
 
     Args:
@@ -147,7 +147,7 @@ def unanswered(lane: Lane, crossing: Frozen, roles: errors.Roles | None = None) 
     return told  # type: ignore[no-any-return]
 
 
-def revive(lane: Lane, outcome: Any, roles: errors.Roles | None = None) -> BaseException:
+def revive(lane: Lane, outcome: Any, roles: http_errors.Roles | None = None) -> BaseException:
     """The recorded exception of a ``Failure`` or of an ``End`` with an error.
 
     Raises:
@@ -163,7 +163,7 @@ def revive(lane: Lane, outcome: Any, roles: errors.Roles | None = None) -> BaseE
                 next_command="reenact replay @ --events",
                 missing="outcome",
             )
-        return errors.rebuild(fact, roles)
+        return http_errors.rebuild(fact, roles)
     except Exception as fault:
         lane.session.fault(fault)
         raise

@@ -16,12 +16,12 @@ from typing import Any
 from reenact.abc.session import Crossing, Frozen, Live
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Call, Failure, Value
-from reenact.seams.http import errors
+from reenact.seams.http import http_errors
 from reenact.seams.lanes import Lane, backend, listening
-from reenact.seams.mcp import messages
+from reenact.seams.mcp import mcp_messages
 from reenact.seams.switchboard import answered, begin, telling
 from reenact.seams.turns import rejoin
-from reenact.seams.unfollowed import refuse
+from reenact.seams.unfollowed_actions import refuse
 
 
 @asynccontextmanager
@@ -177,10 +177,10 @@ class Line:
     def _revealed(self, outcome: Value | Failure) -> Any:
         if isinstance(outcome, Failure):
             try:
-                error = errors.rebuild(outcome.error)
+                error = http_errors.rebuild(outcome.error)
             except UnreplayableRun:
                 self.load()
-                error = errors.rebuild(outcome.error)
+                error = http_errors.rebuild(outcome.error)
             raise error
 
     async def watch(self, scope: Any, body: Any) -> None:
@@ -225,7 +225,7 @@ class Line:
 
     async def _about(self, lane: Lane, what: str, perform: Callable[[], Awaitable[None]]) -> None:
         event = self._crossing.event
-        crossing = begin(lane, lambda: messages.about_line(what, event))
+        crossing = begin(lane, lambda: mcp_messages.about_line(what, event))
         if crossing is None:
             await perform()
             return
@@ -268,7 +268,7 @@ async def settled(dispatcher: Any) -> None:
 
 
 def _sealed(_result: object, error: BaseException | None) -> Value | Failure:
-    return Value(b"null") if error is None else Failure(errors.describe(error))
+    return Value(b"null") if error is None else Failure(http_errors.describe(error))
 
 
 def _unwrapped(error: Exception) -> Exception:

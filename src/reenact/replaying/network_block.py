@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from reenact.seams import audit, lanes
+from reenact.seams import audit_hook, lanes
 from reenact.seams.contacts import CONTACTS, DATABASE, NATIVE, ours, place_of, target_of
 
 _NETWORK = frozenset(event for event in CONTACTS if event.startswith("socket.")) | {NATIVE, DATABASE}
@@ -29,13 +29,13 @@ class NetworkBlock:
         An attempt raises ``PermissionError`` where it is made. Blocks may stand in each other.
         """
         before, self._refused = self._refused, []
-        audit.subscribe(_NETWORK, self._heard)
+        audit_hook.subscribe(_NETWORK, self._heard)
         try:
             yield self._refused
         finally:
             self._refused = before
             if before is None:
-                audit.unsubscribe(_NETWORK, self._heard)
+                audit_hook.unsubscribe(_NETWORK, self._heard)
 
     def _heard(self, event: str, args: tuple[object, ...], frame: FrameType | None) -> None:
         if self._refused is None or lanes.listening() is not None or ours(event, args, frame):

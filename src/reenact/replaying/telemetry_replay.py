@@ -69,7 +69,7 @@ def _is_whole(event: Event) -> bool:
     return outcome is not None
 
 
-class Gated(Protocol):
+class GatedSession(Protocol):
     """The part of a session that gives recorded exports their answers again."""
 
     @property
@@ -83,7 +83,7 @@ class Gated(Protocol):
         """The recorded stream's segments."""
 
 
-class Uncounted:
+class UncountedSession:
     """A session to which nothing of what is handed over matters.
 
     Args:
@@ -92,7 +92,7 @@ class Uncounted:
 
     __slots__ = ("_session",)
 
-    def __init__(self, session: Gated) -> None:
+    def __init__(self, session: GatedSession) -> None:
         self._session = session
 
     @property

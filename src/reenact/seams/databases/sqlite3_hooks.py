@@ -24,12 +24,12 @@ from reenact.errors import ForkError
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.values import decode, encode
-from reenact.seams import contacts, file_changes, places
+from reenact.seams import contacts, file_changes, project_paths
 from reenact.seams.callers import module_of, whose
 from reenact.seams.contacts import in_memory, watch_attached
-from reenact.seams.databases.reopening import UNMADE, Reopening, cannot_go_on
+from reenact.seams.databases.reopening import UNMADE, ReopenedConnection, cannot_go_on
 from reenact.seams.databases.statements import effect_of, ending_of, further, statement
-from reenact.seams.http.exchange import guarded
+from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace, when_imported
 from reenact.seams.switchboard import begin
@@ -83,7 +83,7 @@ def _connecting(module: Any, original: Callable[..., Any]) -> Callable[..., Any]
         plain = {**options, "factory": module.Connection}
         options["factory"] = _of(factory, connections)
         guarded(lane, lambda: file_changes.opens_database(lane, _file(database)))
-        crossed = _Crossing(lane, lambda: further(name, "connect"))
+        crossed = _DataCrossing(lane, lambda: further(name, "connect"))
         made = crossed.answer(lambda: original(database, *args, **options), lambda _: None)
         if made is None:
             options["uri"] = False
@@ -91,7 +91,7 @@ def _connecting(module: Any, original: Callable[..., Any]) -> Callable[..., Any]
         made._begin(cursors, name)
         if crossed.frozen:
             guarded(lane, lambda: file_changes.was_opened(lane, _file(database)))
-            made._played = Reopening(name, _file(database), lambda: original(database, *args, **plain))
+            made._played = ReopenedConnection(name, _file(database), lambda: original(database, *args, **plain))
         return made
 
     return connect
@@ -100,13 +100,13 @@ def _connecting(module: Any, original: Callable[..., Any]) -> Callable[..., Any]
 def _name(lane: Lane, database: Any) -> str:
     """A database as people know it: below the root by its path there, elsewhere by the name of its file."""
     path = _file(database)
-    return places.below(path, places.root_of(lane.session.run)) or os.path.basename(path)
+    return project_paths.below(path, project_paths.root_of(lane.session.run)) or os.path.basename(path)
 
 
 def _file(database: Any) -> str:
     """Path of a database, however it is named."""
-    text = places.text_of(database) or str(database)
-    return places.absolute(text.removeprefix("file:").partition("?")[0])
+    text = project_paths.text_of(database) or str(database)
+    return project_paths.absolute(text.removeprefix("file:").partition("?")[0])
 
 
 def _of(asked: type, ours: type) -> type:
@@ -128,7 +128,7 @@ def _row(row: Any) -> Any:
     return tuple(row) if type(row) is list else row
 
 
-class _Crossing:
+class _DataCrossing:
     """One crossing whose answer is data, and what performs it."""
 
     def __init__(self, lane: Lane | None, describe: Callable[[], Call]) -> None:
@@ -177,7 +177,7 @@ class _Connection:
     """The methods above the library's class of connections."""
 
     _database = ""
-    _played: Reopening | None = None
+    _played: ReopenedConnection | None = None
     _changed = False
     _unsaved = False
     """Whether a statement that may have changed something waits for a commit."""
@@ -225,7 +225,7 @@ class _Connection:
         if not self._database or (lane is None and played is None):
             getattr(real, what)()
         elif lane is not None:
-            crossed = _Crossing(lane, lambda: further(self._database, what, effect))
+            crossed = _DataCrossing(lane, lambda: further(self._database, what, effect))
 
             def perform() -> None:
                 if what == "commit" and (self._answered if played is None else played.would_lose):
@@ -351,8 +351,8 @@ class _Cursor:
         if lane is None or not ours:
             self._told, self._rows, self._more = {}, iter(()), False
             return getattr(real, method)(sql) if how == "script" else getattr(real, method)(sql, parameters)
-        crossed = _Crossing(lane, lambda: statement(owner._database, sql, parameters, how, unsaved=unsaved))
-        played: Reopening | None = owner._played
+        crossed = _DataCrossing(lane, lambda: statement(owner._database, sql, parameters, how, unsaved=unsaved))
+        played: ReopenedConnection | None = owner._played
         self._live = None
 
         def perform() -> dict[str, Any]:
@@ -433,7 +433,7 @@ class _Cursor:
         row = next(self._rows, self)
         if row is self and self._more:
             lane = listening()
-            crossed = _Crossing(lane, lambda: further(real.connection._database, "rows", of=self._event))
+            crossed = _DataCrossing(lane, lambda: further(real.connection._database, "rows", of=self._event))
             told = crossed.answer(lambda: self._following(lane), lambda result: result)
             self._rows, self._more = map(_row, told["rows"]), told["more"]
             row = next(self._rows, self)

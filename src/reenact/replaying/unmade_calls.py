@@ -9,7 +9,7 @@ from reenact.abc.store import Recording
 from reenact.facts.call import Kind
 from reenact.facts.event import Event
 from reenact.facts.serving import REQUEST, RESPONSE
-from reenact.replaying.insides import FrozenScopes
+from reenact.replaying.frozen_scopes import FrozenScopes
 from reenact.replaying.tape import Tape
 
 

@@ -13,7 +13,7 @@ from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
 from reenact.facts.values import decode
 from reenact.replaying import caller, guard, replay_launch
-from reenact.replaying.beginning import Beginning
+from reenact.replaying.beginning import FilesBefore
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
@@ -21,10 +21,10 @@ from reenact.replaying.replay_lines import to_divergence
 from reenact.replaying.replay_opening import open_session
 from reenact.replaying.replay_report import EndDifference, Report, without_credentials
 from reenact.replaying.replay_session import ReplaySession
+from reenact.replaying.replay_verdict import Contact, conclude
 from reenact.replaying.results import LaneOutput, files
-from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import lanes, stdout, wiring
-from reenact.seams.files import file_digests
+from reenact.seams.declared_files import file_digests
 
 _BEGINS_TODAY = "a replay in its caller's process begins with the disk of today: put it back, or use reenact replay"
 _HERE = "the caller's process"
@@ -86,7 +86,7 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
     output: Any = None
     printed = LaneOutput(recording, session.output_cleaned)
     session.on_printed = printed.feed
-    beginning = Beginning(recording, lambda path: path)
+    beginning = FilesBefore(recording, lambda path: path)
     beginning.name(_BEGINS_TODAY)
     session.amiss = beginning.lines
     wiring.install()

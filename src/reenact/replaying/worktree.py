@@ -14,7 +14,7 @@ from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
-from reenact.replaying.entries import Start
+from reenact.replaying.program_start import Start
 from reenact.seams.boot.folders import Folder
 
 REVISION: Final = "kit.revision"

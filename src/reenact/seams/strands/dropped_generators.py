@@ -42,7 +42,7 @@ def install() -> None:
     replace(_Base, "call_exception_handler", _complaining)
 
 
-class Begun(weakref.WeakSet[Any]):
+class LoopGenerators(weakref.WeakSet[Any]):
     """The generators of a loop, walked in the order in which they were begun.
 
     Its closer is known by its address: a weak reference to it is gone before its loop is told that it was dropped.
@@ -87,9 +87,9 @@ _MANY = 64
 """So many closers are kept at least."""
 
 
-def _begun(loop: Any) -> Begun | None:
+def _begun(loop: Any) -> LoopGenerators | None:
     agens = getattr(loop, "_asyncgens", None)
-    return agens if isinstance(agens, Begun) else None
+    return agens if isinstance(agens, LoopGenerators) else None
 
 
 def beginning(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,7 +100,7 @@ def beginning(original: Callable[..., Any]) -> Callable[..., Any]:
         if lane is not None:
             begun = _begun(self)
             if begun is None:
-                begun = self._asyncgens = Begun(self._asyncgens)
+                begun = self._asyncgens = LoopGenerators(self._asyncgens)
             if lane.owned:
                 begun.closed_in(agen, lane if lane.below else lane.child(f"{agen.__qualname__}.aclose"))
         return original(self, agen)

@@ -22,7 +22,7 @@ from reenact.replaying.tape import Tape
 from reenact.seams.http.source import is_agents
 
 
-class Saying:
+class RunDivergences:
     """The divergences of one run.
 
     Args:

@@ -50,7 +50,7 @@ W = TypeVar("W")
 
 
 @dataclass(slots=True)
-class _Asked(Generic[W]):
+class _OpenCall(Generic[W]):
     call: Call
     where: W
     inside: bool
@@ -61,13 +61,13 @@ class OpenCalls(Generic[W]):
     """The calls of the world under way, and the answers that a replay will miss. ``W`` is the owner of each."""
 
     def __init__(self) -> None:
-        self._open: dict[int, _Asked[W]] = {}
+        self._open: dict[int, _OpenCall[W]] = {}
 
     def issued(self, event: int, parent: int | None, call: Call, where: W) -> None:
         """A call was issued; one inside a call that a replay answers as a whole will not be missed."""
         around = None if parent is None else self._open.get(parent)
         inside = around is not None and (around.inside or not around.call.observed)
-        self._open[event] = _Asked(replace(call, body=b""), where, inside)
+        self._open[event] = _OpenCall(replace(call, body=b""), where, inside)
 
     def withheld(self, event: int) -> None:
         """Some of what it gives is not kept."""

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from reenact.abc.session import Frozen, Live
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.seams.http import exchange
-from reenact.seams.http.exchange import CANCELLED
+from reenact.seams.http import http_exchange
+from reenact.seams.http.http_exchange import CANCELLED
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.rpc.rendezvous import Rpc, rendezvous_class
@@ -88,7 +88,7 @@ def _calling(grpc: Any, shape: str, way: str, original: Any) -> Any:
         if not isinstance(message, bytes):  # the library raises before it does anything
             return original(self, *args, **kwargs)
         asked = RpcArguments(grpc, self, shape, way, given, message)
-        crossing = exchange.begin(lane, lambda: start(asked.url(), shape, given.get("metadata"), message))
+        crossing = http_exchange.begin(lane, lambda: start(asked.url(), shape, given.get("metadata"), message))
         if crossing is None:
             return original(self, **_unbound(given, shape))
         return _made(lane, crossing, asked)
@@ -129,7 +129,7 @@ def _made(lane: Lane, crossing: Live | Frozen, asked: RpcArguments) -> Any:
     if crossing.mode == "live":
         feeder = _performed(lane, crossing, asked, rpc)
     elif crossing.form == "failure":
-        raise exchange.revive(lane, crossing.outcome().wait())
+        raise http_exchange.revive(lane, crossing.outcome().wait())
     if asked.streams:
         requests = RequestStream(grpc, asked.given["request"], of._request_serializer, rpc.url, crossing.event)
         requests.start(feeder, rpc.abort_real)
@@ -162,8 +162,8 @@ def _performed(lane: Lane, crossing: Live, asked: RpcArguments, rpc: Rpc) -> Fee
                     feeder.over()
             else:
                 rpc.real = _begun(asked)(asked.message, **rest)
-    except exchange.RAISED as error:
-        outcome = exchange.failure(lane, error)
+    except http_exchange.RAISED as error:
+        outcome = http_exchange.failure(lane, error)
         if outcome is not None:
             crossing.settle(outcome).wait()
         raise
