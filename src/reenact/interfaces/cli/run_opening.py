@@ -72,7 +72,7 @@ def said_around(shell: Shell, store: Store, run: Run, entry: str = "") -> None:
     """
     holder = run if entry else holder_of(store, run)
     if holder.id != run.id:
-        shell.talk(f"reenact: run {tail(run.id)} is part of run {tail(holder.id)}, which is run with it")
+        shell.talk(f"reenact: run {tail(run.id)} is part of run {tail(holder.id)}, so the code of that one runs")
 
 
 def stored(shell: Shell, ref: str) -> str:

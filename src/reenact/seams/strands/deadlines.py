@@ -34,7 +34,7 @@ def install() -> None:
 
 
 def _making(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Notes where one with a delay is made, while a strand is counted."""
+    """Make a timeout, and note the place where one with a delay is made while a strand is counted."""
 
     def init(self: Any, *args: Any, **options: Any) -> None:
         original(self, *args, **options)

@@ -33,7 +33,7 @@ class Reasons:
         """From ``PLACE=REASON``, or ``NAME:PLACE=REASON``, each.
 
         Raises:
-            UsageError: One is neither, or gives no reason.
+            UsageError: A text has neither form, or gives no reason.
         """
         found: dict[str, str] = {}
         for text in texts:
