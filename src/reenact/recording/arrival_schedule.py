@@ -13,6 +13,7 @@ from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, Timed
 from reenact.recording.holding import CEILING_US, Holds
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
+from reenact.seams.schedules import Standstill
 from reenact.seams.waits import Waiter
 
 _REMEMBERED = 16_384
@@ -84,7 +85,7 @@ class ArrivalSchedule:
         self._alarm = Timed(alarm.due_us, alarm.due_us + self._alarm_every_us) if self._alarm_every_us else None
         return alarm
 
-    def grant(self, tag: Tag, proven: bool) -> int:
+    def grant(self, tag: Tag, proven: bool, due_us: int | None = None) -> int:
         """Number it. Never raises: the strand that waits would wait for ever."""
         number = self.count
         self.count = number + 1
@@ -108,12 +109,9 @@ class ArrivalSchedule:
         """A lone strand never waits."""
         return None if self.gate.waiting and self._exact else self.grant(tag, True)
 
-    def choose(self, settled: bool) -> Waiter | None:
+    def choose(self, at: Standstill) -> Waiter | None:
         """First come, first served."""
-        waiting, held = self.gate.waiting, self.gate.signals.held
-        if held:
-            return next((waiter for tag, waiter in waiting.items() if tag not in held), None)
-        return next(iter(waiting.values()), None)
+        return next((waiter for tag, waiter in at.waiting.items() if tag not in at.held), None)
 
     def impatient(self) -> bool:
         """Whether holds have stopped helping (or were never asked for); now and then one is tried again."""

@@ -14,6 +14,7 @@ from reenact.facts.order import Delivery, Tag
 from reenact.replaying.frozen_scopes import FrozenScopes
 from reenact.replaying.tape import Tape
 from reenact.seams.lanes import Lane
+from reenact.seams.schedules import Change
 from reenact.seams.turns import parent_path, strand
 
 
@@ -77,10 +78,11 @@ class BlockedStrands:
         self._lane_of = lane_of
         self._gone = gone
         self._due = due
-        self._astray: set[str] = set()
+        self.astray: set[str] = set()
+        """The strands that have been waited for long enough."""
 
-    def may_come(self, head: Delivery, waiting: Iterable[Tag], waited_us: int, now_us: int) -> bool:
-        """Whether a strand may still come to wait for this delivery.
+    def away(self, head: Delivery, waiting: Iterable[Tag], waited_us: int, now_us: int) -> list[str]:
+        """The strand that may yet wait for this delivery, if it is none of those that have been waited for.
 
         A missing call is a divergence, so it is waited for about as long as the recorded run took to make it, once for
         each strand; other deliveries, as long as they took after the delivery before.
@@ -93,21 +95,17 @@ class BlockedStrands:
         """
         path = self._path(head.tag)
         if head.tag.kind != "e":
-            return waited_us <= REST_US + 2 * (head.at_us - now_us) and self._is_away(path, waiting)
-        return self._is_away(path, waiting) and self._has_patience(path, head, waited_us)
+            return [strand(path)] * (waited_us <= REST_US + 2 * (head.at_us - now_us) and self._is_away(path, waiting))
+        return [strand(path)] * (strand(path) not in self.astray and self._is_away(path, waiting))
 
-    def is_late(self, head: Delivery, waiting: Iterable[Tag], waited_us: int) -> bool:
-        """Whether a call that had been made when this delivery came is still to be made."""
-        tags = list(waiting)
-        late = [path for path in self._due(head.at_us) if self._is_away(path, tags)]
-        patient = [path for path in late if self._has_patience(path, head, waited_us)]
-        return bool(patient)
+    def late(self, head: Delivery, waiting: Iterable[Tag]) -> list[str]:
+        """The strands that have yet to make a call which had been made when this delivery came."""
+        paths = [path for path in self._due(head.at_us) if self._is_away(path, waiting)]
+        return [own for own in map(strand, paths) if own not in self.astray]
 
-    def _has_patience(self, path: str, head: Delivery, waited_us: int) -> bool:
-        own = strand(path)
-        if waited_us > CALL_US + 2 * head.at_us:
-            self._astray.add(own)
-        return own not in self._astray
+    def waits(self, strands: list[str], head: Delivery, waited_us: int) -> Change | None:
+        """Nothing, for the strands are waited for; or that they are no longer."""
+        return None if waited_us <= CALL_US + 2 * head.at_us else Change(self.astray.update, (strands,))
 
     def _is_away(self, path: str, waiting: Iterable[Tag]) -> bool:
         """Whether a strand has not ended, and waits for no delivery."""

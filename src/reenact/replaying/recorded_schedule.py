@@ -8,15 +8,15 @@ their number comes up, and one that never fired never fires.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import takewhile
-from operator import itemgetter
 
 from reenact.facts.order import Delivery, Interruption, Tag, Timed, call_around, interruption
 from reenact.replaying.blocked_strands import BlockedStrands
 from reenact.replaying.recorded_order import RecordedOrder
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane, steps_of
+from reenact.seams.schedules import Change, Standstill
 from reenact.seams.waits import Waiter
 
 UNPROVEN_US = 20_000
@@ -90,11 +90,11 @@ class RecordedSchedule:
         """The recorded program died: behind its last delivery nothing has happened, and no timer fires."""
         self._guessed = False
         self._beyond = 0
-        self._pick: Callable[[list[Waiter]], Waiter] = itemgetter(0)
+        self._seed: int | None = None
 
     def shuffle(self, seed: int) -> None:
         """Hand answers out in a random order instead, to find out whether the agent depends on it."""
-        self.order.head, self._pick = None, random.Random(seed).choice
+        self.order.head, self._seed = None, seed
 
     def now_us(self) -> int:
         """Recorded time of the last delivery, or of the timers that fired beyond it."""
@@ -110,9 +110,11 @@ class RecordedSchedule:
         """A hold waits for a number."""
         return False
 
-    def grant(self, tag: Tag, proven: bool) -> int:
+    def grant(self, tag: Tag, proven: bool, due_us: int | None = None) -> int:
         """The recorded number; -1 for a delivery that the recording does not have."""
         head = self.order.head
+        if due_us is not None:  # a timer that fires sees its own deadline passed
+            self.order.at_us = max(self.order.at_us, due_us)
         if self.keeping:
             timed = head.timed if head is not None and head.tag == tag else None
             self.granted.append(Delivery(len(self.granted), tag, self.order.at_us, proven, timed))
@@ -151,19 +153,16 @@ class RecordedSchedule:
         if self.awaits_signal():
             self.gate.attend(self.gate)
 
-    def immediate(self, tag: Tag) -> bool:
-        """The only runnable strand goes on at once when the next number is its own."""
-        if self.order.head is not None and self.order.head.tag != tag:
-            self._pass_over()
-        return self.order.head is not None and self.order.head.tag == tag and self._hasty() is None
-
     def alone(self, tag: Tag) -> int | None:
-        """``immediate`` and ``grant`` in one step, for a turn that is the next one."""
+        """The only runnable strand goes on at once when the next number is its own."""
         order = self.order
         head, following = order.head, order.after
         if head is None or head.tag != tag or self.keeping or not head.proven or order.early:
-            return self.grant(tag, True) if self.immediate(tag) else None
-        if following is not None and not following.proven and self._hasty() is not None:
+            if head is not None and head.tag != tag:
+                self._pass_over()
+            due = order.head is not None and order.head.tag == tag and self._hasty(self.gate.waiting) is None
+            return self.grant(tag, True) if due else None
+        if following is not None and not following.proven and self._hasty(self.gate.waiting) is not None:
             return None
         order.at_us = max(order.at_us, head.at_us)
         order.head, order.after = following, next(order.rest, None)
@@ -173,52 +172,54 @@ class RecordedSchedule:
 
     def _pass_over(self) -> None:
         """Leave behind what a frozen answer stands for."""
-        while (head := self.order.head) is not None and self._at(head.tag) is None and self._ignorable(head):
+        waiting = self.gate.waiting
+        while (head := self.order.head) is not None and self._at(head.tag, waiting) is None and self._ignorable(head):
             self._advance()
 
-    def _at(self, place: Tag) -> Waiter | None:
+    def _at(self, place: Tag, waiting: Mapping[Tag, Waiter]) -> Waiter | None:
         """The waiter for a place in the order."""
-        return self.gate.waiting.get(place)
+        return waiting.get(place)
 
-    def choose(self, settled: bool = True) -> Waiter | None:
-        """The waiter of the next number. ``settled``: nothing runs, so no further waiter comes."""
-        while self.order.head is not None:
-            self._pass_over()
-            head = self.order.head
-            if head is None:
-                break
-            if head.tag.kind == "i":
-                self.gate.attend(self.gate)  # the watch sends it, from a thread that is not interrupted
-                return None
-            waiter = self.gate.waiting.get(head.tag)
-            if waiter is not None:
-                if waiter.alive is None or waiter.alive():
-                    # a timer that fires sees its own deadline passed
-                    return None if self._is_too_early(head) else self._jump([self._hasty() or waiter])
-                del self.gate.waiting[head.tag]
-            if not settled and not self._given_up:
-                return None
-            if self._stands_in(head):
-                continue
-            other = self._out_of_place() or (self._beyond_recording() if self._beyond < PERIODIC else None)
-            if other is not None or self._may_come(head):
-                return other
-            other = self._leading_to(head)
-            if other is None:
-                self._unawaited(head)
-            if other is not None or self.gate.halted is not None:
-                return other
-        return self._after_recording()
+    def choose(self, at: Standstill) -> Waiter | Change | None:
+        """The waiter of the next number; of what the recording does not have, whoever may go before that."""
+        head = self.order.head
+        if head is None:
+            return self._after_recording(at)
+        waiter = at.waiting.get(head.tag)
+        if waiter is None and self._ignorable(head):
+            return Change(self._advance)
+        if head.tag.kind == "i":
+            return None  # the watch sends it, from a thread that is not interrupted
+        return self._in_place_of(head, at) if waiter is None else self._in_turn(waiter, head, at)
 
-    def _stands_in(self, head: Delivery) -> bool:
-        """Whether the next delivery is waited for under another name: from now on it is waited for under its own."""
-        tag = self.stand_in(head.tag, self.gate.waiting)
-        if tag is None:
-            return False
-        waiter = self.gate.waiting.pop(tag)
-        waiter.tag = head.tag
-        self.gate.waiting[head.tag] = waiter
-        return True
+    def _in_turn(self, waiter: Waiter, head: Delivery, at: Standstill) -> Waiter | Change | None:
+        """The waiter of the next number, unless a strand that blocks has yet to ask what it had asked by then."""
+        if waiter.alive is not None and not waiter.alive():
+            return waiter  # it takes no number
+        blocked = self.blocked_strands if at.blocked_us >= 0 else None
+        if blocked is not None and (late := blocked.late(head, at.waiting)):
+            return blocked.waits(late, head, at.blocked_us)
+        return self._hasty(at.waiting) or waiter
+
+    def _in_place_of(self, head: Delivery, at: Standstill) -> Waiter | Change | None:
+        """The waiter that goes where none waits for the next number."""
+        if not at.settled and not self._given_up:
+            return None
+        name = self.stand_in(head.tag, at.waiting)
+        if name is not None:
+            return Change(self._stands_in, (name, head.tag))
+        other = self._out_of_place(at) or (self._beyond_recording(head, at) if self._beyond < PERIODIC else None)
+        blocked = self.blocked_strands if at.blocked_us >= 0 else None
+        away = blocked.away(head, at.waiting, at.blocked_us, self.order.at_us) if blocked is not None else None
+        if blocked is not None and away and other is None:
+            return blocked.waits(away, head, at.blocked_us)
+        return other or self._leading_to(head, at) or Change(self._unawaited, (head,))
+
+    def _stands_in(self, name: Tag, due: Tag) -> None:
+        """The next delivery is waited for under another name: from now on it is waited for under its own."""
+        waiter = self.gate.waiting.pop(name)
+        waiter.tag = due
+        self.gate.waiting[due] = waiter
 
     def _unawaited(self, head: Delivery) -> None:
         """The next delivery has no waiter and will have none: go on to the one after it."""
@@ -231,7 +232,7 @@ class RecordedSchedule:
         if self.order.head is head:
             self._advance()
 
-    def _hasty(self) -> Waiter | None:
+    def _hasty(self, waiting: Mapping[Tag, Waiter]) -> Waiter | None:
         """A time-out that goes before the delivery it came behind.
 
         It was let go while the strand that had this delivery was at work, and that strand had not ended the wait by
@@ -241,74 +242,61 @@ class RecordedSchedule:
         after = self.order.after
         if after is None or after.proven or after.tag.kind != "t" or not self.lets_ahead:
             return None
-        waiter = self.gate.waiting.get(after.tag)
+        waiter = waiting.get(after.tag)
         return (
             waiter if waiter is not None and not waiter.sleeper and (waiter.alive is None or waiter.alive()) else None
         )
 
-    def _leading_to(self, head: Delivery) -> Waiter | None:
+    def _leading_to(self, head: Delivery, at: Standstill) -> Waiter | None:
         """A waiter that may go before a call counts as missing: a strand that waits for no answer and may yet make it.
 
         It comes out of its turn where it did more than then, or less: work that is done once was done by another
         request, a thread was let go without proof. A time-out that the recording does not have is the last resort."""
         if head.tag.kind != "e" or not self.is_missed(head):
             return None
-        others = [each for each in self.gate.waiting.values() if each.tag.kind != "e" and each.tag.lane != "~never"]
+        others = [each for each in at.waiting.values() if each.tag.kind != "e" and each.tag.lane != "~never"]
         ready = [each for each in others if each.deadline_us is None]
         if ready and self._beyond <= ENDLESS:  # two that wake each other would go on for ever
             return min(ready, key=lambda each: self.order.number_of(each.tag) or 0)
-        return self._jump(others) if self._beyond <= HOPES else None
+        return self._first(others, at) if self._beyond <= HOPES else None
 
-    def _may_come(self, head: Delivery) -> bool:
-        """Whether a strand that blocks where no hook sees it may yet come to this delivery."""
-        blocked, waited_us = self.blocked_strands, self.gate.blocked_us
-        if blocked is None or waited_us < 0:
-            return False
-        return blocked.may_come(head, self.gate.waiting, waited_us, self.order.at_us)
-
-    def _is_too_early(self, head: Delivery) -> bool:
-        """Whether such a strand has yet to ask what it had asked by then."""
-        blocked, waited_us = self.blocked_strands, self.gate.blocked_us
-        return blocked is not None and waited_us >= 0 and blocked.is_late(head, self.gate.waiting, waited_us)
-
-    def _out_of_place(self) -> Waiter | None:
+    def _out_of_place(self, at: Standstill) -> Waiter | None:
         """The first waiter for an answer that the matcher found out of its place, or that is plumbing."""
-        loose = [tag for tag in self.gate.waiting if self._may_be_early(tag)] if self.loose or self.plumbing else []
-        first = min(loose, key=lambda tag: self.order.number_of(tag) or 0, default=None)
-        return self.gate.waiting[first] if first is not None else None
+        early = [t for t in at.waiting if t.kind == "e" and (t.number in self.loose or t.number in self.plumbing)]
+        first = min(early, key=lambda tag: self.order.number_of(tag) or 0, default=None)
+        return at.waiting[first] if first is not None else None
 
-    def _may_be_early(self, tag: Tag) -> bool:
-        return tag.kind == "e" and (tag.number in self.loose or tag.number in self.plumbing)
-
-    def _beyond_recording(self) -> Waiter | None:
+    def _beyond_recording(self, head: Delivery, at: Standstill) -> Waiter | None:
         """A waiter that no number to come will release: something the recorded program did not have."""
-        assert self.order.head is not None
-        sleepers = []
-        for waiter in self.gate.waiting.values():
-            if waiter.tag.lane == "~never":
-                continue
-            number = self.order.number_of(waiter.tag)
-            if number is not None and number >= self.order.head.number:
-                continue
-            if waiter.deadline_us is None:
-                return waiter
-            if waiter.sleeper:
-                sleepers.append(waiter)
-        return self._jump(sleepers)
+        others = self._without_number(head, at)
+        free = next((waiter for waiter in others if waiter.deadline_us is None), None)
+        return free or self._first([waiter for waiter in others if waiter.sleeper], at)
 
-    def _after_recording(self) -> Waiter | None:
-        waiting = [waiter for waiter in self.gate.waiting.values() if waiter.tag.lane != "~never"]
+    def _without_number(self, head: Delivery, at: Standstill) -> list[Waiter]:
+        """The waiters for what the recording does not have, or has already had."""
+
+        def is_ahead(tag: Tag) -> bool:
+            place = self._place(tag)
+            number = self.order.number_of(place) if place is not None else None
+            return number is not None and number >= head.number
+
+        return [each for tag, each in at.waiting.items() if tag.lane != "~never" and not is_ahead(tag)]
+
+    def _place(self, tag: Tag) -> Tag | None:
+        return tag
+
+    def _after_recording(self, at: Standstill) -> Waiter | None:
+        waiting = [waiter for waiter in at.waiting.values() if waiter.tag.lane != "~never"]
         answers = [waiter for waiter in waiting if waiter.deadline_us is None]
         if answers:
-            return self._pick(answers)
-        return None if self.cut_short or self.under_way else self._jump(waiting)
+            return (
+                answers[0] if self._seed is None else random.Random(f"{self._seed} {self.gate.passes}").choice(answers)
+            )
+        return None if self.cut_short or self.under_way else self._first(waiting, at)
 
-    def _jump(self, timers: list[Waiter]) -> Waiter | None:
+    def _first(self, timers: list[Waiter], at: Standstill) -> Waiter | None:
         """The earliest of some virtual timers; time jumps to it."""
-        first = min(timers, key=lambda waiter: waiter.deadline_us or 0, default=None)
-        if first is not None and first.deadline_us is not None:
-            self.order.at_us = max(self.order.at_us, first.deadline_us)
-        return first
+        return min(timers, key=lambda waiter: waiter.deadline_us or 0, default=None)
 
     def takes(self, tag: Tag, rested: bool) -> bool:
         """A replay sends nothing, so no strand waits for that: one that waited in the recording takes the turn."""

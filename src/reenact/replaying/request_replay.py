@@ -34,6 +34,7 @@ from reenact.replaying.replay_session import ReplaySession
 from reenact.seams import lanes
 from reenact.seams.async_backends import cancelled
 from reenact.seams.lanes import Lane
+from reenact.seams.schedules import Standstill
 from reenact.seams.servers import wsgi
 from reenact.seams.servers.hosting import Application
 from reenact.seams.waits import Waiter
@@ -55,8 +56,8 @@ class PreambleSchedule(RecordedSchedule):
     rests: Callable[[Waiter], bool] = staticmethod(lambda waiter: False)
     """Which answers are for later than the request."""
 
-    def _after_recording(self) -> Waiter | None:
-        awaited = (w for w in self.gate.waiting.values() if w.deadline_us is None and w.tag.lane != "~never")
+    def _after_recording(self, at: Standstill) -> Waiter | None:
+        awaited = (w for w in at.waiting.values() if w.deadline_us is None and w.tag.lane != "~never")
         return next((w for w in awaited if not self.rests(w)), None)
 
     def stalled(self, waited_us: int) -> None:

@@ -26,7 +26,7 @@ from reenact.seams.lanes import Lane
 from reenact.seams.posting import post, stop_tasks
 from reenact.seams.process_signals import SignalTurns
 from reenact.seams.reckoning import UNSEEN, HoldClock
-from reenact.seams.schedules import Schedule
+from reenact.seams.schedules import Change, Schedule, Standstill
 from reenact.seams.waits import RECALLED, Rest, Waiter, never_tag, rest
 
 near: ContextVar[Gate | None] = ContextVar("reenact_gate", default=None)
@@ -49,10 +49,9 @@ class Gate:
         lane_at: The lane of a recorded address, where it has come to anything yet.
         attend: Tells the watch that something waits while others run.
         shared: Whether its loop runs other runs too (a server's requests): only what is this run's own counts then.
+        blocked_us: How long a strand has blocked where no hook sees it, while a look asks for that; else -1.
         parting: Connections that are being closed in the world, held by no call: their strands wait for that.
         signals: How it stands with the signals of the process.
-        blocked_us: How long a strand has blocked where no hook sees it, while a delivery is looked for because of that;
-            -1 at any other time.
         held_for: For how long nothing has passed.
     """
 
@@ -185,7 +184,11 @@ class Gate:
             return False
         released = False
         while True:
-            waiter = self.schedule.choose(settled)
+            waiter = self.schedule.choose(Standstill(self.waiting, settled, self.blocked_us, self.signals.held))
+            if isinstance(waiter, Change):
+                if waiter.does(*waiter.args) or self.halted is not None:
+                    return released
+                continue
             if waiter is None:
                 if self.virtual:
                     self.attend(self)
@@ -193,7 +196,7 @@ class Gate:
             del self.waiting[waiter.tag]
             if waiter.alive is not None and not waiter.alive():
                 continue
-            waiter.number = self.schedule.grant(waiter.tag, settled)
+            waiter.number = self.schedule.grant(waiter.tag, settled, waiter.deadline_us)
             self.passes += 1
             self.running += 1
             waiter.wake()

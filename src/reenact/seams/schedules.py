@@ -3,11 +3,40 @@ replaying; the recorded number, then time, in a fork."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from reenact.facts.order import Tag, Timed
 from reenact.seams.lanes import Lane
 from reenact.seams.waits import Waiter
+
+
+class Standstill(NamedTuple):
+    """The knowledge of a gate when it asks for the next delivery.
+
+    Attributes:
+        waiting: The deliveries that wait, in order of arrival.
+        settled: Nothing can run, unless a strand blocks unseen. False when the watch asks although something runs.
+        blocked_us: How long a strand has blocked so; -1: none does.
+        held: Turns of waits in which a handler of a signal runs (``SignalTurns.held``).
+    """
+
+    waiting: Mapping[Tag, Waiter]
+    settled: bool = True
+    blocked_us: int = -1
+    held: tuple[Tag, ...] = ()
+
+
+class Change(NamedTuple):
+    """A step that has to happen before a delivery can be chosen. The gate has it happen, and asks again.
+
+    Attributes:
+        does: Makes the change. Gives true where the gate is not to ask again at once.
+        args: What it is called with.
+    """
+
+    does: Callable[..., object]
+    args: tuple[Any, ...] = ()
 
 
 class Schedule(Protocol):
@@ -16,17 +45,15 @@ class Schedule(Protocol):
     virtual: bool
     """Whether timers do not follow the world's clock (replay)."""
 
-    def grant(self, tag: Tag, proven: bool) -> int:
-        """Give the next number to ``tag``."""
+    def grant(self, tag: Tag, proven: bool, due_us: int | None = None) -> int:
+        """Give the next number to ``tag``; of a virtual timer, time jumps to when it is due."""
 
     def alone(self, tag: Tag) -> int | None:
         """The number of the delivery for the only runnable strand; None when that strand must wait."""
 
-    def choose(self, settled: bool) -> Waiter | None:
-        """The waiter whose turn it is; None when nothing may be released.
-
-        ``settled``: nothing can run, so what is not waiting by now will not come, unless a strand blocks where no hook
-        sees it (``Gate.blocked_us``). False when the watch asks although something runs."""
+    def choose(self, at: Standstill) -> Waiter | Change | None:
+        """The waiter whose turn it is, or what has to happen first; None when nothing may be released. Changes
+        nothing."""
 
     def now_us(self) -> int:
         """Microseconds since the run began, as the agent's timers see it. Not locked."""

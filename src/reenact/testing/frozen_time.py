@@ -162,7 +162,7 @@ class OpenSchedule(ArrivalSchedule):
     def __init__(self) -> None:
         super().__init__(CLOCK, 0, "arrival", 0, repr)
 
-    def grant(self, tag: Tag, proven: bool) -> int:
+    def grant(self, tag: Tag, proven: bool, due_us: int | None = None) -> int:
         """Always the first."""
         return 0
 

@@ -61,8 +61,6 @@ _COUNTING = (
 ``os.kill`` is handled before that returns."""
 _ENTERING = frozenset({"reenact.recording.live_calls", "reenact.seams.lanes"})
 """Where a lane below a transport is entered or left."""
-_MADE = "namedtuple_"
-"""In whose name a named tuple of ours is made."""
 _taking = False
 
 
@@ -233,7 +231,7 @@ def _comes_amiss(gate: Gate, interrupted: Any, below: bool) -> bool:
         return name in _ENTERING
     if name == "threading" and interrupted.f_code.co_name in _LOCKING:
         return True
-    while str(name).startswith(_MADE) and interrupted.f_back is not None:
+    while str(name).startswith("namedtuple_") and interrupted.f_back is not None:  # a named tuple of ours is made
         interrupted = interrupted.f_back
         name = interrupted.f_globals.get("__name__")
     return str(name).startswith(_COUNTING)
@@ -379,19 +377,14 @@ def _alarm(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         else:
             left = original(*args)
             if name != "getitimer":
-                _note(gate, now_us, args if width == 2 else (_REAL, *args))
+                which, seconds, every = (*(args if width == 2 else (_REAL, *args)), 0.0)[:3]
+                if which == _REAL:
+                    gate.schedule.alarm_set(now_us, math.ceil(float(seconds) * 1e6), math.ceil(float(every) * 1e6))
         if lane is not None:
             left = answer(lane, f"times/{width}", left if isinstance(left, tuple) else (float(left),))
         return int(left[0]) if width == 1 else left
 
     return set_alarm
-
-
-def _note(gate: Gate, now_us: int, args: tuple[Any, ...]) -> None:
-    """While recording: the system has taken what was set."""
-    which, seconds, every = (*args, 0.0)[:3]
-    if which == _REAL:
-        gate.schedule.alarm_set(now_us, math.ceil(float(seconds) * 1e6), math.ceil(float(every) * 1e6))
 
 
 def _kept(alarms: Alarms, name: str, original: Callable[..., Any], args: tuple[Any, ...]) -> tuple[float, ...]:

@@ -225,6 +225,8 @@ class ForkAlarms(SignalTurns):
 
     def ring(self) -> None:
         """An alarm that is due while others run does not wait for them."""
+        if not self._arrived and not self.is_struck():
+            self.struck_us = None
         waiter = self.waits
         if waiter is not None and self._gate.waiting.get(waiter.tag) is waiter and self._is_due(waiter):
             del self._gate.waiting[waiter.tag]
@@ -247,12 +249,9 @@ class ForkAlarms(SignalTurns):
         return self._time.ticking and due_us is not None and due_us > self._time.real_now_us()
 
     def is_struck(self) -> bool:
-        """Whether a signal has been sent whose handler has yet to run; a strand that blocks it is not waited for."""
-        if self.struck_us is None or self._arrived:
-            return False
-        if self._time.clock.mono_us() - self.struck_us > STUCK_US:
-            self.struck_us = None
-        return self.struck_us is not None
+        """Whether a signal has been sent whose handler has yet to run; whoever blocks it is not waited for."""
+        since_us = self.struck_us if not self._arrived else None
+        return since_us is not None and self._time.clock.mono_us() - since_us <= STUCK_US
 
     def handles(self, number: int, *, raised: bool = False) -> None:
         """No strand waits for it to come any more; the error that it raised is noted as the outcome of a call."""
@@ -261,12 +260,12 @@ class ForkAlarms(SignalTurns):
                 self._arrived = True
                 self.struck_us = None if raised else self.struck_us
 
-    def within_reach(self, timers: list[Waiter]) -> list[Waiter]:
+    def within_reach(self, timers: list[Waiter], blocked_us: int) -> list[Waiter]:
         """Those of some timers to which time may jump: a strand that blocks where no hook sees it has the world's time
         pass for an alarm."""
-        blocked_us, reach_us = self._gate.blocked_us, self._order.at_us + self._gate.blocked_us
         if blocked_us < 0 or self._time.ticking:
             return timers
+        reach_us = self._order.at_us + blocked_us
         return [each for each in timers if each is not self.waits or (each.deadline_us or 0) <= reach_us]
 
     def rings_in_vain(self) -> bool:

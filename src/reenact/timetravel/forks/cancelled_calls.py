@@ -42,15 +42,18 @@ class CancelledCalls:
         self._revives = revives
         calls.goes_on = self.goes_on
         calls.schedule.revive = self.revive
+        calls.schedule.revivable = lambda: self._first() is not None
         calls.schedule.give_up = self.stop
 
     def revive(self) -> bool:
         """Let the one that waits longest go on, of those that may; False: none may. (Gate locked.)"""
-        for taped in self._waiting():
-            if not self._why_not(taped):
-                taped.go_live()
-                return True
-        return False
+        taped = self._first()
+        if taped is not None:
+            taped.go_live()
+        return taped is not None
+
+    def _first(self) -> TapedCall | None:
+        return next((taped for taped in self._waiting() if not self._why_not(taped)), None)
 
     def stop(self) -> bool:
         """Nothing goes on: stop the fork at the one that waits longest, if one does. (Gate locked.)"""

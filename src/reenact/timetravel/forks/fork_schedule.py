@@ -9,13 +9,14 @@ from then on the fork has a time of its own. Every turn gets a number of the for
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from reenact.abc.sources import Clock
 from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, Timed, call_around, event_tag, signal_tag
 from reenact.replaying.recorded_schedule import UNPROVEN_US, RecordedSchedule
 from reenact.seams.lanes import Lane
+from reenact.seams.schedules import Change, Standstill
 from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.alarms import ALARM, ForkAlarms, is_own_signal
 from reenact.timetravel.forks.timed import OWN, UNSURE, ForkTime
@@ -60,6 +61,8 @@ class ForkSchedule(RecordedSchedule):
         """Calls that wait although the recording has no answer for them, by what they wait for, oldest first."""
         self.revive: Callable[[], bool] = lambda: False
         """Has the oldest of them performed that may be; False: none may."""
+        self.revivable: Callable[[], bool] = lambda: False
+        """Whether one may."""
         self.give_up: Callable[[], bool] = lambda: False
         """Stops the fork at the oldest of them, whose outcome is unknown; False: none waits."""
         self.open_ended = False
@@ -94,8 +97,9 @@ class ForkSchedule(RecordedSchedule):
         del self._fresh[:count]
         return fresh
 
-    def grant(self, tag: Tag, proven: bool) -> int:
+    def grant(self, tag: Tag, proven: bool, due_us: int | None = None) -> int:
         """Give it the fork's next number, and go on in the parent's order where it was there."""
+        self.order.at_us = max(self.order.at_us, due_us or 0)
         place, head = self._place(tag), self.order.head
         timed, whose = self.time.passes(tag, place), None
         if tag.lane == ALARM:  # it sends a signal, and that has a number
@@ -162,104 +166,97 @@ class ForkSchedule(RecordedSchedule):
             comes = self.time.comes(None, tag, head.at_us)
             if self.time.sooner(tag, comes) is not None:
                 return None
-            self.time.keeps_order(tag, comes)
+            if self.time.is_unsure(tag, comes):
+                self.time.remark(UNSURE)
         return self.grant(tag, True)
 
-    def _at(self, place: Tag) -> Waiter | None:
-        waiter = super()._at(place)
+    def _at(self, place: Tag, waiting: Mapping[Tag, Waiter]) -> Waiter | None:
+        waiter = super()._at(place, waiting)
         if waiter is None and place.kind == "e":
-            for tag, other in self.gate.waiting.items():
-                if tag.lane == OWN and self._place(tag) == place:
-                    return other
+            return next((own for tag, own in waiting.items() if tag.lane == OWN and self._place(tag) == place), None)
         return waiter
 
-    def choose(self, settled: bool = True) -> Waiter | None:
+    def choose(self, at: Standstill) -> Waiter | Change | None:
         """The waiter of the next place; without a place, any waiter that is there."""
         if not self.cut:
-            if not self.open_ended or self.order.head is not None:
-                return super().choose(settled)
-            self.reached_end()
-        own = next((waiter for tag, waiter in self.gate.waiting.items() if is_own_signal(tag)), None)
+            ends = self.open_ended and self.order.head is None
+            return Change(self.reached_end) if ends else super().choose(at)
+        own = next((waiter for tag, waiter in at.waiting.items() if is_own_signal(tag)), None)
         if own is not None or self.alarms.is_struck():
             return own
-        return self._beside_a_handler(settled) if self.gate.signals.held else self._behind_the_cut(settled)
+        return self._beside_a_handler(at) if at.held else self._behind_the_cut(at)
 
-    def _beside_a_handler(self, settled: bool) -> Waiter | None:
+    def _beside_a_handler(self, at: Standstill) -> Waiter | Change | None:
         """A handler runs in a wait, which does not end until that has returned: let another waiter go."""
-        waiting = self.gate.waiting
-        held = {tag: waiting.pop(tag) for tag in self.gate.signals.held if tag in waiting}
-        try:
-            if self.order.head is None or all(self._place(tag) != self.order.head.tag for tag in held):
-                return self._behind_the_cut(settled)
-            others = (each for each in waiting.values() if each.deadline_us is None and each.tag.lane != "~never")
-            return self._without_place() or next(others, None)
-        finally:
-            waiting.update(held)
+        head, others = self.order.head, {tag: each for tag, each in at.waiting.items() if tag not in at.held}
+        beside = at._replace(waiting=others)
+        if head is None or all(self._place(tag) != head.tag for tag in at.held if tag in at.waiting):
+            return self._behind_the_cut(beside)
+        free = (each for each in others.values() if each.deadline_us is None and each.tag.lane != "~never")
+        return self._without_place(head, beside) or next(free, None)
 
-    def _behind_the_cut(self, settled: bool) -> Waiter | None:
-        while True:
-            self._pass_over()
-            head = self.order.head
-            if head is None:
-                return self._after_order()
-            if head.tag.kind == "i":
-                if not self._is_left_out(head, settled):
-                    return self._signal_is_next(head)
-                self._leaves(head)
-                continue
-            waiter = self._at(head.tag)
-            if waiter is None:
-                if (settled or self._given_up) and self._stands_in(head):
-                    continue
-                found, skip = self._beside(head.tag, settled)
-                if not skip:
-                    return found
-                self._leaves(head)
-                continue
-            comes = self.time.comes(waiter, waiter.tag, head.at_us)
-            before = self.time.sooner(waiter.tag, comes)
-            if before is not None:
-                return self._in_time(before, placed=False)
-            if waiter.alive is not None and not waiter.alive():
-                del self.gate.waiting[waiter.tag]
-            elif not self._is_put_off(waiter, head):
-                self.time.keeps_order(waiter.tag, comes)
-                return self._in_time(waiter, placed=True)
-            else:
-                self._leaves(head)
-                if self.unanswered and (self.revive() or self.give_up()):  # what such a timer cut short is asked
-                    return None
+    def _behind_the_cut(self, at: Standstill) -> Waiter | Change | None:
+        head = self.order.head
+        if head is None:
+            return self._after_order(at)
+        waiter = self._at(head.tag, at.waiting)
+        if waiter is None and self._ignorable(head):
+            return Change(self._advance)
+        if head.tag.kind == "i":
+            left_out = self._is_left_out(head, at.settled)
+            return Change(self._leaves, (head,)) if left_out else self._signal_is_next(head, at)
+        return self._without_waiter(head, at) if waiter is None else self._with_waiter(waiter, head, at)
+
+    def _without_waiter(self, head: Delivery, at: Standstill) -> Waiter | Change | None:
+        """The waiter that goes where none waits for the next place."""
+        name = self.stand_in(head.tag, at.waiting) if at.settled or self._given_up else None
+        if name is not None:
+            return Change(self._stands_in, (name, head.tag))
+        found, skip = self._beside(head, at)
+        return Change(self._leaves, (head,)) if skip else found
+
+    def _with_waiter(self, waiter: Waiter, head: Delivery, at: Standstill) -> Waiter | Change | None:
+        """The waiter of the next place, unless something goes before it, or it has lost that place."""
+        comes = self.time.comes(waiter, waiter.tag, head.at_us)
+        before = self.time.sooner(waiter.tag, comes, at.held)
+        if before is not None:
+            return self._in_time(before, at, placed=False)
+        if waiter.alive is not None and not waiter.alive():
+            return waiter  # it takes no number
+        if self._is_put_off(waiter, head):
+            return Change(self._leaves_put_off, (head,))
+        if self.time.is_unsure(waiter.tag, comes, at.held):
+            return Change(self.time.remark, (UNSURE,))
+        return self._in_time(waiter, at, placed=True)
+
+    def _leaves_put_off(self, head: Delivery) -> bool:
+        """Go on without a timer that comes later: what it cut short is asked."""
+        self._leaves(head)
+        return bool(self.unanswered) and (self.revive() or self.give_up())
 
     def _is_left_out(self, head: Delivery, settled: bool = True) -> bool:
-        """Whether a signal that the parent's order has next does not come there: it came in a call that is made again,
-        or of an alarm that is not pending here, or comes by another time; or a resumption goes on in real time, in
-        which the world sends its own."""
-        if head.tag.number in self.alarms.set and self.time.real_since_us is not None:
-            return True
-        anew = self.alarms.is_asked_anew(call_around(head.tag))
-        if self.alarms.is_an_alarms(head.tag.number):
-            return anew or (settled if self.alarms.waits is None else self._is_put_off(self.alarms.waits, head))
-        if self.time.real_since_us is not None:
-            self.time.remark(NOT_AGAIN)
-            return True
-        if anew:
-            self.time.remark(LEFT_OUT)
-        return anew
+        """Whether a signal that the parent's order has next does not come there: its call is made again, its alarm is
+        not pending or has another time, or a resumption goes on in real time, in which the world sends its own."""
+        anew = self.time.real_since_us is not None or self.alarms.is_asked_anew(call_around(head.tag))
+        if anew or not self.alarms.is_an_alarms(head.tag.number):
+            return anew
+        return settled if self.alarms.waits is None else self._is_put_off(self.alarms.waits, head)
 
-    def _signal_is_next(self, head: Delivery) -> Waiter | None:
+    def _signal_is_next(self, head: Delivery, at: Standstill) -> Waiter | Change | None:
         """The watch sends the signal that the parent's order has next, unless a waiter goes before its alarm."""
         alarm = self.alarms.waits if self.alarms.is_the_alarms(head) else None
-        if alarm is not None:
-            comes = self.time.comes(alarm, alarm.tag, None)
-            before = self.time.sooner(alarm.tag, comes)
-            if before is not None:
-                return self._in_time(before, placed=False)
-            self.time.keeps_order(alarm.tag, comes)
-            if self.alarms.is_yet_to_come():  # what the world has answered meanwhile does not wait for it
-                own = (waiter for tag, waiter in self.gate.waiting.items() if tag.lane == OWN)
-                return next(own, None) or self._due()
-        self.gate.attend(self.gate)
-        return None
+        if alarm is None:
+            return None
+        comes = self.time.comes(alarm, alarm.tag, None)
+        before = self.time.sooner(alarm.tag, comes, at.held)
+        if before is not None:
+            return self._in_time(before, at, placed=False)
+        if self.time.is_unsure(alarm.tag, comes, at.held):
+            return Change(self.time.remark, (UNSURE,))
+        if not self.alarms.is_yet_to_come():
+            return None
+        own = (waiter for tag, waiter in at.waiting.items() if tag.lane == OWN)
+        return next(own, None) or self._due(at)  # what the world has answered meanwhile does not wait for it
 
     def signal_due(self, waited_us: int) -> bool:
         """As in a replay; behind the cut only what comes in its place."""
@@ -272,38 +269,42 @@ class ForkSchedule(RecordedSchedule):
 
     def _leaves(self, head: Delivery) -> None:
         """Go on without what is next; where that is a timer, the code waits otherwise than it did."""
-        timer = head.tag.kind == "t" or self.alarms.is_an_alarms(head.tag.number, head.tag.kind)
-        if timer and self.time.goes_by_time:
+        alarm = self.alarms.is_an_alarms(head.tag.number, head.tag.kind)
+        if (head.tag.kind == "t" or alarm) and self.time.goes_by_time:
             self.time.departs()
+        if head.tag.kind == "i" and head.tag.number not in self.alarms.set and self.time.real_since_us is not None:
+            self.time.remark(NOT_AGAIN)
+        elif head.tag.kind == "i" and not alarm and self.time.real_since_us is None:
+            self.time.remark(LEFT_OUT)
         self._advance()
 
-    def _yields(self, waiter: Waiter) -> Waiter | None:
+    def _yields(self, waiter: Waiter, at: Standstill) -> Waiter | None:
         """Let the waiter go that has no place in the order any more, or one that goes before it."""
-        if self.time.departed:
-            comes = self.time.comes(waiter, waiter.tag, self.time.then_us(waiter.tag))
-            before = self.time.in_lines().first(waiter.tag, comes, self.time.known_us()) if comes is not None else None
-            if before is not None:
-                return self._in_time(before, placed=False)
-        return waiter
+        comes = self.time.comes(waiter, waiter.tag, self.time.then_us(waiter.tag)) if self.time.departed else None
+        before = self._first_before(waiter.tag, comes, at) if comes is not None else None
+        return waiter if before is None else self._in_time(before, at, placed=False)
 
-    def _timer_goes(self, timers: list[Waiter]) -> Waiter | None:
+    def _first_before(self, tag: Tag, comes_us: int, at: Standstill) -> Waiter | None:
+        return self.time.in_lines().first(tag, comes_us, self.time.known_us(), *at.held)
+
+    def _timer_goes(self, timers: list[Waiter], at: Standstill) -> Waiter | Change | None:
         """The first of some timers that have no place in the order any more, or the waiter that goes before it."""
-        if not self.time.goes_by_time or not timers:
-            return self._jump(timers)
-        timer = min(timers, key=lambda each: each.deadline_us or 0)
-        comes = self.time.comes(timer, timer.tag, None)
-        if comes is None:
-            return self._jump([timer])
+        timer = min(timers, key=lambda each: each.deadline_us or 0, default=None)
+        comes = self.time.comes(timer, timer.tag, None) if timer is not None and self.time.goes_by_time else None
+        if timer is None or comes is None:
+            return self._first(timers, at)
         lines, known_us = self.time.in_lines(), self.time.known_us()
-        if UNSURE not in self.time.remarked and lines.is_near(timer.tag, comes, known_us):
-            self.time.remark(UNSURE)
-        return self._jump([lines.first(timer.tag, comes, known_us) or timer])
+        if UNSURE not in self.time.remarked and lines.is_near(timer.tag, comes, known_us, *at.held):
+            return Change(self.time.remark, (UNSURE,))
+        return self._first([self._first_before(timer.tag, comes, at) or timer], at)
 
-    def _in_time(self, waiter: Waiter, *, placed: bool) -> Waiter | None:
+    def _in_time(self, waiter: Waiter, at: Standstill, *, placed: bool) -> Waiter | None:
         """Let the waiter go; a timer not before its moment by the world's time, where the agent's own code sleeps
         there, or where no order says that the timer comes before a call under way."""
-        by_world = waiter.deadline_us is not None and not placed and bool(self.time.away())
-        return self._due() if by_world or self.time.is_not_due(waiter) else self._jump([waiter])
+        due_us, waiting = waiter.deadline_us, at.waiting
+        by_world = due_us is not None and not placed and bool(self.time.away(waiting))
+        asleep = due_us is not None and self.time.sleeps_in_the_world(waiting) and due_us > self.time.real_now_us()
+        return self._due(at) if by_world or asleep else self._first([waiter], at)
 
     def _is_put_off(self, timer: Waiter, head: Delivery) -> bool:
         """Whether a timer has a later deadline than it had: it has no place in the order any more."""
@@ -311,18 +312,20 @@ class ForkSchedule(RecordedSchedule):
             return False
         return self.time.by_time or bool(self.unanswered)
 
-    def _beside(self, place: Tag, settled: bool) -> tuple[Waiter | None, bool]:
+    def _beside(self, head: Delivery, at: Standstill) -> tuple[Waiter | Change | None, bool]:
         """The waiter that may go while no waiter has the next place, and whether that place is to be passed over."""
-        if not settled and not self._given_up:
+        if not at.settled and not self._given_up:
             return None, False
-        if place.kind == "e" and any(flight.stands_for == place.number for flight in self.time.away()):
-            said = self._without_place() if self.time.listening() else None  # its answer may wait for what we answer
-            return said or self._due(), False
-        beyond = self._without_place()
+        asked = [flight.stands_for for flight in self.time.away(at.waiting)]
+        if head.tag.kind == "e" and head.tag.number in asked:
+            # its answer may wait for what we answer
+            said = self._without_place(head, at) if self.time.listening() else None
+            return said or self._due(at), False
+        beyond = self._without_place(head, at)
         if beyond is not None:
             return beyond, False
-        if (self.time.away() or self.time.sleeps_in_the_world()) and not self._out_of_patience():
-            return self._due(), False  # what it leads to may be what comes next
+        if (asked or self.time.sleeps_in_the_world(at.waiting)) and not self._out_of_patience():
+            return self._due(at), False  # what it leads to may be what comes next
         return None, True
 
     def _out_of_patience(self) -> bool:
@@ -330,41 +333,31 @@ class ForkSchedule(RecordedSchedule):
         under_way = [flight for flight in self.time.flights.values() if not (flight.listens or flight.works)]
         return bool(under_way) and all(now_us - flight.real_us > PATIENCE_US for flight in under_way)
 
-    def _without_place(self) -> Waiter | None:
+    def _without_place(self, head: Delivery, at: Standstill) -> Waiter | Change | None:
         """A waiter for something that the parent's order does not have, or has already had."""
-        timers = []
-        for waiter in self.gate.waiting.values():
-            if waiter.tag.lane == "~never":
-                continue
-            place = self._place(waiter.tag)
-            number = self.order.number_of(place) if place is not None else None
-            if number is not None and self.order.head is not None and number >= self.order.head.number:
-                continue
-            if waiter.deadline_us is None:
-                return self._yields(waiter)
-            if waiter.sleeper:
-                timers.append(waiter)
-        return self._due() if self.time.ticking else self._timer_goes(timers)
+        others = self._without_number(head, at)
+        free = next((each for each in others if each.deadline_us is None), None)
+        if free is not None:
+            return self._yields(free, at)
+        return self._due(at) if self.time.ticking else self._timer_goes([w for w in others if w.sleeper], at)
 
-    def _after_order(self) -> Waiter | None:
-        timers = []
-        for waiter in self.gate.waiting.values():
-            if waiter.tag.lane == "~never" or (waiter is self.alarms.waits and self.alarms.rings_in_vain()):
-                continue
-            if waiter.deadline_us is None:
-                return self._yields(waiter)
-            timers.append(waiter)
-        if self.unanswered and not self.time.away() and self.revive():
-            return None
-        asked = self.time.away() or self.time.listening() or self.time.sleeps_in_the_world()
+    def _after_order(self, at: Standstill) -> Waiter | Change | None:
+        vain = self.alarms.waits if self.alarms.rings_in_vain() else None
+        others = [each for tag, each in at.waiting.items() if tag.lane != "~never" and each is not vain]
+        free = next((each for each in others if each.deadline_us is None), None)
+        if free is not None:
+            return self._yields(free, at)
+        if self.unanswered and not self.time.away(at.waiting) and self.revivable():
+            return Change(self.revive)
+        asked = self.time.away(at.waiting) or self.time.listening() or self.time.sleeps_in_the_world(at.waiting)
         real = asked or self.time.real_since_us is not None
-        return self._due() if real else self._timer_goes(timers)
+        return self._due(at) if real else self._timer_goes(others, at)
 
-    def _due(self) -> Waiter | None:
+    def _due(self, at: Standstill) -> Waiter | None:
         """While the world answers, time passes at its speed: a timer whose moment has come."""
         now_us = self.time.real_now_us() if self.time.ticking else self.order.at_us
-        timers = [w for w in self.gate.waiting.values() if w.deadline_us is not None and w.deadline_us <= now_us]
-        return self._jump(timers)
+        timers = [w for w in at.waiting.values() if w.deadline_us is not None and w.deadline_us <= now_us]
+        return self._first(timers, at)
 
     def stalled(self, waited_us: int) -> None:
         """Nothing runs: the end, unless the world has yet to answer."""
@@ -377,7 +370,8 @@ class ForkSchedule(RecordedSchedule):
         """Whether the world has yet to bring something."""
         real = self.cut and self.time.real_since_us is not None and not self._hopes_for_nothing()
         rings = self.alarms.struck_us is not None or not self.alarms.rings_in_vain()
-        asked = bool(self.time.away() or self.gate.parting) or self.time.sleeps_in_the_world()
+        waiting = self.gate.waiting
+        asked = bool(self.time.away(waiting) or self.gate.parting) or self.time.sleeps_in_the_world(waiting)
         timed = any(waiter.deadline_us is not None for waiter in self.gate.waiting.values())
         return asked or real or rings or (self.time.listening() and (timed or waited_us < PATIENCE_US))
 
@@ -386,8 +380,8 @@ class ForkSchedule(RecordedSchedule):
         hopeless = ("~never", ALARM) if self.alarms.rings_in_vain() else ("~never",)
         return bool(self.gate.waiting) and all(tag.lane in hopeless for tag in self.gate.waiting)
 
-    def _jump(self, timers: list[Waiter]) -> Waiter | None:
-        return super()._jump(self.alarms.within_reach(timers))
+    def _first(self, timers: list[Waiter], at: Standstill) -> Waiter | None:
+        return super()._first(self.alarms.within_reach(timers, at.blocked_us), at)
 
     def signals_later(self, number: int) -> bool:
         """The same; behind the cut without those that have lost their place."""

@@ -7,7 +7,7 @@ that only measure show it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 from reenact.abc.sources import Clock
 from reenact.facts.lazy_dataclass import dataclass
@@ -140,9 +140,9 @@ class ForkTime:
         with self._gate.lock:
             self.flights.pop(event, None)
 
-    def away(self) -> list[Flight]:
+    def away(self, waiting: Iterable[Tag]) -> list[Flight]:
         """Flights that have nothing at the gate: the world has yet to answer."""
-        here = {tag.number for tag in self._gate.waiting if tag.lane == OWN}
+        here = {tag.number for tag in waiting if tag.lane == OWN}
         return [
             flight
             for event, flight in self.flights.items()
@@ -154,14 +154,10 @@ class ForkTime:
         """Whether the world is being asked."""
         return self._gate.parting > 0 or not all(flight.works for flight in self.flights.values())
 
-    def sleeps_in_the_world(self) -> bool:
+    def sleeps_in_the_world(self, waiting: Mapping[Tag, Waiter]) -> bool:
         """Whether the agent's own code is at work in the world, and a strand waits for a moment to come."""
         works = any(flight.works and not flight.over for flight in self.flights.values())
-        return works and any(waiter.deadline_us is not None for waiter in self._gate.waiting.values())
-
-    def is_not_due(self, waiter: Waiter) -> bool:
-        """Whether a timer's moment has not come, by the world's time."""
-        return waiter.deadline_us is not None and self.sleeps_in_the_world() and waiter.deadline_us > self.real_now_us()
+        return works and any(waiter.deadline_us is not None for waiter in waiting.values())
 
     def listening(self) -> bool:
         """Whether a live server may say something by itself."""
@@ -333,19 +329,18 @@ class ForkTime:
         number = self._order.number_of(place) if self.departed and place is not None else None
         return self.elapsing.moments.of(number)[0] if number is not None else None
 
-    def sooner(self, tag: Tag, comes: int | None) -> Waiter | None:
+    def sooner(self, tag: Tag, comes: int | None, held: tuple[Tag, ...] = ()) -> Waiter | None:
         """The waiter that goes before the next one in the order, where time says so."""
         if comes is None or not self.goes_by_time:
             return None
-        return self.in_lines().sooner(tag, comes, self.known_us(), answers=self.departed)
+        return self.in_lines().sooner(tag, comes, self.known_us(), *held, answers=self.departed)
 
-    def keeps_order(self, tag: Tag, comes: int | None) -> None:
-        """The next in the order goes: where that is not certain, a remark is made."""
+    def is_unsure(self, tag: Tag, comes: int | None, held: tuple[Tag, ...] = ()) -> bool:
+        """Whether it is not certain, and has yet to be said, that what is next in the order is first."""
         if comes is None or not self.goes_by_time or UNSURE in self.remarked:
-            return
+            return False
         timer = self.timing.timer(tag) is not None
-        if self.in_lines().is_unsure(tag, comes, self.known_us(), timer=timer):
-            self.remark(UNSURE)
+        return self.in_lines().is_unsure(tag, comes, self.known_us(), *held, timer=timer)
 
     def passes(self, tag: Tag, place: Tag | None) -> Timed | None:
         """Have the time pass until a delivery. (Its place is the next one, or was before, or is yet to come.)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 
 from reenact.facts.order import Tag
 from reenact.seams.waits import Waiter
@@ -89,23 +90,23 @@ class Lines:
 
     # --- questions ---------------------------------------------------------------------------------------------
 
-    def sooner(self, tag: Tag, comes_us: int, now_us: int, *, answers: bool) -> Waiter | None:
-        """A timer that fires clearly before what is next in the order, and before every recorded answer that a strand
+    def sooner(self, tag: Tag, comes_us: int, now_us: int, *held: Tag, answers: bool) -> Waiter | None:
+        """A timer that fires clearly before what is next in the order, and before every recorded answer that somebody
         awaits, although its own place is later or nowhere; or the answer that comes before such a timer.
 
         Args:
-            tag: The next delivery, which is not looked at.
+            tag, held: What is next, and waits in which a handler runs: they are not looked at.
             comes_us: When that comes.
             now_us: When what is there already comes.
             answers: Whether an answer may go before that even where no timer does.
         """
-        fires = min(self._heads(_ALL if answers else _TIMERS, tag, now_us), default=None)
+        fires = min(self._heads(_ALL if answers else _TIMERS, (tag, *held), now_us), default=None)
         if fires is None or fires[0] >= comes_us - LATE_US:
             return None
-        before = min(self._heads(_NOT_TIMERS, tag, now_us), default=fires)
+        before = min(self._heads(_NOT_TIMERS, (tag, *held), now_us), default=fires)
         return before[2] if before[0] <= fires[0] + LATE_US else fires[2]
 
-    def is_unsure(self, tag: Tag, comes_us: int, now_us: int, *, timer: bool) -> bool:
+    def is_unsure(self, tag: Tag, comes_us: int, now_us: int, *held: Tag, timer: bool) -> bool:
         """Whether something would be before what is next in the order, if moments were certain, and one of them is a
         timer.
 
@@ -113,30 +114,24 @@ class Lines:
             tag, comes_us, now_us: As for ``sooner``.
             timer: Whether the next delivery is one.
         """
-        heads = self._heads(_ALL if timer else _TIMERS, tag, now_us)
+        heads = self._heads(_ALL if timer else _TIMERS, (tag, *held), now_us)
         return any(place[0] < comes_us - UNSURE_US for place in heads)
 
-    def first(self, tag: Tag, comes_us: int, now_us: int) -> Waiter | None:
+    def first(self, tag: Tag, comes_us: int, now_us: int, *held: Tag) -> Waiter | None:
         """The most likely waiter before one that has no place in the order; None: none. Arguments as for ``sooner``."""
-        place = min(self._heads(_ALL, tag, now_us), default=None)
+        place = min(self._heads(_ALL, (tag, *held), now_us), default=None)
         return place[2] if place is not None and place[0] < comes_us else None
 
-    def is_near(self, tag: Tag, comes_us: int, now_us: int) -> bool:
+    def is_near(self, tag: Tag, comes_us: int, now_us: int, *held: Tag) -> bool:
         """Whether an answer comes so near to a timer that it is not certain which of them is first. Arguments as for
         ``sooner``."""
-        for line in (_ANSWER, _EVENT_HERE):
-            for at_us, _, _ in self._walk(line, tag, now_us):
-                if at_us >= comes_us - LATE_US:
-                    if at_us <= comes_us + LATE_US:
-                        return True
-                    break
-                if line == _EVENT_HERE:  # all of them come now
-                    break
-        return False
+        known = takewhile(lambda place: place[0] <= comes_us + LATE_US, self._walk(_ANSWER, (tag, *held), now_us))
+        events = (*known, *self._heads((_EVENT_HERE,), (tag, *held), now_us))
+        return any(abs(place[0] - comes_us) <= LATE_US for place in events)
 
     # --- lines -------------------------------------------------------------------------------------------------
 
-    def _walk(self, number: int, tag: Tag, now_us: int) -> Iterator[Place]:
+    def _walk(self, number: int, but: tuple[Tag, ...], now_us: int) -> Iterator[Place]:
         """The places of a line, but for one of them."""
         line, at = self._lines[number], 0
         while at < len(line):
@@ -146,9 +141,9 @@ class Lines:
                 del line[at]
                 continue
             at += 1
-            if waiter.tag != tag:
+            if waiter.tag not in but:
                 yield place if number <= _ANSWER else (now_us, place[1], waiter)
 
-    def _heads(self, lines: tuple[int, ...], tag: Tag, now_us: int) -> list[Place]:
+    def _heads(self, lines: tuple[int, ...], but: tuple[Tag, ...], now_us: int) -> list[Place]:
         """The first of each line."""
-        return [place for line in lines if (place := next(self._walk(line, tag, now_us), None))]
+        return [place for line in lines if (place := next(self._walk(line, but, now_us), None))]
