@@ -217,6 +217,9 @@ class ForkTime:
         nanoseconds."""
         with self._gate.lock:
             if self.goes_by_time:
+                head = self._order.head
+                if then_ns is None and head is not None and not (head.proven or self.departed):
+                    then_ns = head.at_us * 1000  # the code of the parent was still at work when that came
                 self._works_until(then_ns)
             self.set_us = self.known_us()
             if then_ns is not None and not self.goes_by_time:  # the parent's time is the fork's
@@ -228,8 +231,7 @@ class ForkTime:
         return (self.worked_us() - self._worked_before_us) * 1000
 
     def _works_until(self, then_ns: int | None) -> None:
-        """The code is where it was at a moment of the parent: so long it has worked. Where it never was (None), it has
-        worked as long as it takes today."""
+        """The code has worked until a moment of the parent; None: it was never here, and works as long as it does."""
         if then_ns is None:
             self.elapsing.lead_ns += self._busy_ns()
         else:
