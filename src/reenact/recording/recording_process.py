@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import signal
 import sys
@@ -21,13 +20,13 @@ from reenact.recording import policies
 from reenact.recording.recorded_speech import StreamListener
 from reenact.recording.recording_opening import OpenRun, Who, evidence_of, hash_seed, interpreter, new_run, status_of
 from reenact.recording.request_runs import RequestRuns
-from reenact.seams import escapes, lanes, logs, speech, stdio, wiring
+from reenact.seams import escapes, logs, speech, stdio, wiring
 from reenact.seams.boot.parent import Boot, choose_hash_seed, is_python
 from reenact.seams.declared_files import file_digests
 from reenact.seams.processes import child_runs
 from reenact.seams.servers import hosting
 from reenact.seams.strands import signals
-from reenact.seams.uncaught_exception import watch_uncaught
+from reenact.seams.uncaught_exception import before_exit, watch_uncaught
 from reenact.store import open_store
 
 LAST_SPANS_S = 1.0
@@ -61,8 +60,7 @@ class RecordedProcess:
     def start(self) -> None:
         """Listen to the main thread, and to every thread that no other session listens to."""
         session = self._opened.session
-        self._stack.enter_context(session.begin(fallback=True))
-        wiring.begin(self._opened.run)
+        self._stack.enter_context(wiring.host(session.begin(fallback=True), self._opened.run))
         signals.hear(session.gate)
         logs.begin_at(self._opened.run.started_us)
         for gap in stdio.install(session.printed):
@@ -72,8 +70,7 @@ class RecordedProcess:
         child_runs.appoint(self._heir)
         self._requests = self._host()
         hosting.appoint(self._requests)
-        atexit.register(self.finish)
-        _before_exit(self.finish)
+        before_exit(self.finish)
         escapes.before_exec(self._opened.session.flush)
 
     def _host(self) -> RequestRuns:
@@ -118,8 +115,6 @@ class RecordedProcess:
         self._spoken.end()
         stdio.flush()
         status, line = status_of(self._error)
-        wiring.end(self._opened.run)
-        lanes.session_ended()
         self._stack.close()
         files = file_digests(self._opened.run.entry.cwd, self._policy.files)
         capture = {**self._opened.run.capture, **self._requests.summary(), **evidence_of(self._error, self._opened.run)}
@@ -150,17 +145,6 @@ def _undisturbed() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
-
-
-def _before_exit(finish: Any) -> None:
-    """``os._exit`` skips every handler: the recording ends before it."""
-    leave = os._exit
-
-    def _exit(status: int) -> None:
-        finish()
-        leave(status)
-
-    os._exit = _exit  # type: ignore[assignment]
 
 
 def _policy(fields: dict[str, Any]) -> Policy:

@@ -19,11 +19,11 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.shapes import SCRIPT
 from reenact.facts.values import describe_error, encode
-from reenact.replaying import replay_process
+from reenact.replaying import guard, replay_process
 from reenact.replaying.program_start import recording_command
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.user_turns import HERE, untold
-from reenact.seams import lanes
+from reenact.seams import lanes, wiring
 from reenact.seams.entry_arguments import given_to
 from reenact.seams.origins import agents_line
 from reenact.seams.project_paths import installed
@@ -261,6 +261,23 @@ def compare(session: ReplaySession, outcome: Value | Failure) -> None:
     crossing = session.decide(session.root, call)
     if crossing is not None and crossing.mode != "frozen":
         crossing.settle(outcome)
+
+
+@contextmanager
+def hosted(session: ReplaySession, permits: Callable[[], bool] | None = None) -> Iterator[list[str]]:
+    """Answer the block in the process of its caller, and keep it from the world, except where ``permits`` allows a live
+    call. Returns the refused contacts; the list is complete when the block has ended."""
+    wiring.install()
+    armed = guard.arm(session.refuse)
+    armed.permits = permits or armed.permits
+    refused: list[str] = []
+    try:
+        with wiring.host(session.begin(), session.run):
+            yield refused
+    finally:
+        refused.extend(armed.refused)
+        guard.disarm()
+        session.close()
 
 
 def main() -> None:

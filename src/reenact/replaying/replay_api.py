@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from reenact.abc.store import Store
@@ -12,7 +11,7 @@ from reenact.errors import Divergence, EffectRefused
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
 from reenact.facts.values import decode
-from reenact.replaying import caller, guard, replay_launch
+from reenact.replaying import caller, replay_launch
 from reenact.replaying.beginning import FilesBefore
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.options import Options
@@ -23,7 +22,7 @@ from reenact.replaying.replay_report import EndDifference, Report, without_crede
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.replay_verdict import Contact, conclude
 from reenact.replaying.results import LaneOutput, files
-from reenact.seams import lanes, stdout, wiring
+from reenact.seams import stdout
 from reenact.seams.declared_files import file_digests
 
 _BEGINS_TODAY = "a replay in its caller's process begins with the disk of today: put it back, or use reenact replay"
@@ -89,8 +88,7 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
     beginning = FilesBefore(recording, lambda path: path)
     beginning.name(_BEGINS_TODAY)
     session.amiss = beginning.lines
-    wiring.install()
-    with _listening(session) as contact, stdout.watched():
+    with caller.hosted(session) as refused, stdout.watched():
         try:
             args, named = caller.arguments_for(session, function)
             output = caller.call(session, function, *args, **named)
@@ -100,7 +98,8 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
             recorded = isinstance(error, Exception) and run.error and type(error).__name__ in run.error
             if not recorded and session.gate.halted is None:  # after a halt anything may come up: groups, clean-ups
                 raise
-    report = conclude(session, _results(session, recording.run, printed), contact(), options)
+    contact = Contact(tuple(refused), 0, ("audit hook (connections, processes, signals)", *_IN_PROCESS.words()))
+    report = conclude(session, _results(session, recording.run, printed), contact, options)
     amiss = beginning.lines() if report.exit_code and not session.divergences else []  # a divergence names them
     report = without_credentials(replace(report, remarks=(*report.remarks, *printed.remarks, *amiss)), session.redactor)
     if session.damaged:
@@ -117,28 +116,6 @@ def _results(session: ReplaySession, run: Run, printed: LaneOutput) -> list[EndD
         return []
     declared = run.capture.get("files") or ()
     return [*printed.end(), *files(run.files, file_digests(run.entry.cwd, declared))]
-
-
-@contextmanager
-def _listening(session: ReplaySession) -> Iterator[Callable[[], Contact]]:
-    armed = guard.arm(session.refuse)
-    refused: list[str] = []
-
-    def contact() -> Contact:
-        return Contact(tuple(refused), 0, ("audit hook (connections, processes, signals)", *_IN_PROCESS.words()))
-
-    try:
-        with session.begin():
-            wiring.begin(session.run)
-            try:
-                yield contact
-            finally:
-                wiring.end(session.run)
-                lanes.session_ended()
-    finally:
-        refused.extend(armed.refused)
-        guard.disarm()
-        session.close()
 
 
 def _refusal(run: Run, report: Report) -> EffectRefused:

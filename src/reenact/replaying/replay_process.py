@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import sys
@@ -50,7 +49,7 @@ from reenact.seams.declared_files import file_digests
 from reenact.seams.origins import raised
 from reenact.seams.servers import hosting
 from reenact.seams.strands import signals
-from reenact.seams.uncaught_exception import watch_uncaught
+from reenact.seams.uncaught_exception import before_exit, watch_uncaught
 from reenact.seams.watch import WATCH
 from reenact.store import in_process as _in_process  # noqa: F401 - loaded before the agent begins
 from reenact.store import open_store
@@ -157,9 +156,8 @@ class ReplayingProcess:
         self._watch = DeathWatch(self._place)
         process: ReplaySession = self._before or self.session
         self.session.reached = self._watch.reached
-        self._stack.enter_context(process.begin(fallback=True))
+        self._stack.enter_context(wiring.host(process.begin(fallback=True), self.recording.run))
         hosting.appoint(self._stage)
-        wiring.begin(self.recording.run)
         signals.hear(self.session.gate)
         if self._before is None and self.session.mode == "replay":
             WATCH.keep(self.session.gate)
@@ -175,15 +173,7 @@ class ReplayingProcess:
         process.on_stop = self._stopping
         _quiet_halts()
         watch_uncaught(self._ended_by)
-        atexit.register(self.finish)
-        leave = os._exit
-
-        def _exit(status: int) -> None:
-            self.finish()
-            leave(status)
-
-        os._exit = _exit  # type: ignore[assignment]
-        self._leave = leave
+        self._leave = before_exit(self.finish)
 
     def _ended_by(self, error: BaseException) -> None:
         self._error = error
@@ -280,8 +270,6 @@ class ReplayingProcess:
         """Compare what the program left, and write the report."""
         self._speak_last()
         stdio.flush()
-        wiring.end(self.recording.run)
-        lanes.session_ended()
         self._stack.close()
         guard.disarm()
         self.session.close()

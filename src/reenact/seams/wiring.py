@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import _thread
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +20,7 @@ from reenact.seams import (
     feature_flags,
     file_contents,
     http,
+    lanes,
     listings,
     looks,
     machine,
@@ -63,6 +66,7 @@ LATE: Final = (
 )
 """The seams that are loaded when the program imports a library; none of them imports one."""
 
+
 _lock = _thread.allocate_lock()
 _installed = False
 
@@ -104,6 +108,18 @@ def rehearse() -> None:
         seam.install()
     for seam in (looks, listings, environment_variables, machine, entropy, clock):
         seam.remove()
+
+
+@contextmanager
+def host(listening: AbstractContextManager[None], run: Run) -> Iterator[None]:
+    """The session of a run listens to the block; ``listening`` is the block of ``session.begin``."""
+    with listening:
+        begin(run)
+        try:
+            yield
+        finally:
+            end(run)
+            lanes.session_ended()
 
 
 def begin(run: Run) -> None:

@@ -22,7 +22,7 @@ from reenact.abc.store import Recording
 from reenact.errors import Halt, UnreplayableRun
 from reenact.facts.run import Run, Status
 from reenact.recording.recording_opening import status_of
-from reenact.replaying import caller, guard
+from reenact.replaying import caller
 from reenact.replaying.network_block import BLOCK
 from reenact.replaying.options import Options
 from reenact.replaying.program_start import Start, start_of
@@ -31,7 +31,7 @@ from reenact.replaying.replay_opening import redactor_of
 from reenact.replaying.starting import environment_of
 from reenact.replaying.touching import CHANGE_WATCH
 from reenact.replaying.worktree import Tree, kept_revision
-from reenact.seams import lanes, wiring
+from reenact.seams import lanes
 from reenact.seams.setting import folder_now, variables_now, variables_set
 from reenact.store.memory_store import MemoryStore
 from reenact.testing.goldens.golden_answers import Answers, Overlay
@@ -155,31 +155,22 @@ def _called(
     store = MemoryStore()
     kept = open_child(session, store, gathers=False)
     session.records(kept.session, Ledger(store, session.run, kept.run.id), lambda recorded, event: None)
-    wiring.install()
-    armed = guard.arm(session.refuse)
-    armed.permits = lambda: session.schedule.time.asks
     error: BaseException | None = None
+    asks = caller.hosted(session, lambda: session.schedule.time.asks)
     try:
-        with CHANGE_WATCH.on(session.refuse) as changes, variables_set(environment), session.begin():
-            wiring.begin(session.run)
+        with CHANGE_WATCH.on(session.refuse) as changes, variables_set(environment), asks as contacts:
             try:
                 arguments, named = caller.arguments_for(session, entry)
                 caller.call(session, entry, *arguments, **named)
             except (Exception, SystemExit, Halt) as raised:
                 error = raised
-            finally:
-                wiring.end(session.run)
-                lanes.session_ended()
     finally:
-        contacts = tuple(armed.refused)
-        guard.disarm()
-        session.close()
         status, line = (Status.RECORDING, "") if misses.cut else status_of(error)
         run = kept.close(status, CLOCK.wall_us(), error=line, environment={**kept.run.environment, **session.kept()})
     if changes:
         return None
     told = ProcessResult(
-        report=conclude(session, run, contacts),
+        report=conclude(session, run, tuple(contacts)),
         used=dict(misses.used),
         boundaries=boundaries(session.course),
         stale_at=misses.stale_at,

@@ -10,9 +10,8 @@ from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
 from reenact.facts.run import Run
 from reenact.recording.recording_opening import status_of
-from reenact.replaying import caller, guard
+from reenact.replaying import caller
 from reenact.replaying.options import Options
-from reenact.seams import lanes, wiring
 from reenact.timetravel.forks.fork_misses import ForkMisses
 from reenact.timetravel.forks.fork_opening import open_child, open_session
 from reenact.timetravel.forks.fork_report import ForkReport, conclude
@@ -29,30 +28,20 @@ def fork_here(
     session = open_session(store.open(parent), options, plan, ForkMisses())
     opened = open_child(session, store)
     session.records(opened.session, Ledger(store, parent, opened.run.id), lambda recorded, event: None)
-    wiring.install()
-    armed = guard.arm(session.refuse)
-    armed.permits = lambda: session.schedule.time.asks
     error: BaseException | None = None
     try:
-        with session.begin():
-            wiring.begin(session.run)
+        with caller.hosted(session, lambda: session.schedule.time.asks) as contacts:
             try:
                 _called(session, inspect.unwrap(entry))
             except KeyboardInterrupt:
                 raise
             except BaseException as raised:
                 error = raised
-            finally:
-                wiring.end(session.run)
-                lanes.session_ended()
     finally:
-        contacts = tuple(armed.refused)
-        guard.disarm()
-        session.close()
         status, line = status_of(error)
         environment = {**opened.run.environment, **session.kept()}
         run = opened.close(status, CLOCK.wall_us(), error=line, environment=environment)
-    return conclude(session, run, contacts)
+    return conclude(session, run, tuple(contacts))
 
 
 def _called(session: Any, function: Callable[..., Any]) -> None:

@@ -19,7 +19,7 @@ from reenact.replaying.isolation import Isolation
 from reenact.replaying.reaching import Reaches
 from reenact.replaying.starting import BASES, LENT
 from reenact.replaying.worktree import Tree
-from reenact.seams import lanes, stdio, wiring
+from reenact.seams import stdio
 from reenact.seams.declared_files import file_digests
 from reenact.store import in_process as _in_process  # noqa: F401 - loaded before the agent begins
 from reenact.store import open_store
@@ -143,8 +143,6 @@ class ForkingProcess(replaying.ReplayingProcess):
         """Close the fork's own recording, and write the report."""
         self._echo.end()
         stdio.flush()
-        wiring.end(self.recording.run)
-        lanes.session_ended()
         self._stack.close()
         guard.disarm()
         self.session.close()
