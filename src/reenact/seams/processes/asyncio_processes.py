@@ -11,24 +11,24 @@ import asyncio
 import functools
 from collections.abc import Awaitable, Callable
 from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
 from reenact.abc.session import Frozen, Live, Turn
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.values import decode, encode
+from reenact.seams.colours import in_coroutine
 from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import Lane, listening
+from reenact.seams.late_resource import LateResource
 from reenact.seams.patching import replace
 from reenact.seams.processes import child_runs, process_calls
-from reenact.seams.processes.later import Later, later_coroutine
+from reenact.seams.processes.later import STREAMS, late_process, later_coroutine, take_streams
 from reenact.seams.processes.pipes import READ_AT_ONCE
 from reenact.seams.processes.process_calls import ask, further, revealed, sealed
 from reenact.seams.processes.tracking import track
 from reenact.seams.switchboard import across, begin
 from reenact.seams.turns import rejoin_cancelled
-
-_STREAMS: Final = ("stdin", "stdout", "stderr")
 
 
 def patch(module: ModuleType) -> None:
@@ -54,8 +54,9 @@ def _creating(original: Any, *, shell: bool) -> Any:
             process = await _pretend(call.name, crossing, options, limit)
             start = later_coroutine(lane, original, args, options, shell)
             if start is not None:
-                process._reenact_later = Later(lane, process, start, asyncio.Lock())
-                crossing.can_begin()
+                process._reenact_later = late_process(
+                    crossing, list(args), start, functools.partial(take_streams, process), asyncio.Lock()
+                )
             return process
         heir = None
         if not shell and options.get("executable") is None:
@@ -80,7 +81,7 @@ def _described(lane: Lane, args: tuple[Any, ...], options: dict[str, Any], shell
         asyncio.subprocess.STDOUT: "stdout",
     }
     call = process_calls.start(command, shell, facts)
-    for name in _STREAMS:
+    for name in STREAMS:
         target = options.get(name)
         if target is not None:
             facts[name] = names.get(target, "file") if isinstance(target, int) else "file"
@@ -109,7 +110,7 @@ async def _pretend(program: str, crossing: Frozen, options: dict[str, Any], limi
     outcome = await crossing.outcome()
     if isinstance(outcome, Failure):
         raise restore_error(outcome.error)
-    pipes = [name for name in _STREAMS if options.get(name) == asyncio.subprocess.PIPE]
+    pipes = [name for name in STREAMS if options.get(name) == asyncio.subprocess.PIPE]
     process: Any = SeamProcess.__new__(SeamProcess)
     process.pid = decode(outcome.body)["pid"]
     process._loop = asyncio.get_running_loop()
@@ -126,7 +127,7 @@ def _attach(process: Any, program: str, event: int, limit: int) -> None:
     """Make the real object ours, and put our streams into its hands."""
     process.__class__ = SeamProcess
     process._reenact_set(program, event, False)
-    for name in _STREAMS:
+    for name in STREAMS:
         real = getattr(process, name)
         if real is not None:
             setattr(process, name, _stream(process, name, real, limit))
@@ -166,7 +167,7 @@ class SeamProcess(asyncio.subprocess.Process):
     event: int
     played: bool
     _reenact_code: int | None
-    _reenact_later: Later | None = None
+    _reenact_later: LateResource | None = None
 
     def _reenact_set(self, program: str, event: int, played: bool) -> None:
         self.program = program
@@ -177,13 +178,14 @@ class SeamProcess(asyncio.subprocess.Process):
 
     def begin(self) -> None:
         """Called before something is performed on it that is no coroutine, so that nothing can be waited for."""
-        if self._reenact_later is not None:
-            self._reenact_later.cannot()
+        later = self._reenact_later
+        if later is not None and later.real is None:
+            raise later.failed(RuntimeError("its first call is not a coroutine, so it cannot wait for the start"))
 
     async def begun(self) -> None:
         """The same before a coroutine: a process that is yet to be started is."""
         if self._reenact_later is not None:
-            await self._reenact_later.begun()
+            await in_coroutine(self._reenact_later.begin())
 
     @property
     def returncode(self) -> int | None:

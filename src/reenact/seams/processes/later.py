@@ -1,5 +1,4 @@
-"""A process of a fork that was answered from the recording, and is started when something that was not recorded is
-first asked of it.
+"""A process whose start was answered from a recording, and that is started at its first live use.
 
 It is a second ``Popen`` object with the parameters, the environment and the working directory of the start that the
 agent asked for. Its pipes take the places of those in the agent's hands: same objects, same descriptors.
@@ -7,17 +6,17 @@ agent asked for. Its pipes take the places of those in the agent's hands: same o
 
 from __future__ import annotations
 
-import _thread
 import os
 import subprocess
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from reenact.errors import UnreplayableRun
-from reenact.seams import descriptors, lanes
+from reenact.abc.session import Frozen
+from reenact.seams import descriptors
+from reenact.seams.colours import in_thread
 from reenact.seams.lanes import Lane
+from reenact.seams.late_resource import LateResource
 from reenact.seams.processes import child_runs
-from reenact.seams.unbegun import unbegun
 
 STREAMS: Final = ("stdin", "stdout", "stderr")
 _TEXT: Final = ("text", "encoding", "errors", "universal_newlines")
@@ -28,7 +27,8 @@ class AgentProcess:
 
     Attributes:
         played: Whether it is one of a replay, which never ran.
-        real: The process that a fork has started later; None for any other.
+        real: The process that runs in its place; None for any other.
+        later: What starts that; None where it cannot be started.
 
     Args:
         program: Its name.
@@ -36,39 +36,45 @@ class AgentProcess:
         played: Whether it is answered from a recording.
     """
 
-    __slots__ = ("_lock", "_start", "event", "played", "program", "real")
+    __slots__ = ("event", "later", "played", "program", "real")
 
     def __init__(self, program: str, event: int, played: bool) -> None:
         self.program = program
         self.event = event
         self.played = played
         self.real: Any = None
-        self._start: Callable[[], Any] | None = None
-        self._lock = _thread.allocate_lock()
-
-    def starts_later(self, start: Callable[[], Any]) -> None:
-        """The process can be started: ``start`` returns the object of the process that runs then."""
-        self._start = start
+        self.later: LateResource | None = None
 
     def begin(self) -> None:
         """Start it, unless it runs: something is about to be performed on it."""
-        if self._start is None:
-            return
-        with self._lock:
-            if self._start is not None:
-                self.real = self._start()
-                self.played = False
-                self._start = None
+        if self.later is not None and self.real is None:
+            in_thread(self.later.begin())
+            self.real, self.played = self.later.real, False
 
 
-def starter(
-    module: Any, popen: Any, lane: Lane, original: Any, given: Mapping[str, Any], shell: bool
-) -> Callable[[], Any] | None:
+def late_process(
+    crossing: Frozen, args: Any, start: Callable[[], Any], adopt: Callable[[Any], object], lock: Any = None
+) -> LateResource:
+    """A process that is started later.
+
+    Args:
+        crossing: Its start, which was answered.
+        args: Its command.
+        start: Returns the object of the process that runs then, or an awaitable of it.
+        adopt: Puts that object into the agent's hands.
+        lock: The lock for ``LateResource``.
+    """
+    cause = "its start was answered from the recording; the program may not be installed here"
+    return LateResource(
+        crossing, f"{args!r} was to be started", start, adopt, missing="process", cause=cause, lock=lock
+    )
+
+
+def starter(module: Any, lane: Lane, original: Any, given: Mapping[str, Any], shell: bool) -> Callable[[], Any] | None:
     """The function that starts a process later; None where it got files of the agent, which have changed by then.
 
     Args:
         module: ``subprocess``.
-        popen: The object in the agent's hands.
         lane: The calling lane.
         original: The library's own constructor.
         given: Its arguments, by name.
@@ -86,15 +92,16 @@ def starter(
     def start() -> Any:
         heir = None if shell else child_runs.environment_for(lane, rest["args"], rest["env"])
         real = module.Popen.__new__(module.Popen)
-        try:
-            original(real, bufsize=0, **(rest if heir is None else {**rest, "env": heir}))
-        except Exception as error:
-            raise _unstarted(lane, rest["args"], error) from error
-        for name in STREAMS:
-            _replace(getattr(popen, name), getattr(real, name))
+        original(real, bufsize=0, **(rest if heir is None else {**rest, "env": heir}))
         return real
 
     return start
+
+
+def take_pipes(popen: Any, real: Any) -> None:
+    """Replace the pipes in the agent's hands by those of the process that runs now."""
+    for name in STREAMS:
+        _replace(getattr(popen, name), getattr(real, name))
 
 
 def _replace(ours: Any, real: Any) -> None:
@@ -110,17 +117,6 @@ def _replace(ours: Any, real: Any) -> None:
         if not blocks:
             os.set_blocking(place, False)
         descriptors.renew(place)
-
-
-def _unstarted(lane: Lane, args: Any, error: Exception) -> UnreplayableRun:
-    """The error for a process with which a fork cannot go on: it stops, even if the agent catches the error."""
-    return unbegun(
-        lane,
-        f"{args!r} was to be started",
-        error,
-        cause="its start was answered from the recording; the program may not be installed here",
-        missing="process",
-    )
 
 
 # --- asyncio ----------------------------------------------------------------------------------------------------------
@@ -147,65 +143,15 @@ def later_coroutine(
 
     async def start() -> Any:
         heir = None if named else child_runs.environment_for(lane, args, rest["env"])
-        try:
-            return await original(*args, **(rest if heir is None else {**rest, "env": heir}))
-        except Exception as error:
-            raise _unstarted(lane, list(args), error) from error
+        return await original(*args, **(rest if heir is None else {**rest, "env": heir}))
 
     return start
 
 
-class Later:
-    """A process of asyncio that is yet to be started.
-
-    Args:
-        lane: The calling lane.
-        process: The object in the agent's hands.
-        start: Returns the object of the process that runs then.
-        lock: Held while it is started.
-    """
-
-    def __init__(self, lane: Lane, process: Any, start: Callable[[], Awaitable[Any]], lock: Any) -> None:
-        self._lane = lane
-        self._process = process
-        self._start = start
-        self._lock = lock
-        self._real: Any = None
-        self._soon: Any = None
-
-    async def begun(self) -> None:
-        """Start it, unless it runs."""
-        async with self._lock:
-            if self._real is not None:
-                return
-            process, real = self._process, await self._start()
-            self._real = real
-            process._transport, process._protocol, process.played = real._transport, real._protocol, False
-            for name in STREAMS:
-                ours, theirs = getattr(process, name), getattr(real, name)
-                if ours is not None and theirs is not None:
-                    ours.leads_to(theirs)
-
-    def soon(self) -> None:
-        """Start it although the caller cannot wait for that, and meanwhile count as waiting for the world."""
-        if self._soon is None:
-            self._lane.gate.parts(1)
-            self._soon = lanes.running_loop().create_task(self._at_once())
-
-    async def _at_once(self) -> None:
-        try:
-            await self.begun()
-        except UnreplayableRun:
-            pass  # the fork has stopped
-        finally:
-            self._lane.gate.parts(-1)
-
-    def cannot(self) -> None:
-        """A use that needs a running process.
-
-        Raises:
-            UnreplayableRun: The process does not run.
-        """
-        if self._real is None:
-            error = RuntimeError("its first call is not a coroutine, so it cannot wait for the start")
-            raise _unstarted(self._lane, [self._process.program], error)
+def take_streams(process: Any, real: Any) -> None:
+    """Replace the transport behind the object in the agent's hands by that of the process that runs now."""
+    process._transport, process._protocol, process.played = real._transport, real._protocol, False
+    for name in STREAMS:
+        ours, theirs = getattr(process, name), getattr(real, name)
+        if ours is not None and theirs is not None:
+            ours.leads_to(theirs)

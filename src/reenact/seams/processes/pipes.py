@@ -35,7 +35,7 @@ class PipeOwner(Protocol):
     played: bool
 
     def begin(self) -> None:
-        """Start it, where a fork goes on live with a process that was answered from the recording."""
+        """Start it before its first live use, where its start was answered from a recording."""
 
 
 class _Pipe(io.RawIOBase):

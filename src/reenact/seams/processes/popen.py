@@ -21,7 +21,7 @@ from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.processes import child_runs, process_calls
-from reenact.seams.processes.later import STREAMS, AgentProcess, starter
+from reenact.seams.processes.later import STREAMS, AgentProcess, late_process, starter, take_pipes
 from reenact.seams.processes.pipes import PipeInput, PipeOutput, rewrapped
 from reenact.seams.processes.process_calls import ask, further
 from reenact.seams.processes.tracking import track
@@ -77,10 +77,9 @@ def _starting(module: Any, original: Any) -> Any:
         else:
             _pretend(self, crossing, lambda: original(self, *args, **options))
             bound = signature.bind(self, *args, **options).arguments
-            later = starter(module, self, lane, original, bound, asked.shell)
-            if later is not None:
-                process.starts_later(later)
-                crossing.can_begin()
+            again = starter(module, lane, original, bound, asked.shell)
+            if again is not None:
+                process.later = late_process(crossing, asked.args, again, functools.partial(take_pipes, self))
         guarded(lane, lambda: _attach(self, process, asked.bufsize))
 
     return __init__
@@ -290,7 +289,7 @@ def _ending(original: Any) -> Any:
 
 
 def _where_it_runs(popen: Any, process: AgentProcess | None, perform: Callable[[Any], Any]) -> Any:
-    """Do something to the process that runs: in a fork that may be another one than the recorded."""
+    """Perform a call on the process that runs: it may have another id than the recorded one."""
     if process is None or process.real is None or popen.returncode is not None:
         return perform(popen)
     try:

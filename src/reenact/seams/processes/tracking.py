@@ -13,7 +13,7 @@ class TrackedProcess(Protocol):
     played: bool
 
     def begin(self) -> None:
-        """Start it, where a fork goes on live with a process that was answered from the recording."""
+        """Start it before its first live use, where its start was answered from a recording."""
 
 
 _known: dict[int, TrackedProcess] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import operator
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from types import ModuleType
@@ -17,6 +18,7 @@ from typing import Any
 from reenact.facts import lazy_dataclass
 from reenact.facts.call import Call, Effect, Failure, Json, Value
 from reenact.facts.values import decode, encode
+from reenact.seams.colours import in_coroutine
 from reenact.seams.http import http_errors
 from reenact.seams.http.http_exchange import place_of
 from reenact.seams.lanes import Lane, listening
@@ -62,10 +64,11 @@ def _connecting(module: Any, original: Any) -> Any:
         if crossing.mode == "frozen":
             reopen = telling(lane, functools.partial(_reopened, target=target))
             told = reopen(await crossing.outcome())
-            line.opens = lambda: original(self, url, **options)
-            line.opening = asyncio.Lock()
-            crossing.can_begin()
-            return _played(module, self, line, told, options)
+            connection = _played(module, self, line, told, options)
+            agreed = operator.attrgetter("protocol")
+            reopen = functools.partial(original, self, url, **options)
+            websocket_messages.opens_later(connection, line, crossing, reopen, agreed, kept=(_LINE,), lock=asyncio.Lock())
+            return connection
         connection = await answered(lane, crossing, lambda: original(self, url, **options), _opened, _unused)
         connection.__dict__[_LINE] = line
         return connection
@@ -255,28 +258,14 @@ def _known(connection: Any) -> tuple[Lane | None, WebSocketLine | None]:
 async def _crossed(
     connection: Any, lane: Lane, sealing: _Outcomes, call: Callable[[], Call], perform: Callable[[], Awaitable[Any]]
 ) -> Any:
+    line = connection.__dict__[_LINE]
+
     async def performed() -> Any:
-        await _open(connection, lane)
+        if line.later is not None:
+            await in_coroutine(line.later.begin())
         return await perform()
 
     return await across(lane, call, performed, sealing.seal, telling(lane, sealing.reveal))
-
-
-async def _open(connection: Any, lane: Lane) -> None:
-    """Open a connection of a fork that goes on live through it. In the scope of what is asked first."""
-    line: WebSocketLine = connection.__dict__[_LINE]
-    if line.opens is None:
-        return
-    async with line.opening:
-        if line.opens is None:
-            return
-        then = connection.protocol
-        try:
-            real = await line.opens()
-        except Exception as error:
-            raise websocket_messages.unopened(lane, line, error) from error
-        websocket_messages.compare(lane, line, then, real.protocol)
-        websocket_messages.take_over(connection, real, line, (_LINE,))
 
 
 def _receiving(original: Any) -> Any:

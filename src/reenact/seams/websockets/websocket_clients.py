@@ -15,7 +15,7 @@ from reenact.facts.call import Call
 from reenact.seams.async_backends import cancelled
 from reenact.seams.colours import Steps, Work, coloured, in_coroutine, in_thread
 from reenact.seams.http.http_exchange import place_of
-from reenact.seams.lanes import Lane, listening
+from reenact.seams.lanes import listening
 from reenact.seams.patching import replace
 from reenact.seams.switchboard import begin, crossed, telling
 from reenact.seams.websockets import properties, websocket_messages
@@ -58,13 +58,10 @@ def _connecting(original: Any, module: ModuleType) -> Any:
         if crossing.mode == "frozen":
             reopen = telling(lane, partial(websocket_messages.reopened, module=module))
             told = reopen((yield crossing.outcome()))
-            line.opens = perform
-            if awaits:
-                line.opening = asyncio.Lock()
-            crossing.can_begin()
             with websocket_messages.below(lane):
                 connection = self.factory(self.ws_uri) if awaits else _without_thread(self, module)
                 websocket_messages.equip(connection, told, line)
+            websocket_messages.opens_later(connection, line, crossing, perform, lock=asyncio.Lock() if awaits else None)
             return connection
         connection = yield from crossed(lane, crossing, perform, websocket_messages.opened, _unused, cancelled)
         connection._reenact_line = line
@@ -101,31 +98,15 @@ def _asked(connection: Any, describe: Callable[[WebSocketLine], Call], perform: 
     if crossing is None:
         return (yield Work(perform))
     sealing = ConnectionOutcomes(connection)
-    performed = partial(coloured(perform, _performed), connection, lane, line, perform)
+    performed = partial(coloured(perform, _performed), line, perform)
     return (yield from crossed(lane, crossing, performed, sealing.seal, telling(lane, sealing.reveal), cancelled))
 
 
-def _performed(connection: Any, lane: Lane, line: WebSocketLine, perform: Callable[[], Any]) -> Steps[Any]:
+def _performed(line: WebSocketLine, perform: Callable[[], Any]) -> Steps[Any]:
     """Ask the server, through a connection that is opened now where it was answered from the recording."""
-    if line.opens is not None:
-        yield Work(line.opening.acquire)
-        try:
-            yield from _opened_now(connection, lane, line)
-        finally:
-            line.opening.release()
+    if line.later is not None:
+        yield from line.later.begin()
     return (yield Work(perform))
-
-
-def _opened_now(connection: Any, lane: Lane, line: WebSocketLine) -> Steps[None]:
-    if line.opens is None:
-        return
-    then = connection.protocol.subprotocol
-    try:
-        real = yield Work(line.opens)
-    except Exception as error:
-        raise websocket_messages.unopened(lane, line, error) from error
-    websocket_messages.compare(lane, line, then, real.protocol.subprotocol)
-    websocket_messages.take_over(connection, real, line, websocket_messages.KEPT)
 
 
 def _receiving(original: Any) -> Any:

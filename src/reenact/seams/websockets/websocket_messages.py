@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import json
 import sys
 import uuid
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Final, TypeVar
 
+from reenact.abc.session import Frozen
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.connections import DIFFERS
@@ -20,7 +20,7 @@ from reenact.seams import lanes
 from reenact.seams.http import http_errors
 from reenact.seams.http.http_exchange import place_of
 from reenact.seams.lanes import Lane
-from reenact.seams.unbegun import unbegun
+from reenact.seams.late_resource import LateResource
 
 T = TypeVar("T")
 
@@ -40,23 +40,19 @@ class WebSocketLine:
         name: Host and path.
         addresses: The own address and the other's, for a replayed connection; None for a live one.
         held: A message that came while its reader was cancelled, for the next reader.
-        opens: Opens a replayed connection with the agent's parameters, when a fork goes live on it; None where that was
-            done, or cannot be.
-        opening: The lock for that.
+        later: The later opening of a replayed connection; None for a live one.
     """
 
     event: int
     name: str
     addresses: tuple[Any, Any] | None = None
     held: list[Any] = field(default_factory=list)
-    opens: Callable[[], Any] | None = None
-    opening: Any = field(default_factory=_thread.allocate_lock)
-    opened: bool = False
+    later: LateResource | None = None
 
     @property
     def played(self) -> bool:
         """Whether there is no real connection."""
-        return self.addresses is not None and not self.opened
+        return self.addresses is not None and (self.later is None or self.later.real is None)
 
 
 @contextmanager
@@ -271,38 +267,46 @@ def reopened(outcome: Value | Failure, module: ModuleType) -> dict[str, Any]:
 # --- going on live ----------------------------------------------------------------------------------------------------
 
 
-def take_over(connection: Any, real: Any, line: WebSocketLine, kept: Iterable[str]) -> None:
-    """Make a connection without a network the one that has just been opened, and let the agent know what it knew.
+def opens_later(
+    connection: Any,
+    line: WebSocketLine,
+    crossing: Frozen,
+    open_it: Callable[[], Any],
+    protocol_of: Callable[[Any], str | None] = lambda connection: connection.protocol.subprotocol,
+    *,
+    kept: Iterable[str] = (),
+    lock: Any = None,
+) -> None:
+    """Open a connection without a network at its first live use.
 
     Args:
         connection: In the agent's hands.
-        real: The connection that the library has opened. Both are one from now on, so that the library may go on with
+        line: The facts about it.
+        crossing: Its opening.
+        open_it: Opens it as the agent has asked for it. Both objects are one from then on, so that the library may use
             either.
-        line: The facts that are known of it.
-        kept: Names of attributes that stay what they were.
+        protocol_of: Returns the agreed subprotocol.
+        kept: Names of attributes that stay as they are.
+        lock: The lock for ``LateResource``.
     """
-    mine = connection.__dict__
-    real.__dict__.update({name: mine[name] for name in kept if name in mine})
-    connection.__dict__ = real.__dict__
-    line.opens = None
-    line.opened = True
 
+    def take_over(real: Any) -> None:
+        lane, then, now = lanes.current(), protocol_of(connection), protocol_of(real)
+        if lane is not None and then != now:
+            lane.session.note(lane, DIFFERS, f"{line.name}: subprotocol {now or 'none'}, recorded {then or 'none'}")
+        mine = connection.__dict__
+        real.__dict__.update({name: mine[name] for name in kept or KEPT if name in mine})
+        connection.__dict__ = real.__dict__
 
-def unopened(lane: Lane, line: WebSocketLine, error: Exception) -> UnreplayableRun:
-    """The error for a connection through which a fork cannot go on: it stops, even if the agent catches the error."""
-    return unbegun(
-        lane,
+    line.later = LateResource(
+        crossing,
         f"the websocket {line.name} was to be opened",
-        error,
-        cause="the recorded connection was answered from the recording until then; its server does not answer now",
+        open_it,
+        take_over,
         missing="websocket",
+        cause="the recorded connection was answered from the recording until then; its server does not answer now",
+        lock=lock,
     )
-
-
-def compare(lane: Lane, line: WebSocketLine, then: str | None, now: str | None) -> None:
-    """Say so where the server agrees to something else than the recorded one."""
-    if then != now:
-        lane.session.note(lane, DIFFERS, f"{line.name}: subprotocol {now or 'none'}, recorded {then or 'none'}")
 
 
 KEPT: Final = ("id", "request", "response", "pending_legacy_warning", "_reenact_line")
