@@ -18,6 +18,7 @@ class Recorder:
     """Keeps every ambient read under lane, position and source."""
 
     run = Run("fake")
+    reaches_world = True
 
     def __init__(self) -> None:
         self.kept: dict[Address, list[Any]] = {}
@@ -31,7 +32,7 @@ class Recorder:
         self.read.append((lane.path, source, fresh))
         return fresh
 
-    def virtual(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, source: str, fresh: Any) -> Any:
         """Pass on."""
         self.virtual_reads.append(source)
         return fresh
@@ -69,7 +70,7 @@ class Player(Recorder):
         self.surplus += 1
         return ambient.extrapolate(source, values[-1] if values else None, n - len(values) + 1, lane.path.encode())
 
-    def virtual(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, source: str, fresh: Any) -> Any:
         """A clock that stands at one second."""
         return 1_000_000_000
 

@@ -232,7 +232,7 @@ def test_a_fault_of_the_recorder_leaves_the_read_alone() -> None:
     recorder = Recorder()
     with listening(recorder):
         recorder.ambient = lambda *_: 1 / 0  # type: ignore[method-assign]
-        recorder.virtual = lambda *_: 1 / 0  # type: ignore[method-assign]
+        recorder.unrecorded = lambda *_: 1 / 0  # type: ignore[method-assign]
         assert time.time() > 1e9 and time.monotonic() > 0 and datetime.now().year > 2000
         assert logging.LogRecord("a", 20, "f", 1, "m", None, None).created > 1e9
     assert len(recorder.faults) == 4
@@ -352,7 +352,7 @@ def test_an_exception_of_a_signal_handler_is_the_programs_own() -> None:
     before = signal.signal(signal.SIGUSR1, timed_out)
     try:
         with listening(recorder):
-            recorder.ambient = recorder.virtual = slow  # type: ignore[method-assign]
+            recorder.ambient = recorder.unrecorded = slow  # type: ignore[method-assign]
             for read in (time.time, time.monotonic, lambda: logging.LogRecord("a", 20, "f", 1, "m", None, None)):
                 with pytest.raises(TimeoutError):
                     read()

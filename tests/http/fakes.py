@@ -71,6 +71,7 @@ class Session:
     """What both fakes share."""
 
     run = Run("fake")
+    reaches_world = True
 
     def __init__(self) -> None:
         self.faults: list[Exception] = []
@@ -86,7 +87,7 @@ class Session:
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
         return fresh
 
-    def virtual(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, source: str, fresh: Any) -> Any:
         return fresh
 
     def note(self, lane: Lane, key: str, value: Any) -> None:
@@ -116,8 +117,8 @@ class LiveCrossing:
     def ready(self) -> Turn:
         return Turn(lambda: None)
 
-    def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
-        return url, body
+    def sends(self, url: str, body: bytes) -> None:
+        return None
 
     def adds(self) -> dict[str, str]:
         return {}

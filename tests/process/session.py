@@ -69,6 +69,8 @@ class Crossing:
 class Session:
     """Keeps, or plays, ambient reads and calls."""
 
+    reaches_world = True
+
     def __init__(self, tape: dict[str, Any] | None) -> None:
         self.reads: list[list[Any]] = []
         self.calls: list[list[Any]] = []
@@ -83,7 +85,7 @@ class Session:
         self.reads.append([source, ambient.pack(source, [fresh]).hex()])
         return fresh
 
-    def virtual(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, source: str, fresh: Any) -> Any:
         """The real time."""
         return fresh
 

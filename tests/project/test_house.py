@@ -205,6 +205,31 @@ def test_no_module_of_ours_is_imported_late_but_by_the_facade_and_the_command_di
     assert late == []
 
 
+OF_PROCESSES = frozenset(
+    {
+        "seams/boot",  # the fork server, and the modes that a process is begun in
+        "seams/contacts.py",  # the audit event of a process that is copied
+        "seams/processes/child_runs.py",  # a way in which multiprocessing starts a child
+        "seams/processes/system.py",  # ``os.fork``
+    }
+)
+"""Where a seam may speak of a fork: of a process, as the system makes it."""
+
+
+def test_no_seam_knows_of_forks_or_asks_whether_time_is_virtual() -> None:
+    """What goes live, and what a clock shows, is its session's to know."""
+    told = re.compile(r"\b(forks?|Fork\w*|virtual\w*)\b")
+    found = [
+        f"{name_of(path)}:{number} {match[0]}"
+        for path in MODULES
+        if path.is_relative_to(PACKAGE / "seams")
+        and not any((PACKAGE / name) in (path, *path.parents) for name in OF_PROCESSES)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for match in told.finditer(line)
+    ]
+    assert found == []
+
+
 def test_facts_know_no_io_no_clock_and_no_chance() -> None:
     forbidden = {"os", "io", "time", "random", "secrets", "socket", "threading", "asyncio", "subprocess"}
     found = []

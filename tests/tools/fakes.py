@@ -55,8 +55,8 @@ class LiveCall:
     def enter(self) -> AbstractContextManager[None]:
         return lanes.inside(self.lane.scope(self.kept.call.name, self.event))
 
-    def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
-        return url, body
+    def sends(self, url: str, body: bytes) -> None:
+        return None
 
     def adds(self) -> dict[str, str]:
         return {}
@@ -129,6 +129,7 @@ class Tape:
     """Records while ``playing`` is False, answers from what it has kept while it is True."""
 
     run = Run("fake")
+    reaches_world = True
 
     def __init__(self) -> None:
         self.kept: list[Kept] = []
@@ -153,7 +154,7 @@ class Tape:
         finally:
             lanes.session_ended()
 
-    def virtual(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, source: str, fresh: Any) -> Any:
         return fresh
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:

@@ -51,7 +51,7 @@ DOORS = frozenset(
         "recording/recording_session.py:RecordingSession.put",
         "recording/recording_session.py:RecordingSession.fault",
         "recording/recording_session.py:RecordingSession.restate",
-        "recording/recording_session.py:RecordingSession.virtual",
+        "recording/recording_session.py:RecordingSession.unrecorded",
         "recording/writer.py:Writer._run",
         "recording/writer.py:Receipt.wait",
         "recording/arrival_schedule.py:ArrivalSchedule.grant",

@@ -64,8 +64,9 @@ class Live(Protocol):
         made, and none runs before the agent has the result."""
         ...
 
-    def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
-        """The URL and the body that are really sent, where they replace the agent's: a fork rewrites model requests.
+    def sends(self, url: str, body: bytes) -> tuple[str, bytes] | None:
+        """The URL and the body that are really sent, of a request that is made anew, perhaps rewritten, and signed now;
+        None: it goes as the agent has made it.
 
         For transports that can send something else. ``url`` is whole, or begins at its path; an unchanged value is
         returned as the same object."""
@@ -181,6 +182,8 @@ class Session(Protocol):
 
     run: Run
     """The run it records, or answers from."""
+    reaches_world: bool
+    """Whether a contact that no seam answers reaches the world, and is named (``gap``); else it is refused."""
 
     def decide(self, lane: Any, call: Call) -> Crossing | None:
         """Answer one crossing of ``lane`` (a ``seams.lanes.Lane``). May raise the private halt of a replay.
@@ -195,7 +198,7 @@ class Session(Protocol):
         value, or extrapolates. See ``seams.ambient`` for the sources and their encodings."""
         ...
 
-    def virtual(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, source: str, fresh: Any) -> Any:
         """The time for an unrecorded reader of a clock (``wall``, ``mono``, ``perf``): ``fresh`` while recording, the
         time of the last delivery in a replay."""
         ...
@@ -203,6 +206,11 @@ class Session(Protocol):
     def fault(self, error: Exception) -> bool:
         """A seam itself has failed. True: the seam must raise the error (a replay cannot go on); False: the recording
         is marked as degraded, and the seam must let the agent's call through unrecorded."""
+        ...
+
+    def cannot_go_on(self, message: str, *, cause: str, next_command: str = "") -> Exception:
+        """The error for a resource that was answered from a recording and cannot go on live. The session has noted the
+        error, and adds the next command where none is given; the seam raises it."""
         ...
 
     def note(self, lane: Any, key: str, value: Json) -> None:

@@ -32,7 +32,7 @@ class ArrivalSchedule:
         fault: Called with every failure of ours; nothing by default.
     """
 
-    virtual = False
+    follows = False
 
     def __init__(
         self,

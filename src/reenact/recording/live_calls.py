@@ -257,9 +257,9 @@ class LiveCall:
         if "key" in self._call.head:
             self.session.came(self._call, self.event, outcome)
 
-    def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
+    def sends(self, url: str, body: bytes) -> tuple[str, bytes] | None:
         """The agent's own request, unchanged."""
-        return url, body
+        return None
 
     def adds(self) -> Mapping[str, str]:
         """Its place in the run's trace, noted on the event, where the policy names the host."""

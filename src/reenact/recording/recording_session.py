@@ -19,7 +19,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Frozen, Live
 from reenact.abc.sources import Clock
 from reenact.abc.store import Log
-from reenact.errors import StoreError
+from reenact.errors import RecordingError, StoreError
 from reenact.facts.before import NOTE, PHASE, Before, place_of_content
 from reenact.facts.call import Call, Failure, Json, Kind, Value, calls_a_tool
 from reenact.facts.effects import Identities, acts, root_of
@@ -122,7 +122,8 @@ class RecordingSession:
         writes: Makes its writer.
     """
 
-    mode = "record"
+    mode, reaches_world = "record", True
+    cannot_go_on = RecordingError  # only a resource of a fork that has ended asks for it
     writes_in_pieces = True
     """Long text and bytes may be given as they are (``facts.large``)."""
 
@@ -272,7 +273,7 @@ class RecordingSession:
             self._reads[reads] = None
         return fresh
 
-    def virtual(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, source: str, fresh: Any) -> Any:
         """Clocks are real while recording."""
         return fresh
 

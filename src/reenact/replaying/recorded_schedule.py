@@ -51,7 +51,7 @@ class RecordedSchedule:
         stopped: Called when nothing can go on.
     """
 
-    virtual = True
+    follows = True
     lets_ahead = True
     """Whether a time-out whose place is not proven may go one place earlier."""
 

@@ -42,6 +42,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.recorded_schedule import RecordedSchedule
 from reenact.replaying.renaming import StrandPairs, began_as
 from reenact.replaying.replay_tally import Chains, Tally
+from reenact.replaying.restating import restated
 from reenact.replaying.result_comparison import ResultComparison
 from reenact.replaying.run_divergences import RunDivergences, nobody_calls, waiting_place
 from reenact.replaying.stopped_end import StoppedEnd
@@ -55,7 +56,6 @@ from reenact.seams.environment_variables import NOTE as VARIABLE
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.looks import NOTE as LOOK
-from reenact.seams.restating import restated
 from reenact.seams.strands import release
 from reenact.seams.watch import WATCH
 
@@ -74,7 +74,7 @@ class ReplaySession:
     """
 
     mode = "replay"
-    closed = False
+    closed = reaches_world = False
     missing_code = Divergence.exit_code
     """Exit code of a replay in which a call has no answer."""
     asked = 0
@@ -85,6 +85,8 @@ class ReplaySession:
     """The user's messages, if the entry point is called with them."""
     arguments: bytes | None = None
     """Arguments that the entry point is called with in place of the recorded ones, encoded as those are."""
+    unheeded: ForkError | None = None
+    """Why the change of a fork cannot be made, if it cannot."""
 
     def __init__(self, recording: Recording, redactor: Redactor, rules: Rules, options: Options) -> None:
         self.recording = recording
@@ -106,6 +108,7 @@ class ReplaySession:
         self.rules = rules
         self.redactor = redactor
         self.saying = RunDivergences(self.run, self.tape, rules, options.through)
+        self.cannot_go_on = partial(self.saying.cannot_go_on, self.fault)
         self._comparing = ResultComparison(recording, redactor, self.saying)
         self.output_cleaned = redactor.printed
         lanes.call_by(redactor.naming, self.fault)
@@ -254,7 +257,7 @@ class ReplaySession:
             self.schedule.meets(lane)
         return self.ambience.read(lane, source, fresh)
 
-    def virtual(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, source: str, fresh: Any) -> Any:
         """Clocks show the time of the last delivery."""
         return self.ambience.clock(source, fresh)
 
@@ -343,9 +346,6 @@ class ReplaySession:
             self.unheeded = error
             self.stop(Halt(error.message))
         return True
-
-    unheeded: ForkError | None = None
-    """Why the change of a fork cannot be made, if it cannot."""
 
     def said(self, text: str) -> str:
         """A text of today as the recording would have it: without credentials."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from shlex import quote
 from typing import Any
 
-from reenact.errors import Divergence, UnreplayableRun
+from reenact.errors import Divergence, ForkError, UnreplayableRun
 from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.ids import tail
 from reenact.facts.imported_runs import is_imported
@@ -48,6 +48,18 @@ class RunDivergences:
     def of_run(self, command: str) -> str:
         """A command about the run: what decodes a value knows no run, and names the last one."""
         return " ".join(tail(self._run.id) if word == "@" else word for word in command.split(" "))
+
+    def cannot_go_on(
+        self, note: Callable[[Exception], object], message: str, *, cause: str, next_command: str = ""
+    ) -> ForkError:
+        """The error for a resource that was answered from the recording and cannot go on live, after ``note`` was told.
+        The default next command is a fork from the start, which makes it again."""
+        if not next_command:
+            cause += "; a fork from the first event on makes it again"
+            next_command = f"reenact fork {tail(self._run.id)}:0 --live all --dry-run"
+        error = ForkError(message, cause=cause, next_command=next_command)
+        note(error)
+        return error
 
     def miss(self, miss: Miss, call: Call, path: str) -> Divergence:
         """A call in the lane at ``path`` that no recorded one answers."""

@@ -36,7 +36,7 @@ def install(name: Callable[[Any, str, str, str], object], is_named: Callable[[An
         def accept(self: socket.socket) -> tuple[socket.socket, Any]:
             accepted: tuple[socket.socket, Any] = original(self)
             lane = listening()
-            if lane is not None and not lane.gate.virtual:
+            if lane is not None and lane.session.reaches_world:
                 _look(lane, accepted, name, is_named)
             return accepted
 

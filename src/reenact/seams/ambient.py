@@ -44,7 +44,7 @@ EFFECT = "effect/16"
 TIMED = "uuid1/17"
 """Ids of version 1: their bytes, and one that says whether the system made them safely."""
 
-_VIRTUAL = frozenset({"wall", "mono", "perf"})
+_TOLD = frozenset({"wall", "mono", "perf"})
 
 TICK_NS = 1_000
 """How far a clock moves at its first read past the recording."""
@@ -72,13 +72,13 @@ def answer(lane: Lane, source: str, fresh: Any) -> Any:
         return fresh
 
 
-def virtual(lane: Lane, source: str, fresh: Any) -> Any:
-    """The value for an unrecorded reader of a clock: the session's virtual time, or the real one for a clock without
-    virtual time."""
-    if source not in _VIRTUAL:
+def unrecorded(lane: Lane, source: str, fresh: Any) -> Any:
+    """The value for an unrecorded reader of a clock: the session's time, or the real one for a clock that the session
+    does not have."""
+    if source not in _TOLD:
         return fresh
     try:
-        return lane.session.virtual(source, fresh)
+        return lane.session.unrecorded(source, fresh)
     except Exception as error:
         if by_signal_handler(error) or lane.session.fault(error):
             raise

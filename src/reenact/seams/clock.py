@@ -3,10 +3,11 @@
 The wall clock is reached in C (``seams.wallclock``), the others by replacing the functions of ``time``, also where a
 module has imported them by name. Who reads decides what is done, by the name of the module that made the call:
 
-- the agent, and any library above a transport: recorded, and answered from the recording; - the code that waits
-(``EXEMPT``): sees the session's virtual time, unrecorded, because the agent does not decide how often it looks; - the
-module ``logging``: on behalf of whoever logs, since a program's log bears the time and must read the same; - anything
-below a transport, and everybody when nobody listens: the real clock.
+- the agent, and any library above a transport: recorded, and answered from the recording;
+- the machinery of waiting (``EXEMPT``): sees the session's time, unrecorded, because how often it looks is not
+  the agent's doing;
+- the module ``logging``: on behalf of whoever logs, since a program's log bears the time and must read the same;
+- anything below a transport, and everybody when nobody listens: the real clock.
 
 Sleeps, timers and the event loop's time are not here (``seams.strands``); ``REAL`` keeps the real functions for them.
 """
@@ -20,7 +21,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
 
-from reenact.seams.ambient import answer, virtual
+from reenact.seams.ambient import answer, unrecorded
 from reenact.seams.lanes import listening
 from reenact.seams.rebinding import Rebinding
 from reenact.seams.wallclock import WallClock
@@ -132,7 +133,7 @@ class _Clock:
         exempt = _exempt.get(frame.f_globals.get("__name__", ""))
         if exempt is None:
             exempt = _by_machinery(frame)
-        seen: int = (virtual if exempt else answer)(lane, self._source, fresh)
+        seen: int = (unrecorded if exempt else answer)(lane, self._source, fresh)
         return seen
 
     def seconds(self) -> float:
@@ -145,7 +146,7 @@ class _Clock:
         exempt = _exempt.get(frame.f_globals.get("__name__", ""))
         if exempt is None:
             exempt = _by_machinery(frame)
-        seen: int = (virtual if exempt else answer)(lane, self._source, fresh)
+        seen: int = (unrecorded if exempt else answer)(lane, self._source, fresh)
         return seen / 1e9
 
     def __deepcopy__(self, _memo: object) -> _Clock:
@@ -201,7 +202,7 @@ class _System:
         lane = listening()
         if lane is None:
             return real()
-        seen: int = (virtual if _by_machinery(frame) else answer)(lane, "wall", REAL.time_ns())
+        seen: int = (unrecorded if _by_machinery(frame) else answer)(lane, "wall", REAL.time_ns())
         return REAL.ctime(seen // 1_000_000_000)
 
     def _read(self, clk_id: int, frame: FrameType) -> int:
@@ -211,7 +212,7 @@ class _System:
         if lane is None or clk_id == self._realtime:
             return fresh  # the wall clock was answered in C, on the way
         source = "mono" if clk_id == self._mono else f"clock/{int(clk_id)}"
-        seen: int = (virtual if _by_machinery(frame) else answer)(lane, source, fresh)
+        seen: int = (unrecorded if _by_machinery(frame) else answer)(lane, source, fresh)
         return seen
 
     def __deepcopy__(self, _memo: object) -> _System:
@@ -228,7 +229,7 @@ def _read_wall() -> int:
     exempt = _exempt.get(frame.f_globals.get("__name__", ""))
     if exempt is None:
         exempt = _by_machinery(frame)
-    seen: int = (virtual if exempt else answer)(lane, "wall", fresh)
+    seen: int = (unrecorded if exempt else answer)(lane, "wall", fresh)
     return seen
 
 

@@ -103,11 +103,10 @@ def _seen(lane: Lane, environ: Any, key: Any, name: str) -> Any:
     try:
         told = texts.absent() if real is None else texts.known("" if is_secret(name) else os.fsdecode(real))
         seen = answer(lane, f"env/{name}", told)
-        if lane.gate.virtual:
-            if seen == texts.ABSENT and real is not None:
-                lane.session.note(lane, NOTE + name, True)
-            else:
-                real = _recorded(seen, real, secret=is_secret(name), as_bytes=isinstance(key, bytes))
+        if seen == texts.ABSENT and real is not None:
+            lane.session.note(lane, NOTE + name, True)
+        elif seen != told:
+            real = _recorded(seen, real, secret=is_secret(name), as_bytes=isinstance(key, bytes))
     except Exception as fault:
         if lane.session.fault(fault):
             raise

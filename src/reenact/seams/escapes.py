@@ -59,7 +59,7 @@ def _heard(event: str, args: tuple[Any, ...], frame: FrameType | None) -> None:
             file_changes.changing(lane, event, args, frame)
             if event != _OPENING or not sets_the_system(args):
                 return
-        if lane.quiet or (lane.gate.virtual and event != _LIBRARY):
+        if lane.quiet or not (lane.session.reaches_world or event == _LIBRARY):
             return
         if event == _LIBRARY:
             named = _library(args, frame)

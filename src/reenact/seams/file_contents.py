@@ -89,7 +89,7 @@ def _kept(lane: Lane, file: Any, mode: Any, frame: Any) -> str | None:
         return None
     if file_reads.loads(frame) or file_reads.written(lane.session, name):
         return None
-    return name if lane.gate.virtual or _fits(path) else None
+    return name if not lane.session.reaches_world or _fits(path) else None
 
 
 def _fits(path: str) -> bool:

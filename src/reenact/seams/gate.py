@@ -40,7 +40,6 @@ class Gate:
         schedule: Decides which delivery is next.
 
     Attributes:
-        virtual: As its schedule has it.
         running: Strands that can run without a delivery.
         waiting: Deliveries in order of arrival.
         passes: Deliveries released so far; the watch uses it to see progress.
@@ -60,7 +59,6 @@ class Gate:
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
-        self.virtual = schedule.virtual
         self.lock = _thread.RLock()
         self.running = 1
         self.waiting: dict[Tag, Waiter] = {}
@@ -76,7 +74,7 @@ class Gate:
         self._sleepers: dict[int, Callable[[], None]] = {}
         self.attend: Callable[[Gate], None] = lambda gate: None
         self.lane_at: Callable[[str], Lane | None] = lambda path: None
-        self.signals = SignalTurns(schedule.virtual)
+        self.signals = SignalTurns(schedule.follows)
 
     # --- signals -----------------------------------------------------------------------------------------------
 
@@ -190,7 +188,7 @@ class Gate:
                     return released
                 continue
             if waiter is None:
-                if self.virtual:
+                if self.schedule.follows:
                     self.attend(self)
                 return released
             del self.waiting[waiter.tag]
@@ -337,7 +335,7 @@ class Gate:
             self.waiting[tag] = waiter
             if self.running <= 0:
                 self.pump()
-            elif not (self.virtual and deadline_us is not None):
+            elif deadline_us is None:
                 self.attend(self)
                 for poke in self.loops.pokes:
                     poke()

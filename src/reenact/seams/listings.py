@@ -199,8 +199,9 @@ def _told(lane: Lane, source: str, tell: Callable[[], list[Any]], fault: OSError
     """The listing that a replay gives in place of today's disk; None where today's is to be given."""
     try:
         value: Json = {"error": fault.errno, "of": str(fault.filename or "")} if fault is not None else tell()
-        seen = answer(lane, source, texts.known(json.dumps(value, ensure_ascii=False)))
-        if not lane.gate.virtual or seen[:1] != texts.TEXT:
+        now = texts.known(json.dumps(value, ensure_ascii=False))
+        seen = answer(lane, source, now)
+        if seen == now or seen[:1] != texts.TEXT:
             return None
         recorded: Json = json.loads(texts.text_of(seen))
     except Exception as problem:

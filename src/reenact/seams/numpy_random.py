@@ -107,7 +107,7 @@ def _reading(original: Callable[..., Any]) -> Callable[..., Any]:
             finally:
                 _drawing = False
                 if states is not None:
-                    states[strand] = _draws, _state(self) if lane.gate.virtual else b""
+                    states[strand] = _draws, _state(self) if lane.gate.schedule.follows else b""
 
     for attribute in ("__name__", "__qualname__", "__doc__"):
         setattr(method, attribute, getattr(original, attribute, None))
@@ -122,10 +122,9 @@ def _before(lane: Lane, strand: str, generator: Any) -> dict[str, tuple[int, byt
             return None
         states = _left.setdefault(lane.session, {})
         at, kept = states.get(strand, (-1, b""))
-        alone = at == _draws
-
-        seen: bytes = answer(lane, SOURCE, b"" if alone else _state(generator))
-        if lane.gate.virtual and (seen or (kept and not alone)):
+        now = b"" if at == _draws else _state(generator)
+        seen: bytes = answer(lane, SOURCE, now)
+        if seen != now and (seen or kept):
             _restore(generator, seen or kept)
         return states
     except Exception as fault:

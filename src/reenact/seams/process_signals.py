@@ -54,7 +54,7 @@ class SignalTurns:
     """How it stands with the signals of a process at its gate.
 
     Args:
-        virtual: Whether signals are sent in their recorded places.
+        follows: Whether signals are sent in their recorded places.
 
     Attributes:
         process: Sends the signals of the process, and sets its timers.
@@ -68,8 +68,8 @@ class SignalTurns:
         unnoticed: Whether the return of the last handler of a signal goes unnoticed, because it was not counted.
     """
 
-    def __init__(self, virtual: bool) -> None:
-        self._virtual = virtual
+    def __init__(self, follows: bool) -> None:
+        self._follows = follows
         self.process = ProcessSignals()
         self.alarms: Alarms | None = None
         self.held: tuple[Tag, ...] = ()
@@ -104,11 +104,11 @@ class SignalTurns:
 
     def postpones(self, number: int) -> bool:
         """Whether a signal that comes in the middle of our own code is sent again. Called there: asks for no lock."""
-        return not self._virtual
+        return not self._follows
 
     def hears(self, number: int) -> bool:
         """Whether a signal that comes now is the world's, and no recorded one in its place."""
-        return not self._virtual
+        return not self._follows
 
     def handles(self, number: int, *, raised: bool = False) -> None:
         """The handler of a signal of the world is about to run below a transport, or has raised there."""

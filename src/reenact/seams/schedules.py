@@ -1,5 +1,4 @@
-"""The choice of the next delivery at a gate: first come, first served while recording; the recorded number while
-replaying; the recorded number, then time, in a fork."""
+"""The contract for the order at a gate: first come, first served, or as in a recording."""
 
 from __future__ import annotations
 
@@ -42,11 +41,11 @@ class Change(NamedTuple):
 class Schedule(Protocol):
     """The order of one run. Its gate calls it with the gate locked, where nothing else is said."""
 
-    virtual: bool
-    """Whether timers do not follow the world's clock (replay)."""
+    follows: bool
+    """Whether the order is that of a recording."""
 
     def grant(self, tag: Tag, proven: bool, due_us: int | None = None) -> int:
-        """Give the next number to ``tag``; of a virtual timer, time jumps to when it is due."""
+        """Give the next number to ``tag``; of a timer that waits at the gate, time jumps to when it is due."""
 
     def alone(self, tag: Tag) -> int | None:
         """The number of the delivery for the only runnable strand; None when that strand must wait."""

@@ -5,6 +5,7 @@ A step always runs, in replays too; its states are compared there. ``note`` keep
 
 from __future__ import annotations
 
+import dis
 import functools
 import inspect
 import sys
@@ -14,7 +15,7 @@ from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 from reenact.abc.session import Turn
-from reenact.errors import ForkError, UsageError
+from reenact.errors import UsageError
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Kind, Value
 from reenact.facts.growth import Grown, Growth
 from reenact.facts.interruptions import let_through
@@ -23,13 +24,16 @@ from reenact.facts.values import describe_error, encode, jsonable
 from reenact.seams import lanes
 from reenact.seams.functions import MEDIA, Seam, is_state
 from reenact.seams.lanes import Lane, listening
-from reenact.seams.restating import takes_result
 from reenact.seams.switchboard import begin
 from reenact.seams.turns import NOW
 
 F = TypeVar("F", bound=Callable[..., Any])
 RULE = "step/1"
 _COUNTER = "=step"
+_BETWEEN = frozenset(
+    ["CACHE", "SEND", "YIELD_VALUE", "RESUME", "JUMP_BACKWARD_NO_INTERRUPT", "GET_AWAITABLE", "LOAD_CONST", "END_SEND"]
+)
+"""The instructions between entering an ``async with`` and the use of its value."""
 
 
 def note(key: str, value: Any) -> None:
@@ -90,13 +94,13 @@ class Passage:
         grows: Names of its lists that only grow.
     """
 
-    __slots__ = ("_crossing", "_grows", "_growth", "_inside", "_lane", "_place", "_scope", "state")
+    __slots__ = ("_crossing", "_grows", "_growth", "_inside", "_lane", "_name", "_place", "_scope", "state")
 
     def __init__(self, name: str, state: Any, grows: tuple[str, ...] = ()) -> None:
         self.state = state
         self._grows = grows
         self._growth: Growth | None = None
-        self._place = name
+        self._name = self._place = name
         self._crossing: Any = None
         self._scope: AbstractContextManager[None] | None = None
         self._inside: Lane | None = None
@@ -150,8 +154,14 @@ class Passage:
             growth.begin_anew()
         return found
 
-    def enter(self) -> None:
-        """The code of the step runs now."""
+    def enter(self, *, heeds: bool = True) -> None:
+        """The code of the step runs now; ``heeds``: whether it takes the state of the passage."""
+        if not heeds and self._lane is not None:
+            raise self._lane.session.cannot_go_on(
+                f"the state of step {self._name} is immutable, and the step does not take the one it is given",
+                cause="another state can only be handed over: with step(name, state) as state",
+                next_command="python -m pydoc reenact.step",
+            )
         if self._crossing is not None and self._scope is None:
             scope = lanes.inside(self._inside) if self._inside is not None else self._crossing.enter()
             scope.__enter__()
@@ -208,15 +218,6 @@ class Passage:
             raise fault
 
 
-def unheeded(name: str) -> ForkError:
-    """A step was given another state, and its code goes on with the old one."""
-    return ForkError(
-        f"the state of step {name} is immutable, and the step does not take the one it is given",
-        cause="another state can only be handed over: with step(name, state) as state",
-        next_command="reenact fork --help",
-    )
-
-
 class Step:
     """The object that ``step`` returns: a context manager, sync and async, and a decorator."""
 
@@ -236,11 +237,7 @@ class Step:
 
     def _entered(self, caller: FrameType) -> Any:
         passage = Passage(self._name, self._state, self._grows)
-        if passage.state is not self._state and not takes_result(caller):
-            lane = listening()
-            if lane is not None and lane.session.fault(unheeded(self._name)):
-                raise unheeded(self._name)
-        passage.enter()
+        passage.enter(heeds=passage.state is self._state or _takes_result(caller))
         self._open.append(passage)
         return passage.state
 
@@ -282,11 +279,7 @@ class Step:
 def _passage(seam: Seam, args: tuple[Any, ...], kwargs: dict[str, Any], grows: tuple[str, ...]) -> Passage:
     state = seam.bind(args, kwargs).get("state")
     passage = Passage(seam.name, state, grows)
-    if passage.state is not state:
-        lane = listening()
-        if lane is not None and lane.session.fault(unheeded(seam.name)):
-            raise unheeded(seam.name)
-    passage.enter()
+    passage.enter(heeds=passage.state is state)
     return passage
 
 
@@ -400,3 +393,14 @@ def _async_generator(seam: Seam, grows: tuple[str, ...]) -> Callable[..., Any]:
             raise
 
     return called
+
+
+def _takes_result(frame: FrameType) -> bool:
+    """Whether a ``with`` statement that has just been entered by ``frame`` keeps what it was given (``as``)."""
+    after = [
+        step for step in dis.get_instructions(frame.f_code) if step.offset > frame.f_lasti and step.opname != "CACHE"
+    ]
+    for step in after:
+        if step.opname not in _BETWEEN:
+            return step.opname != "POP_TOP"
+    return True

@@ -22,16 +22,15 @@ RESTED = "flags/rested"
 over, how many cancellations reached it, and 1 where it ended by them; ``-`` where it waited for more than that."""
 _WAITED = "-"
 
-
 SET = "set"
-"""The source of when the agent sets a timer, by the time of its run: a fork knows by that how far the code had come."""
+"""The source of when the agent sets a timer, by the time of its run: that tells how far the code had come."""
 
 
-def timer_due(lane: Lane, tag: Tag, wait_us: int) -> int:
-    """The agent sets a timer, which will ask for the turn ``tag`` in ``wait_us``; gives when it is due."""
+def timer_due(lane: Lane, tag: Tag, wait_us: int) -> int | None:
+    """The agent sets a timer, which will ask for the turn ``tag``; gives when it is due. None: by the world's clock."""
     set_us = moment_us(lane)
     lane.gate.schedule.timer_set(tag, Timed(set_us, set_us + wait_us))
-    return set_us + wait_us
+    return set_us + wait_us if lane.gate.schedule.follows else None
 
 
 def moment_us(lane: Lane) -> int:
@@ -140,7 +139,7 @@ async def closed(closing: Suspension, cancelled_by: BaseException | None = None)
     lane = lanes.counted()
     if lane is None or not lanes.is_carried():
         return
-    if not lane.gate.virtual:  # not a fork that goes on live
+    if not lane.gate.schedule.follows:
         how = f"{closing.turns} {closing.thrown} {int(cancelled_by is not None)}"
         answer(lane, RESTED, texts.TEXT + (_WAITED if closing.waited else how).encode())
         if not closing.waited:
@@ -148,8 +147,10 @@ async def closed(closing: Suspension, cancelled_by: BaseException | None = None)
             return
     if cancelled_by is not None:
         await rejoin_cancelled(cancelled_by)
+    elif closing.rested:
+        await rejoin()
     else:
-        await rejoin(rested=closing.rested)
+        await closed_again()
 
 
 async def closed_again() -> None:

@@ -158,7 +158,7 @@ class Watch:
         now_us = _mono_ns() // 1000
         with gate.lock:
             if gate.closed or not (
-                gate.waiting or (gate.virtual and gate.running <= 0) or gate.schedule.awaits_signal()
+                gate.waiting or (gate.schedule.follows and gate.running <= 0) or gate.schedule.awaits_signal()
             ):
                 with self._lock:
                     self._gates.pop(gate, None)

@@ -71,7 +71,7 @@ def _plain(seam: Seam) -> Callable[..., Any]:
             told = crossing.answer().wait()
             if isinstance(told, (Value, Failure)):
                 return call.reveal(told)
-            crossing = told  # a fork performs what its parent had begun and never ended
+            crossing = told  # it had no end in the recording, and is performed now
         return in_thread(crossed(lane, crossing, call.perform, call.seal, call.reveal))
 
     return called

@@ -95,7 +95,8 @@ class _FrozenTime:
     """The session that answers ambient reads and lets every call through."""
 
     run = Run("")
-    passive = True
+    passive = reaches_world = True
+    cannot_go_on = UsageError
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
@@ -128,7 +129,7 @@ class _FrozenTime:
             still.advance(self.step_us)
         return seen * 1_000
 
-    def virtual(self, source: str, fresh: Any) -> Any:
+    def unrecorded(self, source: str, fresh: Any) -> Any:
         """The machinery of waiting sees the real time, or it would wait for ever."""
         return fresh
 

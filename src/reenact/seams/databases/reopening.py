@@ -1,8 +1,8 @@
-"""Reopening: the database behind a connection that a fork answered from its recording, opened when it asks for more.
+"""Reopening: the database behind a recorded connection, opened at its first live use.
 
 Until then nothing was opened, so nothing that the connection was told is there: settings that only concern a connection
 are made again; where there was more (a write that was not committed, a temporary table, an attached database), what it
-would read is not what it would have read, and the fork stops.
+would read is not what it would have read, and the session stops.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from reenact.errors import ForkError
 from reenact.facts.call import Effect
-from reenact.facts.ids import tail
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.seams.databases.statements import bare, effect_of, ending_of, first_word, statements_of
 from reenact.seams.lanes import Lane
@@ -127,7 +125,7 @@ class ReopenedConnection:
             sql: The statement.
 
         Raises:
-            ForkError: It would answer differently from the recorded connection; the fork stops.
+            Exception: It would answer differently from the recorded connection; the session stops.
         """
         if self.live is None:
             if self._uncommitted:
@@ -182,19 +180,9 @@ def _make_like(live: Any, stand_in: Any) -> None:
             setattr(live, name, wanted)
 
 
-def cannot_go_on(lane: Lane, name: str, why: str) -> ForkError:
-    """The error for a recorded connection that cannot be used now; the fork stops.
-
-    Args:
-        lane: The calling lane.
-        name: The database.
-        why: The obstacle.
-    """
-    error = ForkError(
+def cannot_go_on(lane: Lane, name: str, why: str) -> Exception:
+    """The error for a recorded connection to ``name`` that cannot be used now."""
+    return lane.session.cannot_go_on(
         f"the run cannot go on asking {name}: {why}",
-        cause="the connection was answered from the recording, and what was done through it is not there; a fork from "
-        "the first event on makes it again",
-        next_command=f"reenact fork {tail(lane.session.run.id)}:0 --live all --dry-run",
+        cause="the connection was answered from the recording, and what was done through it is not there",
     )
-    lane.session.fault(error)
-    return error

@@ -1,10 +1,10 @@
 """SQLite through ``sqlite3``: each statement is a crossing, its rows the answer; a replay opens no file.
 
-``connect`` returns a connection of a subclass of the requested class, whose cursors cross at ``execute``. Rows are read
-in portions, the first with the statement and each further one when the program reads on, as tuples; the row factory is
-applied to them in every session, since it is the program's own. A replayed connection is a real one to an unused
-database in memory, so that all other methods still work. If a fork makes new statements on it, the database itself is
-opened (``reopening``).
+``connect`` gives a connection of a subclass, made of the class that was asked for, whose cursors cross at ``execute``.
+Rows are read in portions, the first with the statement and each further one when the program reads on, as tuples; the
+row factory is applied to them in every session, since it is the program's own. A replayed connection is a real one to
+a database in memory that nobody asks, so that whatever else a program does with its objects still works. Where more is
+to be asked of it live, the database itself is opened (``reopening``).
 
 A database in memory is the program's own, and left alone, but for the files that it attaches
 (``contacts.watch_attached``). So are the standard library's uses, and a connection that is made by its class and not by
@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, Final, Literal
 
 from reenact.abc.session import Frozen
-from reenact.errors import ForkError
+from reenact.errors import ReenactError
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.values import decode, encode
@@ -124,7 +124,7 @@ def _of(asked: type, ours: type) -> type:
 
 
 def _row(row: Any) -> Any:
-    """A row as SQLite gives it, also where a fork made it up in JSON."""
+    """A row as SQLite gives it, also where it was made up in JSON."""
     return tuple(row) if type(row) is list else row
 
 
@@ -154,7 +154,7 @@ class _DataCrossing:
             with crossing.enter():
                 result = perform()
         except Exception as error:
-            if isinstance(error, ForkError) and crossing.mode == "live":
+            if isinstance(error, ReenactError) and crossing.mode == "live":
                 crossing.unmade()  # raised before anything was asked of the database
             crossing.settle(Failure(describe_error(error))).wait()
             raise
@@ -234,7 +234,7 @@ class _Connection:
 
             crossed.answer(perform, lambda _: None)
             if played is None and crossed.frozen and real.in_transaction:
-                getattr(real, what)()  # a fork has answered it, and what it ends here was written by the fork
+                getattr(real, what)()  # the answer is recorded, and what it ends here was written live
         if played is not None:
             if played.live is not None and played.live.in_transaction:  # a part of the writes that went live in it
                 getattr(played.live, what)()
@@ -296,7 +296,7 @@ class _Connection:
         return int(self._escaped("total_changes"))
 
     def close(self) -> None:
-        """Close it, and the database itself where a fork has opened that."""
+        """Close it, and the database itself where that has been opened."""
         real: Any = super()
         if self._played is not None:
             self._played.close()

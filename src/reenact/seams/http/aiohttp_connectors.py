@@ -69,7 +69,7 @@ def _connecting(module: Any, own: Originals, original: Any) -> Any:
         if crossing.mode == "frozen":
             return await _answer(module, own, self, req, lane, crossing, roles)
         url = str(req.url)
-        out = going_out(lane, crossing, url, req.headers, body)
+        out = going_out(crossing, url, req.headers, body)
         if out is not None:
             await _replace(req, out, url, body)
         conn = await _perform(lane, crossing, roles, lambda: original(self, req, *args, **kwargs))

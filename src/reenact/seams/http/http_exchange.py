@@ -130,7 +130,7 @@ def broken(lane: Lane, error: BaseException, roles: http_errors.Roles | None = N
 
 
 def unanswered(lane: Lane, crossing: Frozen, roles: http_errors.Roles | None = None) -> Steps[Live]:
-    """Wait with a request that was cancelled before its answer began: a fork that does not cancel it may make it.
+    """Wait with a request that was cancelled before its answer began: where nothing cancels it now, it may be made.
 
     Args:
         lane: The calling lane.

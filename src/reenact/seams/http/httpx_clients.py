@@ -65,7 +65,7 @@ def _closing_async(original: Any) -> Any:
         except cancelled() as error:
             await closed(closing, error)
             raise
-        await (closed_again() if lane.gate.virtual and not closing.rested else closed(closing))
+        await closed(closing)
         return result
 
     return close
@@ -217,9 +217,9 @@ class _CrossingTransport:
 
     @contextmanager
     def _outgoing(self, crossing: Live, request: Any, body: bytes) -> Iterator[None]:
-        """The request as it goes out, which a fork may have changed, or which carries its trace on."""
+        """The request as it goes out, which may have been rewritten, or which carries its trace on."""
         asked = str(request.url)
-        out = going_out(self.lane, crossing, asked, request.headers, body)
+        out = going_out(crossing, asked, request.headers, body)
         if out is None:
             yield
             return

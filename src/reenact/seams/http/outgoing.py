@@ -1,4 +1,4 @@
-"""A request as it goes out: its headers follow what a fork has rewritten, carry the run's trace on where the policy
+"""A request as it goes out: its headers follow what has been rewritten, carry the run's trace on where the policy
 says so, and a signer signs what is sent.
 
 Clients that sign with botocore (its own, those of aiobotocore, Anthropic's for Bedrock) have signed before the seam,
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from reenact.abc.session import Live
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.seams import patching
-from reenact.seams.lanes import Lane, listening
+from reenact.seams.lanes import listening
 
 _LENGTH: Final = "content-length"
 _HOST: Final = "host"
@@ -169,26 +169,25 @@ class OutgoingRequest:
         return changed
 
 
-def going_out(lane: Lane, crossing: Live, url: str, headers: _Headers, body: bytes) -> OutgoingRequest | None:
+def going_out(crossing: Live, url: str, headers: _Headers, body: bytes) -> OutgoingRequest | None:
     """The request that is sent in place of the agent's: rewritten, signed again, or with a trace; None: unchanged.
 
     Args:
-        lane: The calling lane.
         crossing: The exchange.
         url: The agent's address: whole, or from its path on if its connection cannot change.
         headers: The headers of the request.
         body: Its body.
     """
-    there, sent = crossing.sends(url, body)
-    same = there is url and sent is body
-    if same and not lane.gate.virtual:
+    instead = crossing.sends(url, body)
+    if instead is None:
         added = crossing.adds()
-        return OutgoingRequest(there, sent, added) if added else None
+        return OutgoingRequest(url, body, added) if added else None
+    there, sent = instead
     host = urlsplit(there).netloc
     host = "" if host == urlsplit(url).netloc else host
     signer = signer_of(pairs_of(headers))
     if signer is None:
-        return None if same else OutgoingRequest(there, sent, {}, host)
+        return None if there is url and sent is body else OutgoingRequest(there, sent, {}, host)
     with crossing.enter():  # below the seam, where the clock is real
         return OutgoingRequest(there, sent, signer.again(there, sent), host)
 

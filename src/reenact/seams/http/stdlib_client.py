@@ -67,7 +67,7 @@ def _requesting(original: Any) -> Any:
         content, body = buffered(body)
 
         def sends(crossing: Live) -> OutgoingRequest | None:
-            return going_out(lane, crossing, url, headers, content)
+            return going_out(crossing, url, headers, content)
 
         def send(out: OutgoingRequest | None) -> None:
             if out is None:

@@ -79,7 +79,7 @@ def _attempts(original: Any) -> Any:
             return attempt()
         if crossing.mode == "live":
             whole = _whole(self, url)
-            out = going_out(lane, crossing, whole, kwargs.get("headers"), body)
+            out = going_out(crossing, whole, kwargs.get("headers"), body)
             if out is not None:
                 kwargs["headers"] = out.headers(kwargs.get("headers"))
                 url = url if out.url is whole else _form(url, out.url)

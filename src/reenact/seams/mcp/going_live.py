@@ -1,6 +1,6 @@
-"""When the dispatcher of a session works: from the beginning, or from the first call of a fork that must go through it.
+"""When the dispatcher of a session works: from the beginning, or from the first call that must go through it.
 
-A fork answers a session from the recording, and starts no server for that. The first call that has to be asked opens
+While a session is answered from a recording, no server is started for it. The first call that has to be asked opens
 the transport, greets the server as the client has done, and then every call that is asked goes that way. What the
 server begins comes from it from then on.
 """

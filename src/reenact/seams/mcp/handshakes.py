@@ -1,6 +1,6 @@
 """The handshake of an MCP session: kept as the client made it, made again with a live server, and compared.
 
-A fork answers the handshake from the recording. Where its session goes live later, the server has yet to be greeted:
+Of a session that goes live later the handshake was answered from the recording, and the server has yet to be greeted:
 the very messages that the client sent are sent then, and the client, which has its answers, learns nothing of it.
 """
 

@@ -1,7 +1,7 @@
 """The line to an MCP server: opened, perhaps lost, closed; below it the real transport runs, or, in a replay, nothing.
 
-In a fork it goes live when something must pass through it: the real transport is opened then, with what the agent's own
-code gave for it, and ends with the line. A real transport lives in a task of its own, so that its failure reaches the
+It goes live when something must pass through it: the real transport is opened then, with what the agent's own code gave
+for it, and ends with the line. A real transport lives in a task of its own, so that its failure reaches the
 agent in turn. It reaches it as it would by itself: it cancels what the agent does inside, and comes out of the block in
 a group.
 """

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from reenact.abc.session import Crossing, Session
-from reenact.errors import ForkError, UnreplayableRun
+from reenact.errors import UnreplayableRun
 from reenact.facts.call import Call, Failure, Value
 from reenact.facts.ids import tail
 from reenact.seams.lanes import Lane, backend, listening
@@ -193,7 +193,7 @@ class SeamDispatcher:
         return result
 
     async def _require_live(self, lane: Lane) -> None:
-        """Something is to pass through this session: in a fork its server may not have been started yet."""
+        """Go live before a message passes through this session: its server may not run yet."""
         if self._going is None or self._going.done:
             return
         try:
@@ -206,13 +206,11 @@ class SeamDispatcher:
             raise self._names.MCPError(code=mcp_messages.CLOSED, message="Connection closed") from None
         except Exception as error:
             name = self.server or "the MCP server"
-            problem = ForkError(
+            raise lane.session.cannot_go_on(
                 f"the session with {name} cannot go on live: {type(error).__name__}: {error}",
                 cause="the recording has answered it so far, and its server is not there, or takes no client",
                 next_command=f"reenact show {tail(lane.session.run.id)}",
-            )
-            lane.session.fault(problem)
-            raise problem from error
+            ) from error
 
     def speaks_through(self, given: Any) -> None:
         """The dispatcher, which has not worked yet, is given the transport that has been opened for it."""

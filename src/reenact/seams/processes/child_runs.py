@@ -84,7 +84,7 @@ def _starting(original: Any) -> Any:
         if lane is not None:
             method = getattr(type(self), "_start_method", None) or _default_method()
             lane.session.gap("child process", f"multiprocessing ({method})")
-            if lane.gate.virtual:
+            if not lane.session.reaches_world:
                 fault = _unplayable(method)
                 lane.session.fault(fault)
                 raise fault

@@ -170,7 +170,7 @@ class SelectorHook:
         gates_now = self.gates[:]
         if timeout is not None and timeout <= 0:
             return self._busy(gates_now, timeout)
-        if any(gate.waiting and not gate.virtual for gate in gates_now):
+        if any(gate.waiting and not gate.schedule.follows for gate in gates_now):
             events = self.selector.select(0)
             if events:
                 return events
@@ -297,7 +297,7 @@ def _timing(original: Callable[..., Any]) -> Callable[..., Any]:
         tag = lane.tag("t")
         delay_us = max(0, math.ceil((when - self.time()) * 1e6))
         due_us = timer_due(lane, tag, delay_us)
-        if not gate.virtual:
+        if due_us is None:
             context = context if context is not None else contextvars.copy_context()
             due = asyncio.Handle(callback, args, self, context)
             return due_at_gate(gate, tag, due, lambda fire: original(self, when, fire, context=context))
@@ -370,7 +370,7 @@ def posting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _telling(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``loop.time``: virtual in a replay; what the agent itself reads is recorded like any clock."""
+    """``loop.time``: that of its session; what the agent itself reads is recorded like any clock."""
 
     def time(self: Any) -> float:
         lane = lanes.listening()
@@ -382,7 +382,7 @@ def _telling(original: Callable[..., Any]) -> Callable[..., Any]:
         session = lane.session
         fresh = int(original(self) * 1e9)
         if caller.f_globals.get("__name__", "").startswith(("asyncio.", "anyio.", "reenact.")):
-            return session.virtual("mono", fresh) / 1e9  # type: ignore[no-any-return]
+            return session.unrecorded("mono", fresh) / 1e9  # type: ignore[no-any-return]
         return session.ambient(lane, "mono", fresh) / 1e9  # type: ignore[no-any-return]
 
     return time

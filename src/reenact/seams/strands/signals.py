@@ -342,7 +342,7 @@ def _resuming(original: Callable[..., Any]) -> Callable[..., Any]:
     and a signal that lets it wait on would not reach its handler."""
 
     def siginterrupt(signalnum: int, flag: Any) -> None:
-        original(signalnum, flag if _gate is None or not _gate.virtual else True)
+        original(signalnum, flag if _gate is None or not _gate.schedule.follows else True)
 
     return siginterrupt
 
@@ -357,8 +357,8 @@ def _strike(number: int) -> bool:
 
 
 def _alarm(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    """``alarm`` and the interval timers: in a replay nothing is set, because the recorded signals are sent, and a fork
-    knows by its own time when one is due.
+    """``alarm`` and the interval timers: in a replay nothing is set, because the recorded signals are sent, or their
+    gate knows by its own time when one is due.
 
     Their answer (the time that was left of the alarm before) is one number of seconds, or a pair."""
     width = 1 if name == "alarm" else 2
@@ -372,7 +372,7 @@ def _alarm(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
             left: Any = _kept(gate.signals.alarms, name, original, args)
         elif lane is None:
             return original(*args)
-        elif gate.virtual:
+        elif gate.schedule.follows:
             left = (0.0,) * width
         else:
             left = original(*args)

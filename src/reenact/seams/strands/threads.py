@@ -168,7 +168,7 @@ def _sleeping(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(seconds)  # type: ignore[no-any-return]  # raises as ever
         tag = lane.tag("t")
         due_us = timer_due(lane, tag, int(min(seconds, 1e9) * 1e6))
-        if not gate.virtual:
+        if due_us is None:
             gate.blocked()
             try:
                 rest(Rest(gate.waiting), original, seconds)

@@ -214,7 +214,7 @@ class TrioRun(AsyncBackend[Gate]):
                 if gate.waiting:
                     gate.look(now_us)
             return poll(timeout if not self.ready else 0)
-        if any(gate.waiting and not gate.virtual for gate in gates):
+        if any(gate.waiting and not gate.schedule.follows for gate in gates):
             events = poll(0)
             if events:
                 return events

@@ -1,7 +1,7 @@
 """trio's time: one clock for a followed run, and deadlines of cancel scopes as deliveries.
 
 ``trio.sleep``, ``move_on_after`` and ``fail_after`` are all deadlines of scopes. While recording, trio keeps them on
-its own heap, and one that is due queues at the gate. In a replay they lie at the gate from the start, in virtual time.
+its own heap, and one that is due queues at the gate. In a replay they lie at the gate from the start.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SLEEP_FRAMES = 10
 
 
 class TrioClock:
-    """The clock of a run: the program's monotonic one, virtual in a replay.
+    """The clock of a run: the program's monotonic one, or that of its session.
 
     Args:
         run: The run whose clock it is.
@@ -51,7 +51,7 @@ class TrioClock:
             frame = frame.f_back
         reader = "" if frame is None else frame.f_globals.get("__name__", "")
         if reader.startswith(("trio.", "anyio.", "reenact.")):
-            return lane.session.virtual("mono", fresh) / 1e9  # type: ignore[no-any-return]
+            return lane.session.unrecorded("mono", fresh) / 1e9  # type: ignore[no-any-return]
         return lane.session.ambient(lane, "mono", fresh) / 1e9  # type: ignore[no-any-return]
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
@@ -124,7 +124,7 @@ def patch(deadlines: Any, sleep_until: Any) -> None:
             run.timers[id(cancel_scope)] = timer
             wait_us = math.ceil(max(0.0, min(deadline - run.runner.clock.current_time(), MOST_S)) * 1e6)
             due_us = timer_due(lane, timer.tag, wait_us)
-            if not gate.virtual:
+            if due_us is None:
                 return original(self, deadline, cancel_scope)
             timer.queue(due_us, _sleeps(sleep_until))
             return None

@@ -121,7 +121,7 @@ def _choosing(original: Any, standing_in: Any) -> Any:
     class Meta(type):
         def __call__(cls, *args: Any, **options: Any) -> Any:
             lane = lanes.counted()
-            if lane is not None and lane.gate.virtual:
+            if lane is not None and lane.gate.schedule.follows:
                 lane.session.note(lane, "loop", "recorded on uvloop, replayed on the standard loop")
                 return standing_in(*args, **options)
             return original(*args, **options)

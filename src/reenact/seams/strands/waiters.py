@@ -93,17 +93,17 @@ def wait_in_turn(lane: Lane, waiter: StrandWaiter, timeout: float | None) -> boo
         Halt: The replay stopped while waiting.
     """
     gate: Gate = lane.gate
+    due_us = None
     if timeout is not None and waiter.timer is not None:
         wait_us = math.ceil(min(timeout, 1e9) * 1e6) + 1  # whoever reckons what is left finds none
         due_us = timer_due(lane, waiter.timer, wait_us)
-        if gate.virtual:
+        if due_us is not None:
             gate.offer(waiter.timer, waiter.expire, deadline_us=due_us, alive=lambda: not waiter.noticed)
-    if gate.virtual:
-        gate.sleeping(id(waiter), waiter.open)
+    gate.sleeping(id(waiter), waiter.open)
     out = WaiterRest(waiter)
     gate.blocked()
     try:
-        if timeout is None or gate.virtual:
+        if timeout is None or due_us is not None:
             rest(out, waiter.door.acquire)
         elif not rest(out, waiter.door.acquire, True, min(timeout, threading.TIMEOUT_MAX)):
             waiter.expired()
@@ -115,8 +115,7 @@ def wait_in_turn(lane: Lane, waiter: StrandWaiter, timeout: float | None) -> boo
             waiter.noticed = True
         raise
     finally:
-        if gate.virtual:
-            gate.sleeping(id(waiter), None)
+        gate.sleeping(id(waiter), None)
     if gate.halted is not None:
         raise gate.halted
     return not waiter.timed_out

@@ -67,7 +67,9 @@ def _connecting(module: Any, original: Any) -> Any:
             connection = _played(module, self, line, told, options)
             agreed = operator.attrgetter("protocol")
             reopen = functools.partial(original, self, url, **options)
-            websocket_messages.opens_later(connection, line, crossing, reopen, agreed, kept=(_LINE,), lock=asyncio.Lock())
+            websocket_messages.opens_later(
+                connection, line, crossing, reopen, agreed, kept=(_LINE,), lock=asyncio.Lock()
+            )
             return connection
         connection = await answered(lane, crossing, lambda: original(self, url, **options), _opened, _unused)
         connection.__dict__[_LINE] = line

@@ -104,6 +104,10 @@ class AskedCall(LiveCall):
         super().__init__(heard, lane, call, event)
         self._heard = heard
 
+    def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
+        """The agent's own request, signed now."""
+        return url, body
+
     def settle(self, outcome: Value | Failure) -> Any:
         """It has failed, before its head."""
         self._heard.over(self.event)

@@ -106,7 +106,7 @@ class ForkAlarms(SignalTurns):
     """
 
     def __init__(self, gate: Gate, order: RecordedOrder, time: ForkTime) -> None:
-        super().__init__(virtual=True)
+        super().__init__(follows=True)
         self._order = order
         self._time = time
         self._gate = gate

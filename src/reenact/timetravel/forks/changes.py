@@ -15,7 +15,7 @@ from reenact.facts.plumbing import MARK as PLUMBING
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.serving import arrives
 from reenact.facts.values import encode, jsonable
-from reenact.seams.restating import restated
+from reenact.replaying.restating import restated
 from reenact.timetravel.forks.code_names import why_not
 from reenact.timetravel.forks.fork_flags import check_flags
 from reenact.timetravel.forks.fork_points import inside

@@ -35,11 +35,11 @@ from reenact.replaying.matching import Miss
 from reenact.replaying.options import Options
 from reenact.replaying.renaming import RENAMED
 from reenact.replaying.replay_session import ReplaySession
+from reenact.replaying.restating import differs, restated
 from reenact.seams.clock import REAL
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.looks import NOTE as LOOK
-from reenact.seams.restating import differs, restated
 from reenact.timetravel.forks.changes import ChangedOutcome, changed_outcome
 from reenact.timetravel.forks.counterparts import progress_of
 from reenact.timetravel.forks.fork_ambient import ForkAmbient

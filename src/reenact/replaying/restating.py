@@ -5,20 +5,12 @@ A path is written with dots (``docs.0.title``); a dot inside a key is ``~1``, a 
 
 from __future__ import annotations
 
-import dis
 from collections.abc import Mapping, MutableMapping, MutableSequence
 from copy import deepcopy
-from types import FrameType
 from typing import Any
 
 from reenact.errors import ForkError
 from reenact.facts.call import Json
-
-_BETWEEN = frozenset(
-    ["CACHE", "SEND", "YIELD_VALUE", "RESUME", "JUMP_BACKWARD_NO_INTERRUPT", "GET_AWAITABLE", "LOAD_CONST", "END_SEND"]
-)
-"""The instructions between entering an ``async with`` and the use of its value."""
-
 
 _NUMBERS = frozenset([int, float])
 
@@ -143,14 +135,3 @@ def _nowhere(path: str, key: str, names: list[str]) -> ForkError:
         cause=f"at that place it has {there}",
         next_command="reenact show @ --state",
     )
-
-
-def takes_result(frame: FrameType) -> bool:
-    """Whether a ``with`` statement that has just been entered by ``frame`` keeps what it was given (``as``)."""
-    after = [
-        step for step in dis.get_instructions(frame.f_code) if step.offset > frame.f_lasti and step.opname != "CACHE"
-    ]
-    for step in after:
-        if step.opname not in _BETWEEN:
-            return step.opname != "POP_TOP"
-    return True
