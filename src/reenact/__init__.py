@@ -106,7 +106,7 @@ def _timeline(run: Run, store: Any) -> Any:
 
 def _spans(run: Run, policy: Policy) -> Any:
     """The tap that makes the spans of a run while it is recorded."""
-    return import_module(f"{__name__}.interop.otlp.live").open_tap(run, policy)
+    return import_module(f"{__name__}.interop.otlp.span_tap").open_tap(run, policy)
 
 
 def __dir__() -> list[str]:

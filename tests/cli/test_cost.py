@@ -147,7 +147,7 @@ def test_without_the_extra_cost_is_unknown_and_nothing_else_changes(
 ) -> None:
     recorded(shelf, MINI, tokens_in=1000, tokens_out=100)
     monkeypatch.setattr(cost, "prices", lambda: None)
-    for module in ("priced", "vocabulary"):
+    for module in ("priced_runs", "vocabulary"):
         monkeypatch.setattr(f"reenact.timetravel.{module}.prices", lambda: None)
     assert "cost" not in reenact("--json", "ls").data[0]
     assert reenact("--json", "ls", "--where", "cost >= 0").data == []
