@@ -23,10 +23,10 @@ ENGINE = {
         "async_backends counted_loops gate lanes posting process_signals reckoning schedules switchboard turns waits "
         "watch"
     ),
-    "recording": "arrival_schedule holding live_calls recording_session repeated_calls",
+    "recording": "ambient_reads arrival_schedule holding live_calls recording_session repeated_calls",
     "replaying": (
         "ambient_replay blocked_strands frozen_calls matching recorded_order recorded_schedule "
-        "replay_session tape unmade_calls"
+        "replay_faults replay_session suspects tape unmade_calls"
     ),
     "timetravel/forks": (
         "alarms cancelled_calls counterparts elapsing fork_ambient fork_calls fork_decisions fork_misses fork_schedule "
@@ -44,7 +44,8 @@ FORMER = {
 JOINED = ("seams/**/*", "replaying/**/*", "timetravel/forks/**/*", "hosting/**/*")
 """What stands around it and is part of the count with it, by pattern."""
 JOINED_IN_RECORDING = (
-    "arrival_schedule calls holding live_calls order process recording_gate recording_process recording_session session"
+    "ambient_reads arrival_schedule calls holding live_calls order process recording_gate recording_process "
+    "recording_session session"
 )
 """The modules of ``recording`` among them."""
 

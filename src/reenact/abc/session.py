@@ -147,14 +147,34 @@ class Frozen(Protocol):
 
 
 class NeverLive:
-    """The part of a ``Frozen`` call that never goes live, even if its resource does."""
+    """The part of a ``Frozen`` call that never goes live, whatever is live by then: a value or a stream."""
 
     __slots__ = ()
+    mode: Literal["frozen"] = "frozen"
+
+    def outcome(self) -> Any:
+        """A stream has none."""
+        raise TypeError("a stream is no value")
+
+    def answer(self) -> Any:
+        """The outcome."""
+        return self.outcome()
 
     def go_live(self) -> None:
         """Without effect."""
 
     def can_begin(self) -> None:
+        """Without effect."""
+
+    def head(self) -> Any:
+        """A value has none."""
+        raise TypeError("a value is no stream")
+
+    def part(self) -> Any:
+        """A value has none."""
+        raise TypeError("a value is no stream")
+
+    def dropped(self) -> None:
         """Without effect."""
 
 

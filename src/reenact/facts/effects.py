@@ -70,7 +70,7 @@ class Identities:
         self.issued: dict[int, str] = {}
         """Identities of the writes issued so far, by event."""
         self.observed: dict[int, int | None] = {}
-        """Calls whose body always runs, in a replay too, and the call around each."""
+        """The calls whose body always runs, in a replay too, with the call around each."""
 
     def of(self, call: Call, within: str = "") -> str:
         """The identity of the next write that asks this: 32 hexadecimal digits. About 10 µs a KB of its arguments.
@@ -93,7 +93,7 @@ class Identities:
         return like.hexdigest()[:32]
 
     def around(self, event: int | None) -> str | None:
-        """Identity of the write around an event, or of the event itself; empty where there is none, None in a read."""
+        """Identity of the write around an event, or of the event itself; empty without one, None in a read."""
         while event is not None:
             found = self.issued.get(event)
             if found is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from reenact.facts.call import Json
+from reenact.facts.call import Failure, Json, Value
 from reenact.facts.decoding import decode
 from reenact.facts.encoding import EncodedValue, encode, encode_flat, encode_in_pieces, leads_of
 from reenact.facts.errors_as_data import describe_error, restore_error
@@ -29,12 +29,26 @@ __all__ = [
     "leads_of",
     "register_codec",
     "restore_error",
+    "revealed",
+    "sealed",
 ]
 
 _SETS = ("~set", "~frozenset")
 _PAIRS = ("~dict", "~counter")
 _LISTED = ("~tuple", "~set", "~frozenset")
 _PAIRED = ("~dict", "~ordered", "~counter")
+
+
+def sealed(result: object, error: BaseException | None) -> Value | Failure:
+    """The result or the exception of a call, as an outcome."""
+    return Failure(describe_error(error)) if error is not None else Value(encode(result).body)
+
+
+def revealed(outcome: Value | Failure) -> Any:
+    """A recorded outcome: its value, or its exception raised."""
+    if isinstance(outcome, Failure):
+        raise restore_error(outcome.error)
+    return decode(outcome.body)
 
 
 def canonical(body: bytes) -> bytes:

@@ -7,6 +7,7 @@ A delivery is held until nothing else can run, so that a replay can reproduce it
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from reenact.abc.sources import Clock
 from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, Timed
@@ -18,6 +19,20 @@ from reenact.seams.waits import Waiter
 
 _REMEMBERED = 16_384
 """The most timers under way whose start is remembered."""
+
+
+class NumberingSchedule(Protocol):
+    """The schedule of a gate that numbers its deliveries, so that they can be recorded."""
+
+    gate: Gate
+    count: int
+    unproven: int
+
+    def now_us(self) -> int:
+        """Microseconds since the run began."""
+
+    def take_fresh(self) -> tuple[Delivery, ...]:
+        """Deliveries numbered since the last call."""
 
 
 class ArrivalSchedule:

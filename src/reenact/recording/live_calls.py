@@ -64,7 +64,7 @@ def total(method: F) -> F:
     An error that a signal handler of the program raises meanwhile is passed on to the program."""
 
     @functools.wraps(method)
-    def guarded(self: LiveCall, *args: Any) -> Any:
+    def guarded(self: LiveCall, *args: object) -> Any:
         try:
             return method(self, *args)
         except Exception as error:
@@ -145,7 +145,7 @@ class RecordTurn(GateTurn):
 
     __slots__ = ("event", "make", "session", "what")
 
-    def __init__(self, call: LiveCall, part: int, make: Callable[..., Record], what: Any) -> None:
+    def __init__(self, call: LiveCall, part: int, make: Callable[..., Record], what: object) -> None:
         self.session = session = call.session
         self.event = call.event
         self.make = make
@@ -305,7 +305,7 @@ class LiveCall:
             if not self.session.closed:
                 self.session.put(StreamEnded(self.event, self.session.now_us(), end))
 
-    def _turn(self, part: int, make: Callable[..., Record], what: Any) -> Any:
+    def _turn(self, part: int, make: Callable[..., Record], what: object) -> Any:
         """A turn at the gate; when it has come, the record is noted."""
         self._answers()
         session = self.session

@@ -82,7 +82,7 @@ class StreamListener:
         if lane.below:
             return BELOW
         event = lane.parent
-        observed = self._session.observed
+        observed = self._session.writes.observed
         while event is not None and event in observed:
             event = observed[event]
         return event

@@ -21,9 +21,10 @@ from reenact.facts.policy import Policy
 from reenact.facts.record import RunOpened
 from reenact.facts.run import RAISED_AT, Entry, Run, Status, kept_in
 from reenact.privacy import make_redactor, removed_before
+from reenact.recording.arrival_schedule import NumberingSchedule
 from reenact.recording.idle_readings import Readings
 from reenact.recording.process_facts import traceparent
-from reenact.recording.recording_session import NumberingSchedule, RecordingSession
+from reenact.recording.recording_session import RecordingSession
 from reenact.recording.run_evidence import RunEvidence
 from reenact.recording.sample import leave_out
 from reenact.recording.surroundings import same_surroundings, surroundings

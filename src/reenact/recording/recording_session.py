@@ -10,10 +10,10 @@ import _thread
 import itertools
 import os
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.session import Frozen, Live
@@ -29,11 +29,9 @@ from reenact.facts.growth import NOTE as GROWN
 from reenact.facts.growth import Growth, GrowthProof, mark_of
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.order import Delivery
 from reenact.facts.plumbing import is_plumbing, marked, plumbing_of
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
-    AmbientRead,
     CallIssued,
     CheckpointTaken,
     EvidenceNoted,
@@ -47,17 +45,17 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Run, Totals
 from reenact.facts.tracecontext import Propagation
-from reenact.recording.arrival_schedule import ArrivalSchedule
+from reenact.recording.ambient_reads import Reads, take_reads
+from reenact.recording.arrival_schedule import ArrivalSchedule, NumberingSchedule
 from reenact.recording.idle_readings import Readings
 from reenact.recording.limiting import ANY, MB, Limits
 from reenact.recording.live_calls import LiveCall
 from reenact.recording.repeated_calls import First, RepeatedCall, Repeats
 from reenact.recording.run_evidence import RunEvidence
-from reenact.recording.tallies import KindTally
+from reenact.recording.tallies import KindTally, summed
 from reenact.recording.writer import LAST_WORK_US, Receipt, Writer
 from reenact.seams import lanes
-from reenact.seams.ambient import EFFECT, pack
-from reenact.seams.gate import Gate
+from reenact.seams.ambient import EFFECT
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.nodes import node_now
@@ -66,42 +64,6 @@ from reenact.seams.turns import NOW, parent_path
 from reenact.seams.watch import WATCH
 
 ROOT = "root"
-
-
-class NumberingSchedule(Protocol):
-    """The schedule of a gate that numbers its deliveries, so that they can be recorded."""
-
-    gate: Gate
-    count: int
-    unproven: int
-
-    def now_us(self) -> int:
-        """Microseconds since the run began."""
-
-    def take_fresh(self) -> tuple[Delivery, ...]:
-        """Deliveries numbered since the last call."""
-
-
-class Reads:
-    """Ambient reads of one lane since one of its calls that are still to be written, in the order they happened.
-
-    ``listed`` while the writer knows of them: a lane that has ended, or only waits, costs the writer nothing.
-    """
-
-    __slots__ = ("items", "lane", "listed", "position", "taken", "taking")
-
-    def __init__(self, lane: int, position: int) -> None:
-        self.lane = lane
-        self.position = position
-        self.items: list[tuple[str, Any]] = []
-        self.listed = False
-        self.taken = 0
-        self.taking = False
-
-    def count(self) -> int:
-        """The number of all items, written ones included; -1 while the writer takes some."""
-        count = self.taken + len(self.items)
-        return -1 if self.taking else count
 
 
 def _unheard(proof: GrowthProof) -> None:
@@ -146,9 +108,7 @@ class RecordingSession:
         self.checks_changes = policy.check_changes
         self.propagation: Propagation | None = None
         self._plumbing = plumbing_of(run.capture)
-        self._identities = Identities(root_of(run), policy.ignore)
-        self.effects: dict[int, str] = {}
-        """Identities of the writes issued so far, by event."""
+        self.writes = Identities(root_of(run), policy.ignore)
         self._repeats = Repeats()
         self._origin_us = run.origin_us
         lanes.call_by(redactor.naming, self.fault)
@@ -169,8 +129,6 @@ class RecordingSession:
         self.growth = Growth(self._proved, lambda: getattr(redactor, "mark", b""))
         self.unkept: StoreError | None = None
         """Why not all could be written, as the store has said it first."""
-        self.observed: dict[int, int | None] = {}
-        """The calls whose body always runs, in a replay too, with the call around each."""
         self.readings = readings
         self.evidence: RunEvidence | None = None
         hold_us = int(policy.hold_ms * 1000)
@@ -226,7 +184,7 @@ class RecordingSession:
         event = next(self._events)
         effect = self.identity(lane, call) if acts(call) else ""
         if effect:
-            self.effects[event] = effect
+            self.writes.issued[event] = effect
         self.issued(lane, call, event)
         first = self.repeated(call, event)
         live = LiveCall(self, lane, call, event)
@@ -245,7 +203,7 @@ class RecordingSession:
             lane.issued()
             lane.data = None
         if call.observed:
-            self.observed[event] = lane.parent
+            self.writes.observed[event] = lane.parent
         with self._lock:
             self._tally.add(lane.path, Kind.TOOL if calls_a_tool(call) else call.kind)
         issued_us = self.now_us() if at_us is None else at_us
@@ -357,23 +315,12 @@ class RecordingSession:
     def identity(self, lane: Lane, call: Call) -> str:
         """The identity of a write that will be issued now (see ``facts.effects``); empty for the requests of a tool
         that only reads."""
-        around = self._inside(lane.parent)
-        return "" if around is None else self._identities.of(call, around)
-
-    def _inside(self, event: int | None) -> str | None:
-        """Identity of the write around an event, or of the event itself; empty without one, None in a read."""
-        while event is not None:
-            found = self.effects.get(event)
-            if found is not None:
-                return found
-            if event not in self.observed:
-                return None
-            event = self.observed[event]
-        return ""
+        around = self.writes.around(lane.parent)
+        return "" if around is None else self.writes.of(call, around)
 
     def effect(self, lane: Lane) -> bytes:
         """The identity of the write under way, as the agent asks for it: kept, so that a replay gives it again."""
-        own: bytes = self.ambient(lane, EFFECT, bytes.fromhex(self._inside(lane.parent) or "") or bytes(16))
+        own: bytes = self.ambient(lane, EFFECT, bytes.fromhex(self.writes.around(lane.parent) or "") or bytes(16))
         return own
 
     def repeated(self, call: Call, event: int) -> First | None:
@@ -393,11 +340,7 @@ class RecordingSession:
         fresh = self.schedule.take_fresh()
         if fresh:
             records.append(TurnsDelivered(fresh))
-        for reads in list(self._reads):
-            # In this order: what the agent appends meanwhile is either packed here, or listed again by its own thread.
-            self._reads.pop(reads, None)
-            reads.listed = False
-            records.extend(_packed(reads))
+        records.extend(take_reads(self._reads))
         return records
 
     def _idle_work(self) -> bool:
@@ -433,14 +376,13 @@ class RecordingSession:
     def child_ended(self, lane: str) -> Totals:
         """The sums of a child run, without those that only readings of its model calls give."""
         with self._lock:
-            return _summed(self._tally.end(lane))
+            return summed(self._tally.end(lane))
 
     def _totals(self) -> Totals:
-        counted, sums, order = _summed(self._tally.calls), self.readings.sums(), self.schedule
-        return Totals(
-            events=counted.events,
+        counted, sums, order = summed(self._tally.calls), self.readings.sums(), self.schedule
+        return replace(
+            counted,
             models=counted.models + sums.models,
-            tools=counted.tools,
             tokens_in=sums.tokens_in,
             tokens_out=sums.tokens_out,
             deliveries=order.count,
@@ -491,26 +433,6 @@ class RecordingSession:
         end = self.clock.mono_us() + LAST_WORK_US
         while self.clock.mono_us() < end and self._idle_work():
             pass
-
-
-def _summed(calls: Mapping[Kind, int]) -> Totals:
-    return Totals(events=sum(calls.values()), models=calls.get(Kind.MODEL, 0), tools=calls.get(Kind.TOOL, 0))
-
-
-def _packed(reads: Reads) -> Iterator[Record]:
-    """The reads that are not yet written, one record a source. The agent may append meanwhile."""
-    count = len(reads.items)
-    fresh = reads.items[:count]
-    reads.taking = True
-    del reads.items[:count]
-    reads.taken += count
-    reads.taking = False
-    sources: dict[str, list[Any]] = {}
-    for source, value in fresh:
-        sources.setdefault(source, []).append(value)
-    for source, values in sources.items():
-        data = pack(source, values)
-        yield AmbientRead(reads.lane, reads.position, source, len(data).to_bytes(4, "big") + data)
 
 
 _open: weakref.WeakSet[RecordingSession] = weakref.WeakSet()

@@ -68,7 +68,6 @@ class RepeatedCall(NeverLive):
     """
 
     __slots__ = ("_first", "_noted", "event")
-    mode: Literal["frozen"] = "frozen"
     form: Literal["value"] = "value"
 
     def __init__(self, noted: LiveCall, first: First) -> None:
@@ -79,17 +78,6 @@ class RepeatedCall(NeverLive):
     def outcome(self) -> RepeatTurn:
         """The result of the first call, once there is one."""
         return RepeatTurn(self._noted, self._first)
-
-    answer = outcome
-
-    def head(self) -> Any:
-        """None: a repeated result is a value, and has no head."""
-        raise TypeError("a repeated call has a value")
-
-    part = head
-
-    def dropped(self) -> None:
-        """Nothing to drop."""
 
 
 class RepeatTurn:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from reenact.facts.call import Kind
+from reenact.facts.run import Totals
 
 
 def belongs(path: str, lane: str) -> bool:
@@ -31,3 +34,8 @@ class KindTally:
     def end(self, lane: str) -> dict[Kind, int]:
         """A child run has ended: its counts; empty for a lane in which none began."""
         return self._inside.pop(lane, {})
+
+
+def summed(calls: Mapping[Kind, int]) -> Totals:
+    """The totals of some calls."""
+    return Totals(events=sum(calls.values()), models=calls.get(Kind.MODEL, 0), tools=calls.get(Kind.TOOL, 0))

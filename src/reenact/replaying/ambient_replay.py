@@ -19,7 +19,7 @@ class _Source:
 
     __slots__ = ("at", "values")
 
-    def __init__(self, values: list[Any]) -> None:
+    def __init__(self, values: list[object]) -> None:
         self.values = values
         self.at = 0
 
@@ -78,7 +78,7 @@ class Ambient:
     """
 
     def __init__(self, recording: Recording, now_us: Callable[[], int], *, keeping: bool = False) -> None:
-        self.kept: dict[tuple[str, int], list[tuple[str, Any]]] | None = {} if keeping else None
+        self.kept: dict[tuple[str, int], list[tuple[str, object]]] | None = {} if keeping else None
         self._recording = recording
         self._now_us = now_us
         self._wall_us, self._mono_us = clock_of(recording.run)
@@ -88,7 +88,7 @@ class Ambient:
         self.said: Callable[[str], str] = str
         """The name of a source as the recording has it: without credentials."""
 
-    def read(self, lane: Lane, source: str, fresh: Any = None) -> Any:
+    def read(self, lane: Lane, source: str, fresh: object = None) -> Any:
         """One read, remembered if the replay is kept."""
         window: Window | None = lane.data
         if window is None or window.position != lane.position:
@@ -120,11 +120,11 @@ class Ambient:
             last = timed(made(self._as_recorded("wall", None) // 1000, salt))
         return extrapolate(source, last, reads.at - len(reads.values), salt)
 
-    def clock(self, source: str, fresh: Any) -> Any:
+    def clock(self, source: str, fresh: object) -> Any:
         """A clock at the last delivery, in nanoseconds; ``fresh`` for a clock that is not ours."""
         return self._as_recorded(source, fresh)
 
-    def _as_recorded(self, source: str, fresh: Any) -> Any:
+    def _as_recorded(self, source: str, fresh: object) -> Any:
         """``clock``, as the recorded run would have read it."""
         if source == "wall":
             now_us = self._now_us()
@@ -136,7 +136,7 @@ class Ambient:
 
 def _values(source: str, data: bytes) -> list[Any]:
     """The values of all packs of one address: each pack stands behind its length in four bytes."""
-    values: list[Any] = []
+    values: list[object] = []
     at = 0
     while at < len(data):
         end = at + 4 + int.from_bytes(data[at : at + 4], "big")

@@ -96,7 +96,7 @@ def _elsewhere(entry: str, root: str) -> UnreplayableRun:
 def _runs_when_imported(session: ReplaySession) -> UnreplayableRun:
     """To import the entry point's module made a call, which stopped the replay before anything was compared."""
     run = session.run
-    divergence = session.divergences.pop() if session.divergences else None
+    divergence = session.faults.divergences.pop() if session.faults.divergences else None
     place = f" ({divergence.source})" if divergence is not None and divergence.source else ""
     return UnreplayableRun(
         f"{run.entry.target} cannot be called alone: to import its module makes a call{place}",
@@ -268,7 +268,7 @@ def hosted(session: ReplaySession, permits: Callable[[], bool] | None = None) ->
     """Answer the block in the process of its caller, and keep it from the world, except where ``permits`` allows a live
     call. Returns the refused contacts; the list is complete when the block has ended."""
     wiring.install()
-    armed = guard.arm(session.refuse)
+    armed = guard.arm(session.faults.refuse)
     armed.permits = permits or armed.permits
     refused: list[str] = []
     try:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Final
 
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.replaying.layers import LayerPlace, Layers
@@ -120,3 +121,21 @@ def follow(layers: Layers, path: str, *, last: bool) -> Spot:
     found = layers.find(parts)
     about = None if found.place is None else _lstat(found.place.path)
     return Spot(tuple(parts), found.place, about, said or found.said, found.exact)
+
+
+def bare(text: str) -> str:
+    """A path without a slash at its end, which says that a folder is meant: there may be none."""
+    return text.rstrip("/") or text[:1]
+
+
+@contextmanager
+def naming(path: Any, other: Any = None) -> Iterator[None]:
+    """An error names the paths that the program gave, not where they lie."""
+    try:
+        yield
+    except OSError as told:
+        with suppress(TypeError):
+            told.filename = path if path is None or isinstance(path, int) else os.fspath(path)
+        if other is not None:
+            told.filename2 = os.fspath(other)
+        raise

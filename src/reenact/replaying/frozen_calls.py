@@ -104,7 +104,7 @@ class ServingTurn(GateTurn):
 
     __slots__ = ("data", "gives", "part", "recorded", "session")
 
-    def __init__(self, session: Replayer, recorded: Event, owned: bool, part: int, data: bytes, gives: Any) -> None:
+    def __init__(self, session: Replayer, recorded: Event, owned: bool, part: int, data: bytes, gives: object) -> None:
         self.session = session
         self.recorded = recorded
         self.part = part
@@ -229,7 +229,7 @@ class FrozenCall:
         if end is not None and end.kind in (EndKind.EOF, EndKind.ERROR):
             self._session.read_less(self.recorded)
 
-    def _turn(self, part: int, data: bytes, gives: Any) -> GateTurn | Sudden:
+    def _turn(self, part: int, data: bytes, gives: object) -> GateTurn | Sudden:
         turn = ServingTurn(self._session, self.recorded, self.lane.owned, part, data, gives)
         return turn if self.recorded.delivery is not None else Sudden(partial(turn.then, None))
 
@@ -238,7 +238,6 @@ class UnansweredCall(NeverLive):
     """A call without a recording, in a replay that only observes: it is never answered, and its strand waits."""
 
     __slots__ = ("_session", "event", "lane")
-    mode: Literal["frozen"] = "frozen"
     form: Literal["open"] = "open"
 
     def __init__(self, session: Replayer, lane: Lane) -> None:
@@ -250,12 +249,8 @@ class UnansweredCall(NeverLive):
         """Never."""
         return Never(self._session.gate, self.lane.owned)
 
-    answer = outcome
     head = outcome
     part = outcome
-
-    def dropped(self) -> None:
-        """Nothing to drop."""
 
 
 class UnrecordedCall:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from reenact.facts.call import EndKind, Stream
+from reenact.abc.store import Recording
+from reenact.facts.call import EndKind, Stream, is_transport
 from reenact.facts.event import Event
 from reenact.facts.order import Delivery
+from reenact.seams.lanes import scope_path
 from reenact.seams.turns import parent_path
 
 
@@ -41,3 +43,13 @@ def never_handed_over(event: Event, delivery: Delivery) -> bool:
     if part > 0:
         return part > outcome.segments
     return outcome.end is None or outcome.end.kind in (EndKind.CLOSED, EndKind.CANCELLED)
+
+
+def recorded_scope(recording: Recording, event: Event) -> str:
+    """The recorded path of a call's scope, in a lane whose calls were not all made in their order."""
+    ordinal = 0
+    for other in recording.events(lane=event.lane, name=event.name):
+        ordinal += not is_transport(other.call)
+        if other.number == event.number:
+            break
+    return scope_path(event.lane, event.name, ordinal)

@@ -11,10 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from reenact.abc.body_access import UNPROVEN
 from reenact.abc.hash_protocol import Hash
 from reenact.abc.store import Recording
+from reenact.errors import BlobMissing, Divergence
+from reenact.facts.call import Kind
 from reenact.facts.encoding import encode_part
-from reenact.facts.growth import Grown, GrowthProof, is_grown
+from reenact.facts.growth import Grown, Growth, GrowthProof, is_grown
+from reenact.facts.states import GROWS
+from reenact.replaying.result_comparison import ResultComparison
 
 _CLOSE = b"]"
 
@@ -147,3 +152,63 @@ class GrownStates:
 
 def _encoded(held: list[Any], grown: Grown, name: str) -> bytes:
     return encode_part(held[: grown.end], name).encoded.body
+
+
+class StateCheck:
+    """Compares the states of the steps of one replay.
+
+    Args:
+        recording: The run.
+        comparing: Compares whole states.
+        unproven: Takes in the steps whose recorded state is not known to have been so.
+        compares: Whether the agent's states are still to be the recorded ones.
+    """
+
+    def __init__(
+        self, recording: Recording, comparing: ResultComparison, unproven: list[int], compares: Callable[[], bool]
+    ) -> None:
+        self._recording = recording
+        self._comparing = comparing
+        self._unproven = unproven
+        self._compares = compares
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._grown = GrownStates(recording)
+        self.growth = Growth(self.proved)
+        self.noticed: Callable[[Divergence], None] = lambda divergence: None
+        """Told of each difference."""
+
+    def compare(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
+        """A state of a step."""
+        try:
+            grown = self._grown.compared(event, phase, slots, self.growth.held)
+            if grown is not None:
+                if self._grown.is_same(grown):
+                    return
+                slots = grown.whole()
+            for different in self._comparing.state(event, phase, slots):
+                self.noticed(different)
+        except BlobMissing as missing:
+            if missing.reason != UNPROVEN:
+                raise
+            self._unproven.append(event)
+
+    def growing(self, step: str, declared: tuple[str, ...]) -> tuple[tuple[str, ...], Growth | None]:
+        """As it was recorded, whatever is declared now."""
+        names = self._names.get(step)
+        if names is None:
+            first = next(self._recording.events(kinds=[Kind.STEP], name=step, limit=1), None)
+            names = self._names[step] = declared if first is None else tuple(first.call.head.get(GROWS) or ())
+        return names, self.growth
+
+    def proved(self, proof: GrowthProof) -> None:
+        """A list of the agent's states was gone through. Where it is not what it was, the states that counted as the
+        same are no more known to be: the last one is compared again, whole."""
+        doubted = self._grown.doubted(proof)
+        if doubted is None:
+            return
+        last, events = doubted
+        different = list(self._comparing.state(last.event, last.phase, last.whole())) if self._compares() else []
+        if not different:
+            self._unproven += events
+        for each in different:
+            self.noticed(each)

@@ -11,27 +11,26 @@ import io
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
 from reenact.replaying.copying import Copy
-from reenact.replaying.following import error
+from reenact.replaying.following import bare, error, naming
 from reenact.replaying.moving import move
 from reenact.seams import project_paths
 from reenact.seams.file_reads import unseen
-from reenact.seams.listings import RecordedEntry, ScanIterator
+from reenact.seams.listings import RecordedEntry, RelativeEntry, ScanIterator
 from reenact.seams.rebinding import lay_beneath
 
 _os: Final = {name: getattr(os, name) for name in dir(os) if callable(getattr(os, name))}
 _open, _io_open, _open_code = os.open, io.open, io.open_code
 _stat, _lstat, _access, _readlink = os.stat, os.lstat, os.access, os.readlink
-_listdir, _scandir = os.listdir, os.scandir
+_listdir, _scandir, _getcwd, _getcwdb = os.listdir, os.scandir, os.getcwd, os.getcwdb
 _mkdir, _rmdir, _unlink, _remove = os.mkdir, os.rmdir, os.unlink, os.remove
 _rename, _replace, _link, _symlink = os.rename, os.replace, os.link, os.symlink
 _truncate, _chmod, _utime, _chdir = os.truncate, os.chmod, os.utime, os.chdir
-_getcwd, _getcwdb = os.getcwd, os.getcwdb
 _CHANGES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _NEW: Final = os.O_CREAT | os.O_EXCL
 _READERS: Final = ("statvfs", "listxattr", "getxattr", "pathconf")
@@ -159,7 +158,7 @@ class Redirect:
         for name in names:
             called: Any = os.fsencode(name) if isinstance(top, bytes) else name
             lies: Any = os.path.join(above, called)
-            kind = _Relative if by_descriptor else RecordedEntry
+            kind = RelativeEntry if by_descriptor else RecordedEntry
             found.append(kind(called, lies, self._sort(lies)))
         return ScanIterator(found)
 
@@ -380,29 +379,34 @@ class Redirect:
                     return
         _link(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd, follow_symlinks=follow_symlinks)
 
-    def _place(self, path: Any, folder: int | None = None, *, last: bool = True, owned: bool = True) -> str | None:
-        """Where to change what is at a path; None where that is done for good."""
-        text = self._text(path, folder)
-        spot = None if text is None else self._copy.target(text, last=last)
-        return None if spot is None else self._copy.to_change(spot, owned=owned)
+    def _changed(
+        self,
+        path: Any,
+        act: Callable[[str], object],
+        folder: int | None = None,
+        *,
+        last: bool = True,
+        owned: bool = True,
+    ) -> bool:
+        """Change what is at a path; False where that is done for good."""
+        with naming(path), self._copy.lock, unseen():
+            text = self._text(path, folder)
+            spot = None if text is None else self._copy.target(text, last=last)
+            place = None if spot is None else self._copy.to_change(spot, owned=owned)
+            if place is not None:
+                act(place)
+            return place is not None
 
     def truncate(self, path: Any, length: int) -> None:
         """``os.truncate``."""
-        with naming(path), self._copy.lock, unseen():
-            place = self._place(path, owned=False)
-            if place is not None:
-                _truncate(place, length)
-                return
-        _truncate(path, length)
+        if not self._changed(path, lambda place: _truncate(place, length), owned=False):
+            _truncate(path, length)
 
     def chmod(self, path: Any, mode: int, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> None:
         """``os.chmod``."""
-        with naming(path), self._copy.lock, unseen():
-            place = self._place(path, dir_fd, last=follow_symlinks)
-            if place is not None:
-                _chmod(place, mode, follow_symlinks=follow_symlinks)
-                return
-        _chmod(path, mode, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
+        act = partial(_chmod, mode=mode, follow_symlinks=follow_symlinks)
+        if not self._changed(path, act, dir_fd, last=follow_symlinks):
+            act(path, dir_fd=dir_fd)
 
     def utime(
         self,
@@ -415,44 +419,21 @@ class Redirect:
     ) -> None:
         """``os.utime``."""
         given = {"times": times} if ns is None else {"ns": ns}
-        with naming(path), self._copy.lock, unseen():
-            place = self._place(path, dir_fd, last=follow_symlinks, owned=times is not None or ns is not None)
-            if place is not None:
-                _utime(place, **given, follow_symlinks=False)
-                return
-        _utime(path, **given, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
+        act = partial(_utime, **given, follow_symlinks=False)
+        owned = times is not None or ns is not None
+        if not self._changed(path, act, dir_fd, last=follow_symlinks, owned=owned):
+            _utime(path, **given, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
 
     def _changing(self, original: Callable[..., Any], name: str) -> Callable[..., Any]:
         """A change that only the owner of a file may make."""
 
-        def change(path: Any, *args: Any, dir_fd: int | None = None, **options: Any) -> Any:
+        def change(path: Any, *args: Any, dir_fd: int | None = None, **options: Any) -> None:
             last = options.get("follow_symlinks", True) and name != "lchown"
-            with naming(path), self._copy.lock, unseen():
-                place = self._place(path, dir_fd, last=last)
-                if place is not None:
-                    return original(place, *args, **options)
-            more = {} if dir_fd is None else {"dir_fd": dir_fd}
-            return original(path, *args, **more, **options)
+            if not self._changed(path, lambda place: original(place, *args, **options), dir_fd, last=last):
+                more = {} if dir_fd is None else {"dir_fd": dir_fd}
+                original(path, *args, **more, **options)
 
         return change
-
-
-class _Relative(RecordedEntry):
-    """An entry of a folder that was opened as a descriptor: its path is its name."""
-
-    __slots__ = ("_lies",)
-
-    def __init__(self, name: Any, path: Any, sort: str) -> None:
-        super().__init__(name, name, sort)
-        self._lies = path
-
-    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Asked of the disk."""
-        return os.stat(self._lies, follow_symlinks=follow_symlinks)
-
-    def inode(self) -> int:
-        """Asked of the disk."""
-        return os.stat(self._lies, follow_symlinks=False).st_ino
 
 
 _WRITES: Final = frozenset("wax+")
@@ -463,21 +444,3 @@ _REPLACED: Final = (
     *(("unlink", _remove), ("symlink", _symlink), ("link", _link), ("rename", _rename), ("rename", _replace)),
     *(("truncate", _truncate), ("chmod", _chmod), ("utime", _utime)),
 )
-
-
-def bare(text: str) -> str:
-    """A path without a slash at its end, which says that a folder is meant: there may be none."""
-    return text.rstrip("/") or text[:1]
-
-
-@contextmanager
-def naming(path: Any, other: Any = None) -> Iterator[None]:
-    """An error names the paths that the program gave, not where they lie."""
-    try:
-        yield
-    except OSError as told:
-        with suppress(TypeError):
-            told.filename = path if path is None or isinstance(path, int) else os.fspath(path)
-        if other is not None:
-            told.filename2 = os.fspath(other)
-        raise

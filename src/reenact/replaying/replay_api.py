@@ -87,7 +87,7 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
     session.on_printed = printed.feed
     beginning = FilesBefore(recording, lambda path: path)
     beginning.name(_BEGINS_TODAY)
-    session.amiss = beginning.lines
+    session.suspects.amiss = beginning.lines
     with caller.hosted(session) as refused, stdout.watched():
         try:
             args, named = caller.arguments_for(session, function)
@@ -100,18 +100,18 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
                 raise
     contact = Contact(tuple(refused), 0, ("audit hook (connections, processes, signals)", *_IN_PROCESS.words()))
     report = conclude(session, _results(session, recording.run, printed), contact, options)
-    amiss = beginning.lines() if report.exit_code and not session.divergences else []  # a divergence names them
+    amiss = beginning.lines() if report.exit_code and not session.faults.divergences else []  # a divergence names them
     report = without_credentials(replace(report, remarks=(*report.remarks, *printed.remarks, *amiss)), session.redactor)
-    if session.damaged:
-        raise session.damaged[0]
+    if session.faults.damaged:
+        raise session.faults.damaged[0]
     if report.refused:
         raise _refusal(run, report)
-    return _concluded(run, report, output, session.divergences[0] if session.divergences else None)
+    return _concluded(run, report, output, session.faults.divergences[0] if session.faults.divergences else None)
 
 
 def _results(session: ReplaySession, run: Run, printed: LaneOutput) -> list[EndDifference]:
     """How what it printed, and the files it declares, differ; nothing where the agent was stopped."""
-    if session.divergences or session.damaged or session.unreplayable:
+    if session.faults:
         printed.learn()
         return []
     declared = run.capture.get("files") or ()

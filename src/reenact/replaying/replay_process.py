@@ -112,7 +112,7 @@ class ReplayingProcess:
         beginnings = [FilesBefore(self.recording, self._placed)]
         if self._before is not None:  # what the process around a request does again comes first
             beginnings.append(FilesBefore(self._recorded(preamble_of(self.recording.run)), self._placed))
-        self.session.amiss = lambda: [line for each in beginnings for line in each.lines()]
+        self.session.suspects.amiss = lambda: [line for each in beginnings for line in each.lines()]
         if not self.isolation.scratch and self.isolation.copy is None:
             for each in beginnings:
                 each.name(self._begins_today)
@@ -169,8 +169,8 @@ class ReplayingProcess:
         self._guard.reaches = self._reaches()
         if not self.isolation.calls:
             self._guard.native = guard.NATIVE_UNFILTERED
-        self.session.on_stop = self._stopping
-        process.on_stop = self._stopping
+        self.session.faults.on_stop = self._stopping
+        process.faults.on_stop = self._stopping
         _quiet_halts()
         watch_uncaught(self._ended_by)
         self._leave = before_exit(self.finish)
@@ -232,8 +232,8 @@ class ReplayingProcess:
 
     def _refused(self, words: str) -> Halt:
         if self._before is not None:
-            self._before.refuse(words)
-        return self.session.refuse(words)
+            self._before.faults.refuse(words)
+        return self.session.faults.refuse(words)
 
     def leave(self, status: int) -> None:
         """The request has been served: end here, and skip the rest of the program."""
@@ -277,7 +277,7 @@ class ReplayingProcess:
             self._joined(self._before)
         differences: list[EndDifference] = []
         remarks: tuple[str, ...] = ()
-        broken_off = self.session.unreplayable or self.session.divergences
+        broken_off = self.session.faults.unreplayable or self.session.faults.divergences
         if not broken_off or self.options.on_divergence == "observe":
             run = self.recording.run
             if run.capture.get("served"):
@@ -302,8 +302,8 @@ class ReplayingProcess:
         report = replace(report, output=self.output, raised=ended, remarks=(*report.remarks, *forgiven, *remarks))
         if self._player is not None and report.exit_code:
             report = replace(report, remarks=(*report.remarks, *self._player.suspects()))
-        if report.exit_code and not self.session.divergences:  # a divergence names them itself
-            report = replace(report, remarks=(*report.remarks, *self.session.amiss()))
+        if report.exit_code and not self.session.faults.divergences:  # a divergence names them itself
+            report = replace(report, remarks=(*report.remarks, *self.session.suspects.amiss()))
         if self.options.save:
             said = AgentOutput(self._kept_output, self.output)
             kept = save(self._store, self.session, said, report.exit_code != 0, CLOCK, ENTROPY)
@@ -323,13 +323,11 @@ class ReplayingProcess:
         """A stop of the process around the request stops the request."""
         before.close()
         session = self.session
-        session.divergences.extend(before.divergences)
-        session.unreplayable.extend(before.unreplayable)
-        session.damaged.extend(before.damaged)
+        session.faults.extend(before.faults)
         served = self._player is not None and self._player.played
         interrupted = isinstance(self._error, KeyboardInterrupt)  # which the report says by itself
-        if not (served or interrupted or session.divergences or session.unreplayable or session.damaged):
-            session.unreplayable.append(never_served(session.run))
+        if not (served or interrupted or session.faults):
+            session.faults.unreplayable.append(never_served(session.run))
 
     def _leave_result(self, report: dict[str, Any]) -> None:
         """Leave the report for who began this process, who finds all of it or nothing."""

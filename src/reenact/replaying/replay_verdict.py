@@ -45,16 +45,18 @@ def conclude(
         saved: Id of the replay's own run, if it was kept.
     """
     tally, covered = session.tally, session.covered()
-    diverged = [from_divergence(divergence) for divergence in session.divergences]
-    causes = "; ".join(str(divergence.cause) for divergence in session.divergences)
+    diverged = [from_divergence(divergence) for divergence in session.faults.divergences]
+    causes = "; ".join(str(divergence.cause) for divergence in session.faults.divergences)
     unused = (
         []
-        if (diverged or session.damaged or session.unreplayable) and options.on_divergence != "observe"
+        if (diverged or session.faults.damaged or session.faults.unreplayable) and options.on_divergence != "observe"
         else session.unused()
     )
     every = [*diverged, *differences]
-    every.extend(EndDifference("unreplayable", str(error)) for error in session.unreplayable)
-    every.extend(EndDifference("damaged", str(error), getattr(error, "event", None)) for error in session.damaged[:1])
+    every.extend(EndDifference("unreplayable", str(error)) for error in session.faults.unreplayable)
+    every.extend(
+        EndDifference("damaged", str(error), getattr(error, "event", None)) for error in session.faults.damaged[:1]
+    )
     if unused:
         named = ", ".join(f"{event.number} {event.name}" for event in unused[:5])
         every.append(
@@ -100,8 +102,8 @@ def conclude(
             *remarks(session.run),
             *session.matching_remarks(),
             *((_WAITS,) if options.on_divergence == "observe" and session.gate.halted is not None else ()),
-            *(session.unproven_order() if every and not diverged else ()),
-            *(each for each in session.changed_inputs() if each not in causes),
+            *(session.suspects.unproven_order() if every and not diverged else ()),
+            *(each for each in session.suspects.changed_inputs() if each not in causes),
             *tally.remarks.values(),
             *(_handled_within(number) for number in sorted(tally.signals) if every),
             *(f"{what} ({count})" for what, count in tally.gaps.items()),
@@ -121,11 +123,11 @@ def _exit_code(contact: Contact, session: ReplaySession, different: bool) -> int
     """The highest that applies."""
     if contact.refused or contact.live_calls:
         return 5
-    if session.damaged:
-        return session.damaged[0].exit_code
-    if session.unreplayable:
+    if session.faults.damaged:
+        return session.faults.damaged[0].exit_code
+    if session.faults.unreplayable:
         return UnreplayableRun.exit_code
-    return session.missing_code if session.divergences else int(different)
+    return session.missing_code if session.faults.divergences else int(different)
 
 
 def _unproven(session: ReplaySession) -> list[str]:

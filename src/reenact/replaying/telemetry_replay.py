@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from http import HTTPStatus
-from typing import Any, Final, Literal, NoReturn, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from reenact.abc.session import NeverLive
 from reenact.facts.call import Call, End, EndKind, Failure, Json, Stream, Value
@@ -46,6 +46,7 @@ class Exports:
 
     def recorded(self, path: str, endpoint: Endpoint) -> Event | None:
         """The next recorded export of a lane by the same rule, if it has an answer that can be given again."""
+        self.made += 1
         event = self._tape.lane(path).export(endpoint.name)
         if event is None:
             return None
@@ -135,7 +136,6 @@ class TakenCall(NeverLive):
     """
 
     __slots__ = ("_head", "_parts", "event")
-    mode: Literal["frozen"] = "frozen"
     form: Literal["stream"] = "stream"
 
     def __init__(self, endpoint: Endpoint, *, is_rpc: bool) -> None:
@@ -168,12 +168,3 @@ class TakenCall(NeverLive):
     def part(self) -> Sudden:
         """The body, then the end, as often as that is asked for."""
         return Sudden(lambda: self._parts.pop(0) if len(self._parts) > 1 else self._parts[0])
-
-    def outcome(self) -> NoReturn:
-        """A success is a stream."""
-        raise TypeError("the answer of an export is a stream")
-
-    answer = outcome
-
-    def dropped(self) -> None:
-        """The exporter reads no further."""

@@ -74,7 +74,6 @@ class ToldCall(NeverLive):
     """A call of a tool that the conversation answers (``abc.session.Frozen``)."""
 
     __slots__ = ("_value", "event")
-    mode: Literal["frozen"] = "frozen"
     form: Literal["value"] = "value"
 
     def __init__(self, value: Value) -> None:
@@ -84,17 +83,6 @@ class ToldCall(NeverLive):
     def outcome(self) -> Sudden:
         """The result. Its time is not known."""
         return Sudden(lambda: self._value)
-
-    answer = outcome
-
-    def head(self) -> Sudden:
-        """No result of a tool is a stream."""
-        raise TypeError("what a conversation tells is no stream")
-
-    part = head
-
-    def dropped(self) -> None:
-        """Nothing to drop."""
 
 
 class ConversedSession(ReplaySession):

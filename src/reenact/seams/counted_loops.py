@@ -46,27 +46,27 @@ class CountedLoops:
 
     def __init__(self, gate: CountingGate) -> None:
         self._gate = gate
-        self._idle: dict[Any, bool] = {}
-        self._entering: Any = None
+        self._idle: dict[object, bool] = {}
+        self._entering: object = None
         self.posted = 0
         self.pokes: list[Callable[[], None]] = []
 
-    def __contains__(self, loop: Any) -> bool:
+    def __contains__(self, loop: object) -> bool:
         return loop in self._idle
 
     def __iter__(self) -> Iterator[Any]:
         """The loops, those of this moment."""
         return iter(list(self._idle))
 
-    def is_idle(self, loop: Any) -> bool:
+    def is_idle(self, loop: object) -> bool:
         """Whether a loop is counted, and rests."""
         return self._idle.get(loop, False)
 
-    def forget(self, loop: Any) -> None:
+    def forget(self, loop: object) -> None:
         """A loop is no longer counted here, nor is its thread."""
         self._idle.pop(loop, None)
 
-    def into(self, loop: Any, go: Callable[[], Any]) -> Callable[[], None]:
+    def into(self, loop: object, go: Callable[[], Any]) -> Callable[[], None]:
         """A ``wake`` that runs ``go`` in ``loop`` and hands the gate's count over to the loop's own."""
         gate = self._gate
 
@@ -84,7 +84,7 @@ class CountedLoops:
 
         return wake
 
-    def join(self, loop: Any) -> bool:
+    def join(self, loop: object) -> bool:
         """The calling, counted strand becomes the thread of ``loop``; False when it already was."""
         with self._gate.lock:
             if loop in self._idle:
@@ -92,13 +92,13 @@ class CountedLoops:
             self._idle[loop] = False
             return True
 
-    def leave(self, loop: Any) -> None:
+    def leave(self, loop: object) -> None:
         """The loop returns to its caller, which is counted from now on."""
         with self._gate.lock:
             if self._idle.pop(loop, False):
                 self._gate.running += 1
 
-    def rest(self, loop: Any) -> bool:
+    def rest(self, loop: object) -> bool:
         """The loop has nothing to run. True if it stays idle, False if it was just handed something."""
         gate = self._gate
         with gate.lock:
@@ -116,7 +116,7 @@ class CountedLoops:
                 gate.attend(gate)
             return self._idle.get(loop, True)
 
-    def resume(self, loop: Any) -> None:
+    def resume(self, loop: object) -> None:
         """The loop runs again."""
         with self._gate.lock:
             if self._idle.get(loop):

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
+from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
 from reenact.facts import texts
 from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
-from reenact.facts.values import decode, describe_error, encode, restore_error
+from reenact.facts.values import describe_error, encode, revealed
 from reenact.seams.ambient import answer
 from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import listening
@@ -51,8 +52,8 @@ def _hook(module: ModuleType) -> None:
     names = ("_create_provider_evaluation", "_create_provider_evaluation_async", "_assert_provider_status")
     if client is None or not all(hasattr(client, name) for name in names):
         return
-    replace(client, names[0], lambda original: _evaluating(module, original))
-    replace(client, names[1], lambda original: _evaluating_async(module, original))
+    replace(client, names[0], lambda original: _evaluating(module, original, cross))
+    replace(client, names[1], lambda original: _evaluating(module, original, across))
     replace(client, names[2], lambda original: _asserting(module, original))
 
 
@@ -70,7 +71,7 @@ def static(flag: str, value: Json) -> Value:
     return Value(encode({**details, "members": ["reason"]}).body)
 
 
-def _evaluating(module: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+def _evaluating(module: Any, original: Callable[..., Any], crossing: Callable[..., Any]) -> Callable[..., Any]:
     seal, reveal = _sealing(module), _revealing(module)
 
     def evaluate(
@@ -78,36 +79,10 @@ def _evaluating(module: Any, original: Callable[..., Any]) -> Callable[..., Any]
     ) -> Any:
         lane = listening()
         asked = (flag_type, flag_key, default_value, evaluation_context)
+        perform = partial(original, self, provider, *asked)
         if lane is None:
-            return original(self, provider, *asked)
-        return cross(
-            lane,
-            lambda: _described(provider, *asked),
-            lambda: original(self, provider, *asked),
-            seal,
-            reveal,
-        )
-
-    return evaluate
-
-
-def _evaluating_async(module: Any, original: Callable[..., Any]) -> Callable[..., Any]:
-    seal, reveal = _sealing(module), _revealing(module)
-
-    async def evaluate(
-        self: Any, provider: Any, flag_type: Any, flag_key: str, default_value: Any, evaluation_context: Any = None
-    ) -> Any:
-        lane = listening()
-        asked = (flag_type, flag_key, default_value, evaluation_context)
-        if lane is None:
-            return await original(self, provider, *asked)
-        return await across(
-            lane,
-            lambda: _described(provider, *asked),
-            lambda: original(self, provider, *asked),
-            seal,
-            reveal,
-        )
+            return perform()
+        return crossing(lane, lambda: _described(provider, *asked), perform, seal, reveal)
 
     return evaluate
 
@@ -161,9 +136,7 @@ def _sealing(module: Any) -> Callable[[Any, BaseException | None], Value | Failu
 
 def _revealing(module: Any) -> Callable[[Value | Failure], Any]:
     def reveal(outcome: Value | Failure) -> Any:
-        if isinstance(outcome, Failure):
-            raise restore_error(outcome.error)
-        told = decode(outcome.body)
+        told = revealed(outcome)
         if "raised" in told:
             raise module.ErrorCode.to_exception(module.ErrorCode(told["raised"]), told["error_message"])
         for name in told.pop("members"):

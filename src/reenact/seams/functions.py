@@ -21,7 +21,6 @@ from reenact.facts import shapes
 from reenact.facts.call import DEFAULTS, STATE, TOLD, Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.interruptions import let_through
 from reenact.facts.large import Large, in_pieces
-from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.scalars import WRITE
 from reenact.facts.spotting import normalise
 from reenact.facts.values import (
@@ -31,34 +30,18 @@ from reenact.facts.values import (
     encode,
     encode_flat,
     encode_in_pieces,
-    leads_of,
     restore_error,
 )
 from reenact.seams.function_variables import FunctionVariables
 from reenact.seams.lanes import Lane
 from reenact.seams.mutation import Mutation, Sight, compare
+from reenact.seams.parameters import RECEIVERS, Marks, Parameters, require_parameters
 from reenact.seams.reapplying import reapply
 
 MEDIA = "application/json"
-RECEIVERS = ("self", "cls")
-"""First parameters of methods: part of a call's surroundings, never of its arguments."""
 
 _UNCHANGING = frozenset((str, int, float, bool, bytes, type(None), *WRITE)) - {bytearray}
 _NO_IDENTITY = _UNCHANGING | {tuple, frozenset}
-_EMPTY = inspect.Parameter.empty
-
-
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """The author's declarations on single parameters.
-
-    Attributes:
-        key: Names the effect: a parameter, or a function of the same arguments.
-        state: Parameters that are the function's own state: their content is not part of the request.
-    """
-
-    key: str | Callable[..., Any] | None = None
-    state: tuple[str, ...] = ()
 
 
 _UNMARKED = Marks()
@@ -110,36 +93,21 @@ class Seam:
         self.view = view
         self.facts = {**(facts or {}), **({STATE: list(marks.state)} if marks.state else {})}
         self.head: Mapping[str, Json] = {"tool": self.name, "effect": effect.value, **self.facts}
-        self._parameters: tuple[inspect.Parameter, ...] | None = None
-        self._plain: tuple[tuple[str, ...], dict[str, Any]] | None = None
-        self.receives = True
-        self.leads: tuple[str, ...] = ()
+        self.parameters = Parameters(function, marks.state)
+        self.bind = self.parameters.bind
         self._hints: dict[str, Any] | None = None
         self._undeclared: dict[tuple[str, ...], tuple[str, ...]] = {}
         # Types that a function inside a function names live in the frame that is decorating it now, and only there.
         local = "<locals>" in getattr(function, "__qualname__", "")
         self._near_hints = hints_of(function, _decorating_frame(function)) if local else {}
         self._surroundings: FunctionVariables | None = None
-        _require_parameters(self, marks)
+        require_parameters(function, self.name, marks)
         if key is not None and (inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)):
             raise UsageError(
                 f"{self.name} has a key and gives its results one by one",
                 cause="a second call with the same key returns the first result, and that of a generator is none",
                 next_command="python -m pydoc reenact.tool",
             )
-
-    @property
-    def parameters(self) -> tuple[inspect.Parameter, ...]:
-        """The parameters in order; a catch-all pair for a function without a signature."""
-        if self._parameters is None:
-            try:
-                self._parameters = tuple(inspect.signature(self.function).parameters.values())
-            except (TypeError, ValueError):
-                self._parameters = (
-                    inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
-                    inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
-                )
-        return self._parameters
 
     @property
     def surroundings(self) -> FunctionVariables:
@@ -181,82 +149,6 @@ class Seam:
                 found = ()
         self._undeclared[result.shapes] = found
         return found
-
-    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments by parameter name, defaults applied, in the order of the signature.
-
-        Never raises: a call that does not fit keeps what fits, and the function itself raises.
-        """
-        plain = self._plain
-        if plain is None:
-            plain = self._plain = _plain_parameters(self.parameters)
-            self.receives = any(parameter.name in RECEIVERS for parameter in self.parameters[:1])
-            self.leads = leads_of(name for name in plain[0][self.receives :] if name not in self.state)
-        names, defaults = plain
-        if not names:
-            return self._bind_any(args, kwargs)
-        bound = dict(zip(names, args))  # noqa: B905 - a keyword would cost a third of it
-        if len(args) < len(names):
-            for name in names[len(args) :]:
-                if name in kwargs:
-                    bound[name] = kwargs[name]
-                elif name in defaults:
-                    bound[name] = defaults[name]
-        return bound
-
-    def _bind_any(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """``bind`` for parameters of every sort."""
-        given = dict(kwargs)
-        left = list(args)
-        bound: dict[str, Any] = {}
-        for parameter in self.parameters:
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                bound[parameter.name] = left
-                left = []
-            elif parameter.kind is parameter.VAR_KEYWORD:
-                bound[parameter.name] = given
-            elif left and parameter.kind is not parameter.KEYWORD_ONLY:
-                bound[parameter.name] = left.pop(0)
-            elif parameter.name in given and parameter.kind is not parameter.POSITIONAL_ONLY:
-                bound[parameter.name] = given.pop(parameter.name)
-            elif parameter.default is not _EMPTY:
-                bound[parameter.name] = parameter.default
-        return bound
-
-
-def _require_parameters(seam: Seam, marks: Marks) -> None:
-    """Every mark names a parameter.
-
-    Raises:
-        UsageError: One does not, or names the object that a method belongs to.
-    """
-    named = [*([marks.key] if isinstance(marks.key, str) else []), *marks.state]
-    if not named:
-        return
-    names = list(inspect.signature(seam.function).parameters)
-    for name in named:
-        if name not in names:
-            what = "key" if name == marks.key else "state"
-            rule = "or a function of them" if what == "key" else "one name or several"
-            raise UsageError(
-                f"{what} {name!r} is no parameter of {seam.name}",
-                cause=f"a {what} is one of {', '.join(names)}, {rule}",
-                next_command="python -m pydoc reenact.tool",
-            )
-    if marks.state and names[0] in RECEIVERS and names[0] in marks.state:
-        raise UsageError(
-            f"state {names[0]!r} is no argument of {seam.name}",
-            cause="the object that a method belongs to is never part of what a call asks",
-            next_command="python -m pydoc reenact.tool",
-        )
-
-
-def _plain_parameters(parameters: tuple[inspect.Parameter, ...]) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Names and defaults of parameters that may all be given by position or by name; no names where one may not."""
-    if any(parameter.kind is not parameter.POSITIONAL_OR_KEYWORD for parameter in parameters):
-        return (), {}
-    defaults = {each.name: each.default for each in parameters if each.default is not _EMPTY}
-    return tuple(each.name for each in parameters), defaults
 
 
 def _decorating_frame(function: Callable[..., Any]) -> Mapping[str, Any]:
@@ -337,11 +229,11 @@ class SeamCall:
         seam = self._seam
         bound = self._bound = seam.bind(self._args, self._kwargs)
         asked = bound
-        if seam.receives and bound and next(iter(bound)) in RECEIVERS:
+        if seam.parameters.receives and bound and next(iter(bound)) in RECEIVERS:
             asked = dict(islice(bound.items(), 1, None))
         if seam.state:
             asked = {name: value for name, value in asked.items() if name not in seam.state}
-        head, leads = seam.head, seam.leads
+        head, leads = seam.head, seam.parameters.leads
         body = encode_flat(leads, asked.values()) if leads and len(asked) == len(leads) else None
         if body is None:
             body, opaque_types, _ = encode(asked, sort_sets=True)
@@ -351,7 +243,10 @@ class SeamCall:
         if seam.key is not None:
             head = {**head, "key": self._effect_key(bound)}
         if getattr(self._lane.session, "names_defaults", False):
-            head = {**head, DEFAULTS: [each.name for each in seam.parameters if bound.get(each.name) is each.default]}
+            head = {
+                **head,
+                DEFAULTS: [each.name for each in seam.parameters.all if bound.get(each.name) is each.default],
+            }
         if not seam.observed and getattr(self._lane.session, "checks_changes", True):
             self._before = self._look(None)
         ordinal = bound.get("tool_call_id")

@@ -37,6 +37,11 @@ def follow(asyncio: ModuleType) -> None:
     running_loop, current_task = asyncio._get_running_loop, asyncio.current_task
 
 
+def scope_path(path: str, name: str, ordinal: int) -> str:
+    """The path of the scope of the ``ordinal``-th call of ``name`` in the lane at a path."""
+    return f"{path}>{_plain(name)}#{ordinal}"
+
+
 class Lane:
     """One sequential strand, or a scope inside one.
 
@@ -130,7 +135,7 @@ class Lane:
     def scope(self, name: str, event: int, *, path: str = "") -> Lane:
         """The inside of a call of this lane. A replay passes the recorded ``path``."""
         ordinal = self._ordinal(">" + _plain(name))
-        return Lane(path or self.scope_path(name, ordinal), self.session, self.gate, parent=event, origin=self)
+        return Lane(path or scope_path(self.path, name, ordinal), self.session, self.gate, parent=event, origin=self)
 
     def skip_scope(self, name: str) -> str:
         """The path of the inside of a call of this lane that nothing will run in (its answer is frozen)."""
@@ -142,10 +147,6 @@ class Lane:
     def beneath(self) -> Lane:
         """Below a transport of this lane, outside of any call of it: nothing here is recorded, ordered or numbered."""
         return Lane(self.path, self.session, self.gate, parent=self.parent, below=True, origin=self)
-
-    def scope_path(self, name: str, ordinal: int) -> str:
-        """The path of the scope of this lane's ``ordinal``-th call of ``name``."""
-        return f"{self.path}>{_plain(name)}#{ordinal}"
 
     def finished(self) -> bool:
         """Whether its unit has ended."""

@@ -74,6 +74,24 @@ class RecordedEntry:
         return f"<DirEntry {self.name!r}>"
 
 
+class RelativeEntry(RecordedEntry):
+    """An entry of a folder that was opened as a descriptor: its path is its name."""
+
+    __slots__ = ("_lies",)
+
+    def __init__(self, name: Any, path: Any, sort: str) -> None:
+        super().__init__(name, name, sort)
+        self._lies = path
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        """Asked of the disk."""
+        return os.stat(self._lies, follow_symlinks=follow_symlinks)
+
+    def inode(self) -> int:
+        """Asked of the disk."""
+        return os.stat(self._lies, follow_symlinks=False).st_ino
+
+
 class ScanIterator:
     """The answer of ``os.scandir``: an iterator that can be closed."""
 

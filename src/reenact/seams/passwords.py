@@ -10,8 +10,9 @@ from types import ModuleType
 from typing import Any
 
 from reenact.facts.call import Call, Effect, Failure, Kind, Value
-from reenact.facts.errors_as_data import describe_error, restore_error
+from reenact.facts.errors_as_data import restore_error
 from reenact.facts.known_credentials import placeholder
+from reenact.facts.values import sealed
 from reenact.seams.lanes import Lane, inside, listening
 from reenact.seams.patching import replace, when_imported
 from reenact.seams.stdin import PROMPT_RULE
@@ -41,14 +42,12 @@ def _asking(original: Callable[..., str]) -> Callable[..., str]:
             with inside(Lane(lane.path, lane.session, lane.gate, below=True)):  # what is read below is the password
                 return original(prompt, stream)
 
-        given: str = cross(lane, lambda: call, ask, _sealed, lambda told: _given(told, prompt))
+        given: str = cross(
+            lane, lambda: call, ask, lambda _, error: sealed(None, error), lambda told: _given(told, prompt)
+        )
         return given
 
     return getpass
-
-
-def _sealed(_answer: Any, error: BaseException | None) -> Value | Failure:
-    return Value(b"null") if error is None else Failure(describe_error(error))
 
 
 def _given(told: Value | Failure, prompt: str) -> str:

@@ -42,7 +42,7 @@ class HaltedGate(Protocol):
         """Connections that are being closed in the world."""
 
 
-def stop_tasks(loop: Any, gate: HaltedGate, since: float | None = None) -> None:
+def stop_tasks(loop: object, gate: HaltedGate, since: float | None = None) -> None:
     """Raise the halt in every task of a halted gate that waits for something else; in the loop's own thread.
 
     Again and again, as long as the loop runs: a task that catches it may wait for the next thing that never comes. Not

@@ -7,7 +7,8 @@ from typing import Any, TypeVar, overload
 
 from reenact.errors import UsageError
 from reenact.facts.call import Effect, Kind
-from reenact.seams.functions import Marks, Seam
+from reenact.seams.functions import Seam
+from reenact.seams.parameters import Marks
 from reenact.seams.wrapping import decorate
 
 F = TypeVar("F", bound=Callable[..., Any])

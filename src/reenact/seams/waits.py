@@ -66,7 +66,7 @@ class Rest:
         return bool(self.tags) and not any(tag in self.waiting for tag in self.tags)
 
 
-def rest(out: Rest, wait: Callable[..., Any], *args: Any) -> Any:
+def rest(out: Rest, wait: Callable[..., Any], *args: object) -> Any:
     """Wait without being counted: every strand that does, does it in this frame.
 
     A handler of a signal that interrupts this frame knows by that where it is: nowhere else is its strand out of the
@@ -80,7 +80,7 @@ def rest(out: Rest, wait: Callable[..., Any], *args: Any) -> Any:
     return wait(*args)
 
 
-def outside(wait: Callable[..., Any], *args: Any) -> Any:
+def outside(wait: Callable[..., Any], *args: object) -> Any:
     """Wait for the system inside our own code; it does not matter whether its strand is counted.
 
     A handler of a signal that interrupts this frame may run at once."""

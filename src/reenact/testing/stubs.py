@@ -272,8 +272,6 @@ class _Ledger:
 class _Answer(NeverLive):
     """A recorded answer (``abc.session.Frozen``): its turn is always now."""
 
-    mode: Literal["frozen"] = "frozen"
-
     def __init__(self, fixture: _Fixture) -> None:
         self._fixture = fixture
         self._parts = iter(fixture.parts)
@@ -299,8 +297,6 @@ class _Answer(NeverLive):
             case Failure() as failure:
                 return _GivenTurn(failure)
         raise _unanswered(self._fixture.event)
-
-    answer = outcome
 
     def head(self) -> _GivenTurn[Stream]:
         """The head of a stream."""

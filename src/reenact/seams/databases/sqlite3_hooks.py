@@ -19,11 +19,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, Final, Literal
 
-from reenact.abc.session import Frozen
 from reenact.errors import ReenactError
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Value
-from reenact.facts.errors_as_data import describe_error, restore_error
-from reenact.facts.values import decode, encode
+from reenact.facts.errors_as_data import describe_error
+from reenact.facts.values import encode, revealed
 from reenact.seams import contacts, file_changes, project_paths
 from reenact.seams.callers import module_of, whose
 from reenact.seams.contacts import in_memory, watch_attached
@@ -147,7 +146,7 @@ class _DataCrossing:
         if crossing is None:
             return perform()
         if crossing.mode == "frozen":
-            return _given(crossing)
+            return revealed(crossing.outcome().wait())
         if crossing.mode == "live":
             crossing.ready().wait()
         try:
@@ -166,11 +165,15 @@ class _DataCrossing:
         return result
 
 
-def _given(crossing: Frozen) -> Any:
-    outcome = crossing.outcome().wait()
-    if isinstance(outcome, Failure):
-        raise restore_error(outcome.error)
-    return decode(outcome.body)
+def _defines(how: str) -> Callable[..., None]:
+    """A method that defines something of the program's for its statements."""
+
+    def define(self: Any, *args: Any, **options: Any) -> None:
+        getattr(super(_Connection, self), how)(*args, **options)
+        if self._played is not None:
+            self._played.define(how, args, options)
+
+    return define
 
 
 class _Connection:
@@ -189,7 +192,6 @@ class _Connection:
         self._cursors, self._database = cursors, database
 
     def cursor(self, factory: Any = None) -> Any:
-        """A cursor whose statements are crossings."""
         real: Any = super()
         if not self._database:
             return real.cursor() if factory is None else real.cursor(factory)
@@ -198,15 +200,12 @@ class _Connection:
         return real.cursor(self._cursors if factory is None else _of(factory, self._cursors))
 
     def execute(self, sql: str, parameters: Any = (), /) -> Any:
-        """Execute one statement with a cursor of its own."""
         return _Connection.cursor(self).execute(sql, parameters)
 
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> Any:
-        """The same for many parameters."""
         return _Connection.cursor(self).executemany(sql, parameters)
 
     def executescript(self, sql_script: str, /) -> Any:
-        """The same for several statements."""
         return _Connection.cursor(self).executescript(sql_script)
 
     def commit(self) -> None:
@@ -214,7 +213,6 @@ class _Connection:
         self._ended("commit", Effect.WRITE if self._unsaved else Effect.READ)
 
     def rollback(self) -> None:
-        """Roll back."""
         self._ended("rollback", Effect.READ)
 
     def _ended(self, what: str, effect: Effect) -> None:
@@ -249,27 +247,10 @@ class _Connection:
             return bool(real.in_transaction)
         return self._changed or (self._played.live is not None and bool(self._played.live.in_transaction))
 
-    def _defined(self, how: str, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-        real: Any = super()
-        getattr(real, how)(*args, **options)
-        if self._played is not None:
-            self._played.define(how, args, options)
-
-    def create_function(self, *args: Any, **options: Any) -> None:
-        """Define a function of the program's for its statements."""
-        self._defined("create_function", args, options)
-
-    def create_aggregate(self, *args: Any, **options: Any) -> None:
-        """The same of an aggregate."""
-        self._defined("create_aggregate", args, options)
-
-    def create_window_function(self, *args: Any, **options: Any) -> None:
-        """The same of a window function."""
-        self._defined("create_window_function", args, options)
-
-    def create_collation(self, *args: Any, **options: Any) -> None:
-        """The same of an order of texts."""
-        self._defined("create_collation", args, options)
+    create_function = _defines("create_function")
+    create_aggregate = _defines("create_aggregate")
+    create_window_function = _defines("create_window_function")
+    create_collation = _defines("create_collation")
 
     def _escaped(self, how: str) -> Any:
         """A use past the statements finds an empty database in a replay: it is noted."""
@@ -279,24 +260,19 @@ class _Connection:
         return getattr(super(), how)
 
     def backup(self, *args: Any, **options: Any) -> Any:
-        """Copy the database, which no seam records."""
         return self._escaped("backup")(*args, **options)
 
     def blobopen(self, *args: Any, **options: Any) -> Any:
-        """Open a value as a file, which no seam records."""
         return self._escaped("blobopen")(*args, **options)
 
     def serialize(self, *args: Any, **options: Any) -> Any:
-        """The database as bytes, which no seam records."""
         return self._escaped("serialize")(*args, **options)
 
     @property
     def total_changes(self) -> int:
-        """How many rows were changed so far, which no seam records."""
         return int(self._escaped("total_changes"))
 
     def close(self) -> None:
-        """Close it, and the database itself where that has been opened."""
         real: Any = super()
         if self._played is not None:
             self._played.close()
@@ -329,15 +305,12 @@ class _Cursor:
     """The real cursor that a statement went to; None where it is this one, or the recording answered."""
 
     def execute(self, sql: str, parameters: Any = (), /) -> Any:
-        """Execute one statement."""
         return self._run("execute", sql, parameters, "")
 
     def executemany(self, sql: str, seq_of_parameters: Iterable[Any], /) -> Any:
-        """Execute one statement with each of many parameters."""
         return self._run("executemany", sql, [*seq_of_parameters], "many")
 
     def executescript(self, sql_script: str, /) -> Any:
-        """Execute several statements."""
         return self._run("executescript", sql_script, None, "script")
 
     def _run(self, method: str, sql: str, parameters: Any, how: str) -> Any:
@@ -365,11 +338,11 @@ class _Cursor:
                 ends = how == "script" or ending_of(sql)
                 left_open = owner._changed and not live.in_transaction and not ends
             getattr(asked, method)(sql) if how == "script" else getattr(asked, method)(sql, parameters)
-            rows = self._portion()
+            rows, more = self._portion()
             return {
                 "columns": None if asked.description is None else [column[0] for column in asked.description],
                 "rows": rows,
-                "more": not self._ends(rows),
+                "more": more,
                 "rowcount": asked.rowcount,
                 "lastrowid": asked.lastrowid,
                 "open": bool(left_open or (owner if played is None else played.live).in_transaction),
@@ -392,8 +365,8 @@ class _Cursor:
         quoted = ", ".join('NULL AS "' + str(name).replace('"', '""') + '"' for name in columns or ())
         real.execute(f"SELECT {quoted} WHERE 0" if columns else "SELECT NULL WHERE 0")
 
-    def _portion(self) -> list[Any]:
-        """The next rows as tuples, without the row factory."""
+    def _portion(self) -> tuple[list[Any], bool]:
+        """The next rows as tuples, whatever the row factory, and whether there may be more."""
         real: Any = super() if self._live is None else self._live
         late, self._late = self._late, None
         if late is not None:
@@ -403,28 +376,19 @@ class _Cursor:
         try:
             while len(rows) < PORTION and (row := real.fetchone()) is not None:
                 rows.append(row)
-        except (
-            Exception
-        ) as error:  # it belongs to the row behind the last one, and is raised when that one is asked for
-            self._late = error
+        except Exception as error:
+            self._late = error  # it belongs to the row behind the last one: raised when that is asked for
         finally:
             self.row_factory = factory
-        return rows
-
-    def _ends(self, rows: list[Any]) -> bool:
-        """Whether a portion is the last one."""
-        return len(rows) < PORTION and self._late is None
+        return rows, len(rows) == PORTION or self._late is not None
 
     def _following(self, lane: Lane | None) -> dict[str, Any]:
         real: Any = super()
         owner = real.connection
         if lane is not None and owner._played is not None and self._live is None:
             raise cannot_go_on(lane, owner._database, "more rows are asked for than were read when it was recorded")
-        rows = self._portion()
-        return {"rows": rows, "more": not self._ends(rows)}
-
-    def __iter__(self) -> Any:
-        return self
+        rows, more = self._portion()
+        return {"rows": rows, "more": more}
 
     def __next__(self) -> Any:
         real: Any = super()
@@ -442,11 +406,9 @@ class _Cursor:
         return row if self.row_factory is None else self.row_factory(self, row)
 
     def fetchone(self) -> Any:
-        """The next row, or None."""
         return next(self, None)
 
     def fetchmany(self, size: int | None = None) -> list[Any]:
-        """The next rows, as many as asked for."""
         wanted = self.arraysize if size is None else size
         rows: list[Any] = []
         while len(rows) < wanted:
@@ -457,11 +419,9 @@ class _Cursor:
         return rows
 
     def fetchall(self) -> list[Any]:
-        """All rows that are left."""
-        return [*self]
+        return self.fetchmany(sys.maxsize)
 
     def close(self) -> None:
-        """Close it; nothing more is given."""
         real: Any = super()
         self._told, self._rows, self._more, self._late = {}, iter(()), False, None
         if self._live is not None:
@@ -470,7 +430,6 @@ class _Cursor:
 
     @property
     def description(self) -> Any:
-        """Names of the columns, as the database API has them."""
         real: Any = super()
         if not self._told:
             return real.description
@@ -479,13 +438,11 @@ class _Cursor:
 
     @property
     def rowcount(self) -> int:
-        """How many rows the statement changed; -1 where it changes none."""
         real: Any = super()
         return int(self._told["rowcount"]) if self._told else int(real.rowcount)
 
     @property
     def lastrowid(self) -> Any:
-        """Number of the row that was inserted last."""
         real: Any = super()
         return self._told["lastrowid"] if self._told else real.lastrowid
 

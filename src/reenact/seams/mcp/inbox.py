@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from reenact.facts.call import Failure, Json, Value
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.facts.values import decode
-from reenact.seams.mcp.mcp_messages import revealed, sealed
+from reenact.facts.values import decode, revealed
+from reenact.seams.mcp.mcp_messages import sealed
 
 Sort = Literal["request", "withdrawn", "notification", "progress", "fault", "closed", "failed"]
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]

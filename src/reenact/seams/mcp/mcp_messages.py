@@ -10,7 +10,7 @@ from typing import Any, Final
 from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.connections import RECEIVE, SESSION
 from reenact.facts.errors_as_data import describe_error, restore_error
-from reenact.facts.values import decode, encode
+from reenact.facts.values import decode, encode, revealed
 
 RULE: Final = "mcp/1"
 """Key of everything here: the whole head and body. The head names the session by the event it began with."""
@@ -114,13 +114,6 @@ def digest(tools: Json) -> str:
     """Digest of a list of tools: their canonical JSON, in the order the server gave."""
     text = json.dumps(tools, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=repr)
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def revealed(outcome: Value | Failure) -> Any:
-    """A recorded outcome: its value, or its exception raised."""
-    if isinstance(outcome, Failure):
-        raise restore_error(outcome.error)
-    return decode(outcome.body)
 
 
 def revealed_to(error_class: Any, outcome: Value | Failure) -> Any:

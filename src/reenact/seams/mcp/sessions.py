@@ -16,6 +16,7 @@ from reenact.abc.session import Crossing, Session
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Call, Failure, Value
 from reenact.facts.ids import tail
+from reenact.facts.values import revealed
 from reenact.seams.lanes import Lane, backend, listening
 from reenact.seams.mcp import mcp_messages, server_line
 from reenact.seams.mcp.going_live import GoingLive, SessionClosed
@@ -239,7 +240,7 @@ class SeamDispatcher:
             self._going.announce()
         elif self.is_live:  # it has no answer to be kept, and a live server must hear it
             server_line.go_live(crossing)
-        await answered(lane, crossing, perform, mcp_messages.sealed, mcp_messages.revealed)
+        await answered(lane, crossing, perform, mcp_messages.sealed, revealed)
         self.handshake.keep(method, params, opts)
 
     # --- what the server begins --------------------------------------------------------------------------------
@@ -263,7 +264,7 @@ class SeamDispatcher:
                 self._going = going = GoingLive(self, group, inbox, line)
                 if line is not None and line.live:
                     server_line.go_live(crossing)
-                await answered(lane, crossing, going.begin, mcp_messages.nothing_sealed, mcp_messages.revealed)
+                await answered(lane, crossing, going.begin, mcp_messages.nothing_sealed, revealed)
                 self._opened = (lane.session, crossing.event)
                 self._inbox = inbox
                 status.started()
@@ -408,6 +409,6 @@ class _Carrier:
             describe = functools.partial(
                 mcp_messages.asked_by_server, item.method, item.params, self._of, self._session.server
             )
-            return True, await across(lane, describe, perform, mcp_messages.sealed, mcp_messages.revealed)
+            return True, await across(lane, describe, perform, mcp_messages.sealed, revealed)
         except Exception as error:
             return False, error

@@ -16,7 +16,7 @@ from typing import Any
 from reenact.abc.session import Frozen, Live, Turn
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
-from reenact.facts.values import decode, encode
+from reenact.facts.values import encode, revealed, sealed
 from reenact.seams.colours import in_coroutine
 from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import Lane, listening
@@ -25,7 +25,7 @@ from reenact.seams.patching import replace
 from reenact.seams.processes import child_runs, process_calls
 from reenact.seams.processes.later import STREAMS, late_process, later_coroutine, take_streams
 from reenact.seams.processes.pipes import READ_AT_ONCE
-from reenact.seams.processes.process_calls import ask, further, revealed, sealed
+from reenact.seams.processes.process_calls import ask, further
 from reenact.seams.processes.tracking import track
 from reenact.seams.switchboard import across, begin
 from reenact.seams.turns import rejoin_cancelled
@@ -107,12 +107,10 @@ async def _start(crossing: Live, start: Callable[[], Awaitable[Any]]) -> Any:
 
 
 async def _pretend(program: str, crossing: Frozen, options: dict[str, Any], limit: int) -> Any:
-    outcome = await crossing.outcome()
-    if isinstance(outcome, Failure):
-        raise restore_error(outcome.error)
+    pid = revealed(await crossing.outcome())["pid"]
     pipes = [name for name in STREAMS if options.get(name) == asyncio.subprocess.PIPE]
     process: Any = SeamProcess.__new__(SeamProcess)
-    process.pid = decode(outcome.body)["pid"]
+    process.pid = pid
     process._loop = asyncio.get_running_loop()
     process._transport = _NoTransport()
     process._protocol = None

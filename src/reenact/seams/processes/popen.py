@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Value
-from reenact.facts.errors_as_data import describe_error, restore_error
-from reenact.facts.values import decode, encode
+from reenact.facts.errors_as_data import describe_error
+from reenact.facts.values import encode, revealed
 from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
@@ -139,10 +139,7 @@ def _start(popen: Any, crossing: Live, start: Callable[[], None]) -> None:
 
 def _pretend(popen: Any, crossing: Frozen, start: Callable[[], None]) -> None:
     """The constructor without a child: its pipes are real, without another end."""
-    outcome = crossing.outcome().wait()
-    if isinstance(outcome, Failure):
-        raise restore_error(outcome.error)
-    pid = decode(outcome.body)["pid"]
+    pid = revealed(crossing.outcome().wait())["pid"]
     order = list(inspect.signature(type(popen)._execute_child).parameters)[1:]
 
     def execute(*args: Any, **options: Any) -> None:

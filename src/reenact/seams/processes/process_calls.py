@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any, Final, TypeVar
 
-from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
-from reenact.facts.errors_as_data import describe_error, restore_error
-from reenact.facts.values import decode, encode
+from reenact.facts.call import Call, Effect, Json, Kind
+from reenact.facts.values import revealed, sealed
 from reenact.facts.variables import is_secret
 from reenact.seams.http.source import calling_line
 from reenact.seams.lanes import Lane
@@ -150,15 +149,3 @@ def ask(lane: Lane, describe: Callable[[], Call], perform: Callable[[], T]) -> T
     """
     answered: T = cross(lane, describe, perform, sealed, revealed)
     return answered
-
-
-def sealed(result: Any, error: BaseException | None) -> Value | Failure:
-    """The result or error as an outcome."""
-    return Failure(describe_error(error)) if error is not None else Value(encode(result).body)
-
-
-def revealed(outcome: Value | Failure) -> Any:
-    """A recorded outcome: its value, or its exception raised."""
-    if isinstance(outcome, Failure):
-        raise restore_error(outcome.error)
-    return decode(outcome.body)

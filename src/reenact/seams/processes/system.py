@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from reenact.facts.call import Call, Effect, Json
+from reenact.facts.values import revealed, sealed
 from reenact.seams import descriptors, lanes
 from reenact.seams.colours import in_thread
 from reenact.seams.lanes import listening
@@ -15,7 +16,7 @@ from reenact.seams.machine import meant
 from reenact.seams.patching import replace
 from reenact.seams.processes import process_calls
 from reenact.seams.processes.channels import ProcessChannel
-from reenact.seams.processes.process_calls import ask, further, revealed, sealed
+from reenact.seams.processes.process_calls import ask, further
 from reenact.seams.processes.tracking import TrackedProcess, known, track
 from reenact.seams.switchboard import begin, crossed
 

@@ -7,9 +7,8 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, TypeVar
 
 from reenact.abc.session import Live
-from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
-from reenact.facts.errors_as_data import describe_error, restore_error
-from reenact.facts.values import decode, encode
+from reenact.facts.call import Call, Effect, Json, Kind
+from reenact.facts.values import revealed, sealed
 from reenact.seams.http.http_exchange import RULE, place_of
 from reenact.seams.lanes import Lane, inside, listening
 from reenact.seams.switchboard import across, cross
@@ -95,18 +94,6 @@ def framed(message: bytes) -> bytes:
 def unframed(frame: bytes) -> bytes:
     """The message in a frame."""
     return frame[5:]
-
-
-def sealed(result: Any, error: BaseException | None) -> Value | Failure:
-    """The result or error of a further call, as an outcome."""
-    return Failure(describe_error(error)) if error is not None else Value(encode(result).body)
-
-
-def revealed(outcome: Value | Failure) -> Any:
-    """A recorded outcome of a further call: its value, or its exception raised."""
-    if isinstance(outcome, Failure):
-        raise restore_error(outcome.error)
-    return decode(outcome.body)
 
 
 def ask(describe: Callable[[], Call], perform: Callable[[], T]) -> T:

@@ -158,7 +158,7 @@ def _called(
     error: BaseException | None = None
     asks = caller.hosted(session, lambda: session.schedule.time.asks)
     try:
-        with CHANGE_WATCH.on(session.refuse) as changes, variables_set(environment), asks as contacts:
+        with CHANGE_WATCH.on(session.faults.refuse) as changes, variables_set(environment), asks as contacts:
             try:
                 arguments, named = caller.arguments_for(session, entry)
                 caller.call(session, entry, *arguments, **named)

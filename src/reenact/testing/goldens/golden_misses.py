@@ -127,7 +127,7 @@ class GoldenMisses(ForkMisses):
         )
         self.cut = str(error)
         calls.session.silent = True
-        return calls.session.stop(Halt(error.message))
+        return calls.session.faults.stop(Halt(error.message))
 
     def _may_go_live(self, calls: ForkCalls, lane: Lane, call: Call, model: bool) -> bool:
         if calls.is_inside(lane, call):

@@ -90,7 +90,7 @@ class Asker:
     def _refused(self, error: Exception) -> Halt:
         words = str(error)
         guard.GUARD.refused.append(words)
-        return self._session.refuse(words)
+        return self._session.faults.refuse(words)
 
     def _over(self, number: int) -> None:
         """One call has been answered: whom it asked, why, and what that came to."""

@@ -71,7 +71,7 @@ class CancelledCalls:
             elif call.effect is Effect.WRITE:
                 stops.stopped(taped.lane, call, given_up(self._calls.plan, call, why, shown), why)
             else:
-                session.stop(session.diverged(unanswered(taped.recorded, why, shown)))
+                session.faults.stop(session.diverged(unanswered(taped.recorded, why, shown)))
             return True
         return False
 
@@ -97,7 +97,7 @@ class CancelledCalls:
 
     def _address(self, taped: TapedCall) -> str:
         """The identity of a write; empty for other calls."""
-        return self._calls.child.effects.get(taped.event, "")
+        return self._calls.child.writes.issued.get(taped.event, "")
 
     def _word(self, taped: TapedCall) -> Settling:
         """The person's word on a write that is in doubt."""

@@ -60,7 +60,7 @@ class ForkAmbient(Ambient):
         self._by_us = moment_us - self._as_recorded("wall", None) // 1000
         self.kept_moves = (*self.moves, (self._now_us(), self._by_us))
 
-    def clock(self, source: str, fresh: Any) -> Any:
+    def clock(self, source: str, fresh: object) -> Any:
         """A clock at the last delivery, in nanoseconds."""
         return self._moved(source, self._as_recorded(source, fresh))
 
@@ -105,7 +105,7 @@ class ForkAmbient(Ambient):
         unread = [each for each in map(window.unread, _MEASURING) if each is not None] if window is not None else []
         return min(unread) - self._mono_us * 1000 if unread else None
 
-    def read(self, lane: Lane, source: str, fresh: Any = None) -> Any:
+    def read(self, lane: Lane, source: str, fresh: object = None) -> Any:
         """One read. ``fresh``: what is left of an alarm in the fork, where that is asked."""
         window = self._windows.get(lane.path)
         if window is None or window.position != lane.position:

@@ -190,7 +190,7 @@ class ForkCalls:
         if place is not None and place.number == number and not self.schedule.cut:
             known["at_us"] = place.issued_us
         if question.write:
-            self.child.effects[number] = question.write
+            self.child.writes.issued[number] = question.write
         self.session.settle(lane)
         self.child.issued(lane, call, number, **known)
         if not is_plumbing(call):  # which is no call of its lane
@@ -217,14 +217,14 @@ class ForkCalls:
         try:
             return self.session.ledger.standing(write) if write else None
         except StoreError as error:
-            raise self.session.unreadable(error) from error
+            raise self.session.faults.unreadable(error) from error
 
     def _claimed(self, write: str, number: int, standing: WriteStanding | None) -> bool:
         """Whether this call may make the write. A write that cannot be claimed is not made."""
         try:
             return self.session.ledger.claim(write, number, standing)
         except StoreError as error:
-            raise self.session.unreadable(error) from error
+            raise self.session.faults.unreadable(error) from error
 
     def _goes_out(self, call: Call, number: int, standing: WriteStanding | None) -> None:
         """The world is asked; ``standing``: how the write stood that it makes again."""
@@ -303,7 +303,7 @@ class ForkCalls:
     def makes(self, lane: Lane, call: Call, event: int, why: str) -> None:
         """A call that had no answer is made; a write once it is claimed."""
         self._require_keys(lane, call)
-        write = self.child.effects.get(event, "")
+        write = self.child.writes.issued.get(event, "")
         standing = self.standing(write)
         if write and not self._claimed(write, event, standing):
             raise self.stops.doubted(lane, call, "another process has just begun it", write)

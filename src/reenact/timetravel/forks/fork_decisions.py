@@ -69,8 +69,8 @@ class ForkDecisions:
         """Telemetry: before the cut its recorded answer. Behind it the world gets it where that is allowed,
         or when a run is resumed; else it is told that all is well."""
         exports, question = self._session.exports, ForkQuestion(lane, call, "")
-        exports.made += 1
         if self._schedule.cut:
+            exports.made += 1
             allowed = meant(self._plan.allow_writes, endpoint.name, call.name)
             if allowed:
                 self._course.given.add(allowed)
@@ -185,5 +185,5 @@ class ForkDecisions:
             behind = [event for event in session.unused() if event.number > after and not event.call.observed]
             left = min(behind, key=lambda event: event.number, default=None)
             shown = session.saying.next(left.number if left is not None else None)
-            session.stop(session.diverged(nothing_comes(left, shown)))
+            session.faults.stop(session.diverged(nothing_comes(left, shown)))
         return self._schedule.cut

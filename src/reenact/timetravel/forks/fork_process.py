@@ -149,7 +149,7 @@ class ForkingProcess(replaying.ReplayingProcess):
         if self._before is not None:
             self._joined(self._before)
         status, line = self._role.ended() or self._ended()
-        if self.session.gate.halted is not None and (self.session.divergences or self.session.stops.error):
+        if self.session.gate.halted is not None and (self.session.faults.divergences or self.session.stops.error):
             status, line = Status.FAILED, (line or f"the {self.session.plan.noun} was stopped")
         files = file_digests(self._folder(), self.recording.run.capture.get("files") or ())
         environment = {**self._opened.run.environment, **self.session.kept()}

@@ -104,18 +104,18 @@ def first_line(parent: str, plan: Plan) -> str:
 def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkReport:
     """The report of a fork whose recording has been closed."""
     course, plan, doubt = session.course, session.plan, session.stops.doubt
-    diverged = from_divergence(session.divergences[0]) if session.divergences else None
+    diverged = from_divergence(session.faults.divergences[0]) if session.faults.divergences else None
     code, message = 0, ""
     if diverged is not None:
         code, message = 1, f"{_diverged(plan, reached=course.reached)}: {diverged.text}"
     elif session.stops.error is not None:
         code, message = session.stops.error.exit_code, str(session.stops.error)
-    elif session.unheeded is not None:
-        code, message = session.unheeded.exit_code, str(session.unheeded)
+    elif session.faults.unheeded is not None:
+        code, message = session.faults.unheeded.exit_code, str(session.faults.unheeded)
     elif contacts:
         code, message = 5, f"refused: {contacts[0]}"
-    elif session.unreplayable or session.damaged:
-        error = [*session.unreplayable, *session.damaged][0]
+    elif session.faults.unreplayable or session.faults.damaged:
+        error = [*session.faults.unreplayable, *session.faults.damaged][0]
         code, message = error.exit_code, str(error)
     elif not course.reached and not session.schedule.open_ended:
         code, message = 1, f"event {plan.at} was not reached: the agent ended before it"
@@ -125,7 +125,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
     elif unasked := [] if plan.resume else sorted(plan.answered - session.changed.keys()):
         name = session.recording.event(unasked[0]).call.name
         code, message = 1, f"event {unasked[0]} ({name}) was not asked again as it was: its change has changed nothing"
-    amiss = session.changed_inputs() if code == 1 and diverged is None else ()  # a divergence names them
+    amiss = session.suspects.changed_inputs() if code == 1 and diverged is None else ()  # a divergence names them
     report = ForkReport(
         run=run.id,
         parent=session.run.id,

@@ -131,8 +131,8 @@ class ForkSession(ReplaySession):
         """Everything that happens is noted in ``child``, and ``ledger`` asked before a write; ``answered`` is told of
         each recorded answer handed over."""
         self.child = child
-        self._growth = child.growth
-        child.on_proof = self._proved
+        self.states.growth = child.growth
+        child.on_proof = self.states.proved
         child.number_as({lane.path: lane.number for lane in self.recording.lanes()})
         self.ledger = ledger
         self.answered = answered
@@ -265,7 +265,9 @@ class ForkSession(ReplaySession):
             self.schedule.time.differs = self.schedule.time.differs or differs(state, self.plan.state)
         if not changes:
             return None
-        self._growth.finish(f"the start of step {event}")  # what lists hold is changed by the plan, not by the agent
+        self.states.growth.finish(
+            f"the start of step {event}"
+        )  # what lists hold is changed by the plan, not by the agent
         self.restated[str(event)] = changes
         return restated(state, changes)
 

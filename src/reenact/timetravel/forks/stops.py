@@ -90,7 +90,7 @@ class ForkStops:
         self._course.refused.append(why)
         self._course.say(event, call, "refused", why.removeprefix(f"{call.name} "))
         self.error = error
-        return self._session.stop(Halt(error.message))
+        return self._session.faults.stop(Halt(error.message))
 
     def explain(self, divergence: Divergence) -> None:
         """Explain a divergence after the cut: there the prefix is not at fault."""

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Literal, Protocol
 
-from reenact.abc.session import NeverLive
+from reenact.abc.session import NeverLive, Turn
 from reenact.errors import Halt
 from reenact.facts.call import Call, End, EndKind, Failure, Kind, Stream, Value, calls_a_tool
 from reenact.facts.event import Event
@@ -125,7 +125,7 @@ class TapedCall(FrozenCall):
         """The call that continues this one: performed by the fork, or with a result that a person gave."""
         return self.taped.live_instead(self)
 
-    def _turn(self, part: int, data: bytes, gives: Any) -> GateTurn | Sudden:
+    def _turn(self, part: int, data: bytes, gives: object) -> GateTurn | Sudden:
         then_us = (self.recorded.first_us or 0) if isinstance(gives, Stream) else self.came[1]
         note = partial(self._record, part, gives, then_us)
         serving = ServingTurn(self._session, self.recorded, self.lane.owned, part, data, gives)
@@ -173,7 +173,7 @@ class HandingTurn:
 
     __slots__ = ("outcome", "turn")
 
-    def __init__(self, turn: Any, outcome: Value | Failure) -> None:
+    def __init__(self, turn: Turn[object], outcome: Value | Failure) -> None:
         self.turn = turn
         self.outcome = outcome
 
@@ -367,7 +367,7 @@ class OwnCall(LiveCall):
         self._fork.schedule.time.lost(self.event)
         super().dropped(end)
 
-    def _turn(self, part: int, make: Callable[..., Record], what: Any) -> Any:
+    def _turn(self, part: int, make: Callable[..., Record], what: object) -> Any:
         turn = super()._turn(part, make, what)
         if turn is not NOW:
             turn.tag = own_tag(self.event, part)
@@ -383,7 +383,6 @@ class GivenCall(NeverLive):
     """
 
     __slots__ = ("_outcome", "_own", "event")
-    mode: Literal["frozen"] = "frozen"
     form: Literal["value"] = "value"
 
     def __init__(self, own: OwnCall, outcome: Value) -> None:
@@ -394,14 +393,3 @@ class GivenCall(NeverLive):
     def outcome(self) -> HandingTurn:
         """The change's value, in its turn."""
         return HandingTurn(self._own.settle(self._outcome), self._outcome)
-
-    answer = outcome
-
-    def head(self) -> Any:
-        """Nothing that is given is a stream."""
-        raise TypeError("a value that a change gives is no stream")
-
-    part = head
-
-    def dropped(self) -> None:
-        """Nothing to drop."""

@@ -1,0 +1,70 @@
+"""The likely causes of a divergence: files, variables and tools that differ, and an order that is not proven."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reenact.abc.store import Recording
+from reenact.errors import Divergence
+from reenact.facts.call import Json
+from reenact.facts.file_notes import NOTE as FILE
+from reenact.replaying import divergence as words
+from reenact.replaying.files_read import Files
+from reenact.replaying.recorded_schedule import RecordedSchedule
+from reenact.replaying.replay_tally import Tally
+from reenact.seams.environment_variables import NOTE as VARIABLE
+from reenact.seams.looks import NOTE as LOOK
+
+
+class Suspects:
+    """Files, variables and tools that are not what they were, and an order that is not proven.
+
+    Args:
+        recording: The run.
+        text: Takes out of a text of today what the recording would not hold.
+        tally: What the replay has counted.
+        schedule: Its order.
+    """
+
+    def __init__(
+        self, recording: Recording, text: Callable[[str], str], tally: Tally, schedule: RecordedSchedule
+    ) -> None:
+        self._run = recording.run
+        self._text = text
+        self._tally = tally
+        self._schedule = schedule
+        self._files = Files(recording)
+        self.amiss: Callable[[], list[str]] = list
+        """Says which files are not what they were when the run began."""
+
+    def note(self, key: str, value: Json) -> None:
+        """Take in a seam's remark: on the event loop, a file, a look at a path, or a variable."""
+        if key == "loop":
+            self._tally.remarks[key] = str(value)
+        elif key.startswith(FILE):
+            self._files.now(self._text(key[len(FILE) :]), value)
+        elif key.startswith(LOOK):
+            self._files.looked(self._text(key[len(LOOK) :]), value)
+        elif key.startswith(VARIABLE):
+            self._tally.used_as_set(self._text(key[len(VARIABLE) :]))
+
+    def changed_inputs(self) -> list[str]:
+        """Remarks on files and variables that differ from those of the recorded run."""
+        return [*self.amiss(), *self._files.changed(), *self._tally.set_now.values()]
+
+    def unproven_order(self) -> list[str]:
+        """Remarks on a recording whose order is not proven up to here."""
+        unproven = self._schedule.unproven_so_far() if self._run.totals.unproven else []
+        return [words.unproven_order(unproven, self._run.capture.get("order"))] if unproven else []
+
+    def explain(self, divergence: Divergence, place: str | None) -> None:
+        """Name them in a divergence; ``place``: where the program waits for what no seam records. Nothing is said that
+        the recording would not hold."""
+        text, unproven = self._text, self.unproven_order()
+        unseen = [f"the program waits at {place} for what no seam records"] if place else []
+        others = [*self.changed_inputs(), *unseen, *self._tally.suspects()]
+        divergence.by_code = "; ".join([*others, divergence.cause])
+        divergence.by_order = "".join(unproven)
+        cause = "; ".join([*unproven, *others]) if unproven else divergence.by_code
+        divergence.message, divergence.cause = text(divergence.message), text(cause)
+        divergence.source = None if divergence.source is None else text(divergence.source)
