@@ -21,10 +21,13 @@ from reenact.facts.call import Call, End, EndKind, Failure, Stream, Value
 from reenact.facts.run import Run
 from reenact.recording.arrival_schedule import ArrivalSchedule
 from reenact.seams import http
+from reenact.seams.async_backends import cancels_by
 from reenact.seams.http.source import located
-from reenact.seams.lanes import Lane, inside, session_began, session_ended, unowned
+from reenact.seams.lanes import Lane, follow, inside, session_began, session_ended, unowned
 
 http.install()
+follow(asyncio)  # a process that records does both when its program imports asyncio
+cancels_by(asyncio.CancelledError)
 
 
 class Turn:
