@@ -118,7 +118,7 @@ class ForkAlarms(SignalTurns):
         """Signals for which the agent has set a timer: those of the parent were timers' too."""
         self.struck_us: int | None = None
         """When a signal was sent whose handler has not been noted yet."""
-        self._arrived = False
+        self.arrived = False
         """Whether that runs already, below a transport."""
         self._rang: dict[int, Delivery] | None = None
         self.rung: Timed | None = None
@@ -197,7 +197,7 @@ class ForkAlarms(SignalTurns):
             self._alarm = self._alarm.next(max(self._order.at_us, self._alarm.due_us))
         self._waits_for_it()
         self.in_vain += 1
-        self._arrived = False
+        self.arrived = False
         self.struck_us = self._time.clock.mono_us() if self.process.strike(ALARM_SIGNAL) else None
 
     def has_come(self, tag: Tag, timed: Timed | None) -> None:
@@ -225,8 +225,6 @@ class ForkAlarms(SignalTurns):
 
     def ring(self) -> None:
         """An alarm that is due while others run does not wait for them."""
-        if not self._arrived and not self.is_struck():
-            self.struck_us = None
         waiter = self.waits
         if waiter is not None and self._gate.waiting.get(waiter.tag) is waiter and self._is_due(waiter):
             del self._gate.waiting[waiter.tag]
@@ -250,14 +248,18 @@ class ForkAlarms(SignalTurns):
 
     def is_struck(self) -> bool:
         """Whether a signal has been sent whose handler has yet to run; whoever blocks it is not waited for."""
-        since_us = self.struck_us if not self._arrived else None
+        since_us = self.struck_us if not self.arrived else None
         return since_us is not None and self._time.clock.mono_us() - since_us <= STUCK_US
+
+    def forgets(self) -> None:
+        """The handler has not run: no strand waits any longer for a signal that was sent."""
+        self.struck_us = None
 
     def handles(self, number: int, *, raised: bool = False) -> None:
         """No strand waits for it to come any more; the error that it raised is noted as the outcome of a call."""
         with self._gate.lock:
             if self._struck(number):
-                self._arrived = True
+                self.arrived = True
                 self.struck_us = None if raised else self.struck_us
 
     def within_reach(self, timers: list[Waiter], blocked_us: int) -> list[Waiter]:

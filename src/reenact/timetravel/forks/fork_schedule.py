@@ -184,6 +184,8 @@ class ForkSchedule(RecordedSchedule):
         own = next((waiter for tag, waiter in at.waiting.items() if is_own_signal(tag)), None)
         if own is not None or self.alarms.is_struck():
             return own
+        if self.alarms.struck_us is not None and not self.alarms.arrived:
+            return Change(self.alarms.forgets)
         return self._beside_a_handler(at) if at.held else self._behind_the_cut(at)
 
     def _beside_a_handler(self, at: Standstill) -> Waiter | Change | None:
@@ -253,10 +255,8 @@ class ForkSchedule(RecordedSchedule):
             return self._in_time(before, at, placed=False)
         if self.time.is_unsure(alarm.tag, comes, at.held):
             return Change(self.time.remark, (UNSURE,))
-        if not self.alarms.is_yet_to_come():
-            return None
-        own = (waiter for tag, waiter in at.waiting.items() if tag.lane == OWN)
-        return next(own, None) or self._due(at)  # what the world has answered meanwhile does not wait for it
+        own = (each for tag, each in at.waiting.items() if tag.lane == OWN)  # its answer does not wait for the alarm
+        return next(own, None) or self._due(at) if self.alarms.is_yet_to_come() else None
 
     def signal_due(self, waited_us: int) -> bool:
         """As in a replay; behind the cut only what comes in its place."""
@@ -317,8 +317,7 @@ class ForkSchedule(RecordedSchedule):
         if not at.settled and not self._given_up:
             return None, False
         asked = [flight.stands_for for flight in self.time.away(at.waiting)]
-        if head.tag.kind == "e" and head.tag.number in asked:
-            # its answer may wait for what we answer
+        if head.tag.kind == "e" and head.tag.number in asked:  # its answer may wait for what we answer
             said = self._without_place(head, at) if self.time.listening() else None
             return said or self._due(at), False
         beyond = self._without_place(head, at)
