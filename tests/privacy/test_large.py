@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from reenact.facts import spotting, views
+from reenact.facts import spotting, text_map
 from reenact.facts.keys import canonical
 from reenact.facts.record import CallIssued, SegmentArrived
 from reenact.facts.text_spans import Budget
@@ -203,7 +203,7 @@ def test_what_stands_behind_a_few_escapes_of_a_long_text_is_found_as_if_all_of_i
     monkeypatch.setattr(spotting, "_spot", lambda text, *rest: reached.append(len(text)) or spot(text, *rest))
     around = spotting.spot(data)
     near = sum(reached)
-    monkeypatch.setattr(views, "_LONG", len(data) + 1)
+    monkeypatch.setattr(text_map, "_LONG", len(data) + 1)
     reached.clear()
     assert around == spotting.spot(data)
     assert len(around) >= 4
