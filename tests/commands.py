@@ -98,11 +98,16 @@ class _Forked(subprocess.Popen[Any]):
         self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
-        if wait_flags and not select.select([self._answers], [], [], 0)[0]:
+        if wait_flags and not self._has_answered():
             return 0, 0
         status = int(_received(self._answers)[0]["status"])
         self._answers.close()
         return self.pid, status
+
+    def _has_answered(self) -> bool:
+        look = select.poll()  # ``select`` takes no descriptor beyond 1,023
+        look.register(self._answers, select.POLLIN)
+        return bool(look.poll(0))
 
     def _internal_poll(self, *_: Any, **__: Any) -> int | None:
         if self.returncode is None:

@@ -50,7 +50,7 @@ def functions_called(act: Callable[[], object]) -> float:
 
 @pytest.mark.parametrize(
     ("method", "path", "asked", "most"),
-    [("GET", "/orders", None, 370), ("POST", "/v1/chat/completions", ASKED, 420)],
+    [("GET", "/orders", None, 390), ("POST", "/v1/chat/completions", ASKED, 435)],
     ids=["read", "model call"],
 )
 def test_a_recorded_stream(tmp_path: Path, method: str, path: str, asked: Any, most: int) -> None:
