@@ -14,7 +14,7 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
 from reenact.facts.call import Call, Effect, Kind, Value
 from reenact.facts.ids import make_run_id
-from reenact.facts.record import CallIssued, CallSettled, LaneOpened, Noted, RunClosed, RunOpened
+from reenact.facts.record import CallIssued, CallSettled, EvidenceNoted, LaneOpened, RunClosed, RunOpened
 from reenact.facts.run import Run, Status, Totals
 
 
@@ -29,7 +29,7 @@ def write(store: Store) -> Run:
         call = Call(Kind.TOOL, "weather", Effect.READ, "tool/1", body=body, media="application/json", channel="weather")
         log.write([CallIssued(number, 0, number, None, 10 * number, call)])
         log.write([CallSettled(number, 10 * number + 5, Value(b'{"sky":"clear"}'))])
-    log.write([Noted(1, "source", "a second station")])
+    log.write([EvidenceNoted(1, "source", "a second station")])
     closed = replace(run, status=Status.OK, ended_us=now + 20, totals=Totals(events=2, tools=2))
     log.write([RunClosed(closed)], durable=True)
     log.close()

@@ -15,7 +15,7 @@ _HANDED_ON = frozenset(
         *("next_command", "instead", "first", "data['next']", "data['next_command']", "self.next_command", "named"),
         *(
             "error.next_command",
-            "self.saying.of_run(error.next_command)",
+            "self._saying.of_run(error.next_command)",
             "unkept.next_command",
             "now.next_command",
             "bad.next_command",

@@ -339,8 +339,9 @@ class _ByName(Seam):
     def __init__(self, names: Sequence[str], like: Seam) -> None:
         super().__init__(like.function, kind=like.kind, effect=like.effect, rule=like.rule, name=like.name)
         self._names = names
+        self.bind = self._by_recorded_name
 
-    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def _by_recorded_name(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by recorded name; a surplus argument gets a new name, so that it shows as a difference."""
         names = [*self._names, *(f"argument {n + 1}" for n in range(len(self._names), len(args)))]
         given = dict(zip(names, args, strict=False)) | dict(kwargs)
