@@ -181,7 +181,7 @@ class RecordedSchedule:
         return waiting.get(place)
 
     def choose(self, at: Standstill) -> Waiter | Change | None:
-        """The waiter of the next number; of what the recording does not have, whoever may go before that."""
+        """The waiter of the next number; before it, a waiter that the recording does not have and that may go."""
         head = self.order.head
         if head is None:
             return self._after_recording(at)

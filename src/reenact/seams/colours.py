@@ -32,7 +32,8 @@ def in_thread(steps: Steps[T]) -> T:
             else:
                 turn = steps.send(told)
     except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+        result: T = end.value
+        return result
 
 
 async def in_coroutine(steps: Steps[T]) -> T:
@@ -47,7 +48,8 @@ async def in_coroutine(steps: Steps[T]) -> T:
             else:
                 turn = steps.send(told)
     except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+        result: T = end.value
+        return result
 
 
 def coloured(like: Callable[..., Any], steps: Callable[..., Steps[Any]]) -> Callable[..., Any]:

@@ -3,7 +3,7 @@
 ``connect`` gives a connection of a subclass, made of the class that was asked for, whose cursors cross at ``execute``.
 Rows are read in portions, the first with the statement and each further one when the program reads on, as tuples; the
 row factory is applied to them in every session, since it is the program's own. A replayed connection is a real one to
-a database in memory that nobody asks, so that whatever else a program does with its objects still works. Where more is
+a database in memory that is never asked, so that other uses of its objects still work. Where more is
 to be asked of it live, the database itself is opened (``reopening``).
 
 A database in memory is the program's own, and left alone, but for the files that it attaches

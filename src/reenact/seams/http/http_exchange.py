@@ -138,13 +138,13 @@ def unanswered(lane: Lane, crossing: Frozen, roles: http_errors.Roles | None = N
         roles: The objects that its exceptions refer to.
     """
     try:
-        told = yield crossing.answer()
+        told: Value | Failure | Live = yield crossing.answer()
     except BaseException:  # cancelled, or the replay has stopped: nobody waits for it any more
         crossing.dropped()
         raise
     if isinstance(told, (Value, Failure)):
         raise revive(lane, told, roles)
-    return told  # type: ignore[no-any-return]
+    return told
 
 
 def revive(lane: Lane, outcome: Any, roles: http_errors.Roles | None = None) -> BaseException:

@@ -11,7 +11,7 @@ from reenact.seams.clock import REAL
 MOMENT_S = 0.0005
 """After how long a signal is sent again."""
 PATIENCE_NS = 250_000_000
-"""How long at most: our own code may wait for the system where nobody has thought of it."""
+"""The longest postponement: our own code may wait for the system in an unforeseen place."""
 TRIES = 100
 """How often at least, all the same: on a loaded machine the main thread may not have run in that time."""
 _mono_ns = REAL.monotonic_ns

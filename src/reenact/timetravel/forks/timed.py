@@ -297,7 +297,7 @@ class ForkTime:
 
     def comes(self, waiter: Waiter | None, tag: Tag, at_us: int | None) -> int | None:
         """When it comes to a strand that waits, or is about to wait, for what was handed out at ``at_us`` of the
-        parent; None for what is there already."""
+        parent; None for an answer that has come already."""
         if waiter is not None and waiter.deadline_us is not None:
             timer = self.timing.timer(tag)
             return timer.due_us if timer is not None else None

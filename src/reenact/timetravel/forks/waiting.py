@@ -50,7 +50,7 @@ class Lines:
 
     Args:
         waiting: The waiters, in order of arrival. One that is not alive never is again.
-        comes: When a timer or a recorded answer comes; None for what is there already, or is not known.
+        comes: When a timer or a recorded answer comes; None for one that has come already, or is not known.
         is_there: Whether a waiter for neither goes before others, because it can go already.
     """
 
