@@ -11,9 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reenact
+from reenact.errors import EventNotFound
 from reenact.facts.expressions import compile_expression
 from reenact.facts.run import kept_in
+from reenact.store import event_rows
 from reenact.store.memory_store import MemoryStore
+from reenact.store.rows import event_of
 from reenact.timetravel.authorship import ABSENT
 from reenact.timetravel.timeline import Timeline
 from reenact.timetravel.vocabulary import EVENT_WORDS, EventScope
@@ -124,6 +127,25 @@ def test_hits_are_given_as_they_are_found(store: reenact.Store) -> None:
 
     hits.gi_frame.f_locals["recording"].events = counting
     assert next(hits).number == 2 and len(counted) < 20
+
+
+@pytest.mark.parametrize(("name", "number"), [("search_docs#1000", 1666), ("work#200", 1990)])
+def test_an_event_of_a_name_is_found_without_reading_those_before_it(
+    store: reenact.Store, name: str, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = store.open(keep_long(store, 2_000))
+    read: list[int] = []
+
+    def counting(run: str, *given: Any) -> reenact.Event:
+        event = event_of(run, *given)
+        read.append(event.number)
+        return event
+
+    monkeypatch.setattr(event_rows, "event_of", counting)
+    assert Timeline(recording).event(name).number == number and len(read) < 20
+    assert Timeline(recording).event("m#600").number == 1997  # the name of a model is in what was read of the call
+    with pytest.raises(EventNotFound, match="only 1200 events called 'search_docs'"):
+        Timeline(recording).event("search_docs#1201")
 
 
 EXPRESSIONS = [

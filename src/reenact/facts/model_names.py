@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 
 from reenact.facts.call import Kind
 from reenact.facts.event import Event
@@ -25,16 +26,18 @@ def model_names(event: Event) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if isinstance(name, str) and name))
 
 
-def events_called(events: Callable[..., Iterable[Event]], name: str) -> Iterator[Event]:
+def events_called(events: Callable[..., Iterable[Event]], name: str, skip: int = 0) -> Iterator[Event]:
     """The events of a name, in order: their own, or where there is none the model that was asked or answered.
 
     Args:
-        events: Gives the events of a run, with ``name`` those of that name.
+        events: Gives the events of a run, with ``name`` those of that name, without the first ``skip``.
         name: The name.
+        skip: The number of events to leave out first. A store leaves them out without reading them.
     """
     found = False
-    for event in events(name=name):
+    for event in events(name=name, skip=skip):
         found = True
         yield event
-    if not found:
-        yield from (event for event in events() if name in model_names(event))
+    if found or (skip and any(True for _ in events(name=name, limit=1))):
+        return
+    yield from islice((event for event in events() if name in model_names(event)), skip, None)

@@ -159,7 +159,7 @@ def find_event(recording: Recording, at: int | str) -> Event:
     if isinstance(wanted, int):
         return recording.event(wanted)
     if wanted.ordinal > 0:
-        for event in islice(events_called(recording.events, wanted.name), wanted.ordinal - 1, None):
+        for event in events_called(recording.events, wanted.name, skip=wanted.ordinal - 1):
             return event
     raise _no_such_name(recording, wanted.name, str(at))
 
