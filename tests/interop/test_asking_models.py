@@ -79,12 +79,13 @@ def test_nothing_goes_live_unless_it_is_said(desk: Tried, provider: ScriptedProv
 
 @pytest.mark.parametrize("shape", ["async", "thread", "stream", "limit"])
 def test_agents_of_every_shape_wait_for_the_model(desk: Tried, shape: str) -> None:
-    """A limit on the wait that is shorter than what the model takes is not passed: time stands still for the agent."""
+    """A limit on the wait that is shorter than the time of the model is not passed: time stands still for the agent.
+    The answer comes in some twenty pieces, so it takes more than half a second."""
     from reenact.testing.provider.script import Rule, Script, slow
 
     desk.writes("agent.py", SHAPES)
     run = imported(desk, two_turns())
-    with ScriptedProvider(Script(rules=(Rule(fault=slow(0.7)),))) as provider:
+    with ScriptedProvider(Script(rules=(Rule(fault=slow(0.03)),))) as provider:
         code, out, said = reenact(desk, provider, "replay", run, "--cmd", f"python agent.py {shape}", *LIVE)
         assert (code, provider.calls) == (1, 1), said  # what the trace tells was not asked for
     assert out.startswith("said "), (out, said)
