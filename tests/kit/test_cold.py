@@ -7,11 +7,13 @@ import os
 import re
 import subprocess
 import sys
+from datetime import UTC
 
 import pytest
 
 from reenact.facts.kit import Bucket, Item, ItemState, Kit, Stops
 from reenact.facts.run import Run
+from reenact.interfaces.cli.charts import by_hour, curve
 from reenact.interfaces.cli.cold_case_lines import tell_alike
 from reenact.interfaces.cli.reasons import with_fixes
 from reenact.store.back_ends import open_store
@@ -188,6 +190,15 @@ def test_the_curve_of_the_like_has_a_bar_a_day(monkeypatch: pytest.MonkeyPatch) 
     assert "6 cold cases, alike in 2 groups" in head
     assert first.startswith("abababab  5 runs  history  1970-01-02 00:00 to 1970-01-10 00:00  by day ")
     assert len(first.split("by day ")[1]) == 9 and second.startswith("cdcdcdcd  1 run  history  1970-01-10 00:00")
+
+
+def test_the_curve_of_two_days_has_a_bar_an_hour() -> None:
+    hour = 3_600_000_000
+    moments = [hour * n + 7 for n in (100, 100, 100, 103)]
+    assert by_hour(moments) == [(100 * hour, 3), (101 * hour, 0), (102 * hour, 0), (103 * hour, 1)]
+    assert re.fullmatch(r"by hour \S  \S", curve(moments, UTC))
+    assert curve(moments[:3], UTC) == "", "one bar is no curve"
+    assert by_hour([hour, 49 * hour]) == [] and re.fullmatch(r"by day \S \S", curve([hour, 49 * hour], UTC))
 
 
 def test_what_mends_several_reasons_is_said_once_behind_the_last_of_them() -> None:

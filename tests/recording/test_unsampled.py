@@ -50,6 +50,7 @@ def test_what_was_thinned_is_listed_shown_counted_and_not_replayed(folder: Path)
     kit = typed(folder, "--json", "kit", "@")
     (item,) = [each for each in map(json.loads, kit.splitlines()) if each.get("item") == "payloads"]
     assert item["standing"] == "missing" and "thinned (sample 0)" in item["about"]
+    assert item["capture"][0].startswith("a larger sample in the settings") and "record --tag" in item["capture"][1]
     needing = [
         "replay @",
         "replay @ --events",
@@ -75,6 +76,7 @@ def test_a_day_is_brought_within_its_limit_and_a_failure_stays(folder: Path) -> 
     typed(folder, "replay", "@")
     assert "1 run that ended well were thinned to their events" in typed(folder, "gc")
     assert "thinned to" not in typed(folder, "gc")
+    assert "next time: a larger day_mb in the settings" in typed(folder, "ls", "--cold")
     with reenact.open_store(str(folder / ".reenact")) as store:
         assert sorted((run.status.value, why_thinned(run)) for run in store.runs()) == [
             ("failed", ""),

@@ -94,10 +94,10 @@ def test_a_mark_parts_what_is_new_from_what_is_gone(desk: Desk) -> None:
 def test_for_a_person_and_for_a_ticket(desk: Desk) -> None:
     said = desk.run("reenact", "triage", "-n", "1")
     assert "hour 02:00 and model asked fast-2: " in said.out.decode() and "further" not in said.out.decode()
-    assert b"smaller groups of" in said.out and b"next: reenact triage --group " in said.err
+    assert b"more groups of" in said.out and b"next: reenact triage --group " in said.err
     paper = desk.run("reenact", "triage", "--markdown").out.decode()
-    assert paper.startswith("# Triage\n") and "| `tenant acme` | " in paper and "smaller group" not in paper
+    assert paper.startswith("# Triage\n") and "| `tenant acme` | " in paper and "more group" not in paper
     assert "- by day: `" in paper and "`hour 02:00` and `model asked fast-2`" in paper
-    assert "and 2 smaller groups of " in desk.run("reenact", "triage", "--markdown", "-n", "1").out.decode()
+    assert "and 2 more groups of " in desk.run("reenact", "triage", "--markdown", "-n", "1").out.decode()
     assert desk.run("reenact", "triage", "--agent", "nobody").code == 0
     assert desk.run("reenact", "triage", "--zone", "Mars/Olympus").code == 2

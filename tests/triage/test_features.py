@@ -156,6 +156,26 @@ def test_what_is_damaged_or_missing_is_made_again_and_what_is_forgotten_goes(tmp
         assert connection.execute("SELECT count(*) FROM feature").fetchone() == (0,)
 
 
+def test_what_thinning_has_taken_out_has_no_form(tmp_path: Path) -> None:
+    run = new_run()
+    head = {"method": "GET", "url": "https://x.example/orders", "headers": []}
+    records = [
+        *opening(run),
+        issued(0, name="lookup_order"),
+        settled(0, b'{"id":"A1","items":[{"sku":"x","n":1}],"total":2.5}'),
+        issued(1, kind=Kind.HTTP, name="GET x.example", head=head),
+        HeadArrived(1, 11, {"status": 200, "headers": [["Content-Type", "application/json"]]}),
+        SegmentArrived(1, 12, b'{"id": 1}'),
+        StreamEnded(1, 13, End(EndKind.EOF)),
+        closing(run),
+    ]
+    store, run = written(tmp_path, run, records)
+    whole = features_of(store.open(run))
+    assert [each.partition(" ")[0] for each in whole.shapes] == ["lookup_order", "GET"]
+    assert store.thin(run.id, "sample 0.1")
+    assert features_of(store.open(store.run(run.id))) == replace(whole, shapes=(), cold=("payloads",))
+
+
 def test_a_store_without_the_table_reads_as_one_with_nothing_in_it(tmp_path: Path) -> None:
     run = new_run()
     store, run = written(tmp_path, run, [*opening(run), closing(run)])

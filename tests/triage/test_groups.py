@@ -104,6 +104,23 @@ def test_what_is_not_known_of_a_run_does_not_count_against_it() -> None:
     assert (share.found.among, share.found.of, share.found.healthy, share.found.healthy_of) == (6, 6, 0, 30)
 
 
+def test_a_failure_is_compared_with_all_that_ended_well_and_a_cold_case_with_what_is_not_cold() -> None:
+    """What makes runs cold would otherwise look like a cause of failures: here a tool whose answers are no data."""
+    bad = [run(n, "A", tools=("connect",), lacks=("user_id",)) for n in range(6)]
+    cold = [run(10 + n, tools=("connect",), cold=("tool_calls",), lacks=("tool_calls", "user_id")) for n in range(30)]
+    fine = [run(100 + n) for n in range(30)]
+    groups = grouped([*cold, *bad, *fine])
+    assert [(each.case, len(each.members)) for each in groups] == [(Case.FAILED, 6), (Case.COLD, 30)], "failures first"
+    found = shared(groups, [each for each in (*cold, *fine) if each.healthy])
+    (lack,) = found[groups[0].fingerprint]
+    assert lack.traits == (("missing", "user_id"),) and (lack.found.healthy, lack.found.healthy_of) == (0, 30), (
+        "connect is no cause; and every cold run is examined, but not every other one"
+    )
+    assert ("tool", "connect") in {
+        trait for each in found[groups[1].fingerprint] for trait in (*each.traits, *each.same)
+    }
+
+
 def test_a_suspicion_is_shared_beside_an_error_whichever_member_is_the_newest() -> None:
     """It is no part of such a group's name, as it is of a group without an error."""
     loops, fine = [run(n, "A", suspicions=("loop",)) for n in range(9)], [run(50 + n) for n in range(40)]

@@ -42,8 +42,8 @@ class EndedRun:
     Attributes:
         id, agent, user, tenant, session, started_us: Fields of the run.
         features: Its features.
-        case: The reason why it is looked into; None for a healthy run.
-        fingerprint: The fingerprint of its case; empty for a healthy run.
+        case: The reason why it is looked into; None without one.
+        fingerprint: The fingerprint of its case; empty without one.
         flag: A person's verdict; None without one.
     """
 
@@ -62,6 +62,11 @@ class EndedRun:
     def cold(self) -> bool:
         """Whether it cannot be replayed."""
         return bool(self.features.cold)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether it ended well and is not flagged; it may be cold."""
+        return self.case in (None, Case.COLD)
 
 
 def seen(store: Store, told: Told = lambda what, done, total: None) -> list[EndedRun]:

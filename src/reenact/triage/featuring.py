@@ -22,6 +22,8 @@ from reenact.triage.cold import stops
 from reenact.triage.kit_of_run import kit_of
 
 _FAILURE = "failure"
+_TOO_LONG = b" " * (LARGEST + 1)
+"""Stands for an answer whose form is not looked at."""
 
 
 def features_of(recording: Recording) -> Features:
@@ -101,7 +103,7 @@ def _moments(recording: Recording, event: Event, noticing: FeatureCollector) -> 
 def _issued(recording: Recording, event: Event, noticing: FeatureCollector) -> None:
     call = event.call
     if _asks(call) and event.request is not None and event.request.size <= LARGEST_REQUEST:
-        call = replace(call, body=_body(recording, event.request))
+        call = replace(call, body=_body(recording, event.request) or b"")
     noticing.issued(event.number, event.lane, event.parent, call)
 
 
@@ -112,25 +114,26 @@ def _ended(recording: Recording, event: Event, noticing: FeatureCollector) -> No
             noticing.withheld(event.number)
         noticing.began(event.number, outcome.head)
         if short and "reading" not in event.attributes:
-            noticing.arrived(event.number, _body(recording, event.answer))
+            body = _body(recording, event.answer)
+            noticing.arrived(event.number, _TOO_LONG if body is None else body)
         if outcome.end is not None:
             noticing.ended(event.number, outcome.end.kind)
     elif isinstance(outcome, Failure):
         noticing.settled(event.number, outcome, event.fidelity)
     elif isinstance(outcome, Value):
-        body: Any = _body(recording, event.answer) if short else b" " * (LARGEST + 1)
-        if not body and event.answer is not None and event.fidelity is Fidelity.WITHHELD:
-            body = Withheld(event.answer.size, event.answer.digest)
-        noticing.settled(event.number, replace(outcome, body=body), event.fidelity)
+        value: Any = _body(recording, event.answer) if short else _TOO_LONG
+        if event.answer is not None and (value is None or (not value and event.fidelity is Fidelity.WITHHELD)):
+            value = Withheld(event.answer.size, event.answer.digest)
+        noticing.settled(event.number, replace(outcome, body=value), event.fidelity)
 
 
 def _asks(call: Call) -> bool:
     return call.kind is Kind.MODEL or call.head.get("method") == "POST"
 
 
-def _body(recording: Recording, payload: Payload | None) -> bytes:
-    """The bytes of a payload; none where the run was thinned."""
+def _body(recording: Recording, payload: Payload | None) -> bytes | None:
+    """The bytes of a payload; None where the run was thinned: what is gone has no form."""
     try:
         return recording.body(payload)
     except BlobMissing:
-        return b""
+        return None

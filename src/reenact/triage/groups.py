@@ -73,7 +73,8 @@ class RunGroup:
 def grouped(
     runs: Iterable[EndedRun], chosen: Iterable[EndedRun] | None = None, mark_us: int | None = None
 ) -> tuple[RunGroup, ...]:
-    """The groups of some runs, the largest first; of equal ones the latest first.
+    """The groups of some runs: those that failed or were flagged, then those that are merely cold; the largest
+    first, of equal ones the latest.
 
     Args:
         runs: All runs of the store, newest first: they say whether a group is new.
@@ -95,7 +96,11 @@ def grouped(
         RunGroup(name, of[0].case or Case.FAILED, tuple(of), _novelty(*ends[name], mark_us if reached else None))
         for name, of in members.items()
     ]
-    return tuple(sorted(found, key=lambda group: (-len(group.members), -group.last_us, group.fingerprint)))
+    return tuple(sorted(found, key=_rank))
+
+
+def _rank(group: RunGroup) -> tuple[bool, int, int, str]:
+    return group.case is Case.COLD, -len(group.members), -group.last_us, group.fingerprint
 
 
 def _novelty(first_us: int, last_us: int, mark_us: int | None) -> Novelty:

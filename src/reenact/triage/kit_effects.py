@@ -257,9 +257,16 @@ def _recording(scene: Scene) -> Iterator[Item]:
     why = why_thinned(run)
     if why:
         about = f"thinned ({why}): of each body size and digest are left; it can be listed, shown, counted and compared"
-        capture = ("reenact tag REF keep=always on runs that are to stay whole", "a larger sample or day_mb")
-        yield _item("payloads", ItemState.MISSING, about, capture=capture, stops=Stops.EVENTS)
+        yield _item("payloads", ItemState.MISSING, about, capture=_untouched(why), stops=Stops.EVENTS)
     elif scene.lost:
         about = f"{len(scene.lost)} payloads cannot be read: {scene.lost[0]}"
         damaged = ("reenact fsck, which names what is damaged",)
         yield _item("payloads", ItemState.MISSING, about, capture=damaged, stops=Stops.EVENTS)
+
+
+def _untouched(why: str) -> tuple[str, ...]:
+    """The ways to keep the bodies of a run that a rule has taken out, by the rule."""
+    if why.startswith("sample"):
+        setting = "a larger sample in the settings, or a share in sampling for this agent"
+        return setting, "reenact record --tag keep=always on runs that are to stay whole"
+    return "a larger day_mb in the settings", "reenact tag REF keep=always on runs that are to stay whole"

@@ -29,6 +29,9 @@ _WITH: Final = 3
 """Members that must have a trait for it to be compared."""
 _PAIRED: Final = 6
 """The number of conspicuous traits that are compared in pairs."""
+_EXAMINED: Final = ("missing", "suspicion")
+"""Traits that only a look at the whole run tells: every cold run gets one, and some of the others, so that cold runs
+would outweigh those."""
 _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -128,7 +131,7 @@ def shared(groups: Sequence[RunGroup], healthy: Iterable[EndedRun], zone: tzinfo
 
     Args:
         groups: The groups; those of fewer than five members are not compared.
-        healthy: Healthy runs.
+        healthy: Healthy runs (``EndedRun.healthy``). A group of cold runs is compared with those that are not cold.
         zone: The time zone for hours and weekdays.
 
     Returns:
@@ -152,7 +155,7 @@ def shared(groups: Sequence[RunGroup], healthy: Iterable[EndedRun], zone: tzinfo
 
 
 class _Healthy:
-    """Healthy runs of one agent: how many there are, and the rows of those that have a trait that is asked for."""
+    """Some healthy runs: how many there are, and the rows of those that have a trait that is asked for."""
 
     def __init__(self) -> None:
         self.runs = 0
@@ -160,20 +163,29 @@ class _Healthy:
         self.rows: dict[Trait, set[int]] = {}
 
 
-def _healthy(
-    runs: Iterable[EndedRun], agents: set[str], wanted: set[Trait], traits: RunTraits
-) -> Mapping[str, _Healthy]:
-    found: dict[str, _Healthy] = {}
+_HealthyOf = Mapping[tuple[str, bool], _Healthy]
+"""The healthy runs of an agent that are cold (True), and those that are not."""
+
+
+def _healthy(runs: Iterable[EndedRun], agents: set[str], wanted: set[Trait], traits: RunTraits) -> _HealthyOf:
+    found: dict[tuple[str, bool], _Healthy] = {}
     for number, run in enumerate(runs):
         if run.agent not in agents:
             continue
-        one = found.setdefault(run.agent, _Healthy())
+        one = found.setdefault((run.agent, run.cold), _Healthy())
         one.runs += 1
-        one.examined += run.features.lacks is not None
+        one.examined += run.features.lacks is not None and not run.cold
         for trait in traits.of(run):
-            if trait in wanted:
+            if trait in wanted and not (run.cold and trait[0] in _EXAMINED):
                 one.rows.setdefault(trait, set()).add(number)
     return found
+
+
+def _beside(group: RunGroup, having: _HealthyOf, agents: Iterable[str]) -> list[_Healthy]:
+    """The healthy runs that a group is compared with. A cold run ended as well as others: without it, whatever makes
+    runs cold would look like a cause of failures."""
+    sorts = (False,) if group.case is Case.COLD else (False, True)
+    return [having[agent, cold] for agent in agents for cold in sorts if (agent, cold) in having]
 
 
 def _agents(group: RunGroup) -> tuple[str, ...]:
@@ -186,15 +198,13 @@ def _counted(members: Iterable[EndedRun], traits: RunTraits) -> Counter[Trait]:
 
 def _of(kind: str, members: Iterable[EndedRun], healthy: Iterable[_Healthy]) -> tuple[int, int]:
     """The number of members and healthy runs of which it is known whether they have a trait of a kind."""
-    if kind in ("missing", "suspicion"):
+    if kind in _EXAMINED:
         return sum(one.features.lacks is not None for one in members), sum(each.examined for each in healthy)
     return sum(1 for _ in members), sum(each.runs for each in healthy)
 
 
-def _singles(
-    group: RunGroup, counts: Counter[Trait], having: Mapping[str, _Healthy], agents: Iterable[str]
-) -> Iterator[Share]:
-    healthy = [having[agent] for agent in agents if agent in having]
+def _singles(group: RunGroup, counts: Counter[Trait], having: _HealthyOf, agents: Iterable[str]) -> Iterator[Share]:
+    healthy = _beside(group, having, agents)
     first = group.members[0].features  # what its fingerprint holds, every member has: that tells nothing
     own = {("suspicion", kind) for kind in first.suspicions or () if names_suspicions(group.case, first)}
     if group.case is Case.COLD:
@@ -212,10 +222,10 @@ def _singles(
 
 
 def _pairs(
-    group: RunGroup, singles: Sequence[Share], having: Mapping[str, _Healthy], agents: Iterable[str], traits: RunTraits
+    group: RunGroup, singles: Sequence[Share], having: _HealthyOf, agents: Iterable[str], traits: RunTraits
 ) -> Iterator[Share]:
     """The conspicuous traits in pairs, where a pair is stronger than each alone."""
-    healthy = [having[agent] for agent in agents if agent in having]
+    healthy = _beside(group, having, agents)
     bound = LEVEL / max(len(singles), 1)
     ahead = sorted((share for share in singles if share.found.p < bound), key=_strength)[:_PAIRED]
     if len(ahead) < 2:

@@ -12,6 +12,8 @@ _BARS: Final = "▁▂▃▄▅▆▇█"
 _PLAIN: Final = "_.:-=+*#"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAYS: Final = 40
+_HOURS: Final = 48
+_HOUR_US: Final = 3_600_000_000
 
 
 def bars_for(encoding: str | None) -> str:
@@ -56,11 +58,31 @@ def by_day(moments: Iterable[int], zone: tzinfo) -> list[tuple[str, int]]:
     return [(day, counts[day]) for day in days_between(min(counts), max(counts), _DAYS)]
 
 
-def curve(days: Sequence[tuple[str, int]]) -> str:
-    """Counts of days as a line of bars; empty for a single day."""
-    if len(days) < 2:
+def by_hour(moments: Iterable[int]) -> list[tuple[int, int]]:
+    """The number of times in each hour, from the first to the last; empty where they are more than two days apart.
+
+    Args:
+        moments: The times, at least one, in microseconds since the epoch.
+
+    Returns:
+        The beginning of each hour (UTC), in microseconds since the epoch, and the number of times in it.
+    """
+    counts = Counter(at_us // _HOUR_US for at_us in moments)
+    first, last = min(counts), max(counts)
+    hours = range(first, last + 1) if last - first < _HOURS else ()
+    return [(hour * _HOUR_US, counts[hour]) for hour in hours]
+
+
+def curve(moments: Iterable[int], zone: tzinfo) -> str:
+    """The number of times in each hour, or on each day where they are far apart, as a line of bars; empty for a single
+    hour. The times (at least one) are in microseconds since the epoch."""
+    every = list(moments)
+    hours = [count for _, count in by_hour(every)]
+    counts = hours or [count for _, count in by_day(every, zone)]
+    if len(counts) < 2:
         return ""
-    return f"by day {sparkline([count for _, count in days], bars_for(getattr(sys.stdout, 'encoding', None)))}"
+    bars = sparkline(counts, bars_for(getattr(sys.stdout, "encoding", None)))
+    return f"by {'hour' if hours else 'day'} {bars}"
 
 
 def stretch(first_us: int, last_us: int, zone: tzinfo) -> str:

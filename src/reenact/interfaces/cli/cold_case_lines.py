@@ -7,7 +7,7 @@ from datetime import UTC
 from typing import Final
 
 from reenact.facts.phrases import counted
-from reenact.interfaces.cli.charts import by_day, curve, stretch
+from reenact.interfaces.cli.charts import curve, stretch
 from reenact.interfaces.cli.reasons import with_fixes
 from reenact.interfaces.cli.shell import columns, paint
 from reenact.timetravel.preview import clip, safe
@@ -40,6 +40,6 @@ def tell_alike(cases: Sequence[ColdCase]) -> Iterator[str]:
     for each in groups[:_MOST]:
         when = stretch(min(each.moments), max(each.moments), UTC)
         told = [f"{names[each.fingerprint]}  {counted(len(each.moments), 'run')}", ", ".join(each.lacks), when]
-        yield clip("  ".join(filter(None, (*map(safe, told), curve(by_day(each.moments, UTC))))), width).rstrip()
+        yield clip("  ".join(filter(None, (*map(safe, told), curve(each.moments, UTC)))), width).rstrip()
     if len(groups) > _MOST:
         yield f"and {counted(len(groups) - _MOST, 'more group')}: reenact triage"

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from reenact.abc.sources import CLOCK
 from reenact.facts.call import Json
+from reenact.facts.features import Case
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.marks import Mark
 from reenact.facts.phrases import counted
-from reenact.interfaces.cli.charts import by_day, curve, stretch
+from reenact.interfaces.cli.charts import by_day, by_hour, curve, stretch
 from reenact.interfaces.cli.reasons import with_fixes
 from reenact.interfaces.cli.shell import Shell, columns, paint
 from reenact.testing.experiments.statistics import TrialShare as Proportion
@@ -40,7 +41,8 @@ class TriageReport:
         groups: The groups, in order.
         names: The name of each group, by fingerprint.
         shares: The traits that the members of each group share.
-        healthy: The number of healthy runs to compare with.
+        healthy: The number of healthy runs.
+        healthy_cold: The number of cold runs among them: only failures are compared with these.
         representatives: The id of the run that stands for each group; empty where all its runs are gone.
         reasons: The reasons why a representative is a cold case, by fingerprint.
         mark: The last mark; None without one.
@@ -52,6 +54,7 @@ class TriageReport:
     names: Mapping[str, str]
     shares: Mapping[str, tuple[Share, ...]]
     healthy: int
+    healthy_cold: int
     representatives: Mapping[str, str]
     reasons: Mapping[str, tuple[Reason, ...]]
     mark: Mark | None
@@ -62,6 +65,10 @@ class TriageReport:
     def runs(self) -> int:
         """The number of runs in all groups."""
         return sum(len(group.members) for group in self.groups)
+
+    def compared(self, group: RunGroup) -> int:
+        """The number of healthy runs that a group is compared with."""
+        return self.healthy - (self.healthy_cold if group.case is Case.COLD else 0)
 
 
 def tell_groups(shell: Shell, told: TriageReport, most: int) -> None:
@@ -79,13 +86,13 @@ def _rest(told: TriageReport, most: int) -> str:
     """The line about the groups that are not shown; empty where all are."""
     rest = told.groups[most:]
     runs = counted(sum(len(group.members) for group in rest), "run")
-    return f"and {counted(len(rest), 'smaller group')} of {runs}: -n {len(told.groups)}" if rest else ""
+    return f"and {counted(len(rest), 'more group')} of {runs}: -n {len(told.groups)}" if rest else ""
 
 
 def _headline(told: TriageReport) -> str:
-    against = (
-        f"compared with {counted(told.healthy, 'healthy run')}" if told.healthy else "no healthy run to compare with"
-    )
+    healthy = max(map(told.compared, told.groups), default=0)
+    cold = f", {told.healthy_cold} of them cold" if healthy == told.healthy and told.healthy_cold else ""
+    against = f"compared with {counted(healthy, 'healthy run')}{cold}" if healthy else "no healthy run to compare with"
     return f"{counted(told.runs, 'run')} in {counted(len(told.groups), 'group')}, {against}"
 
 
@@ -95,7 +102,7 @@ def _lines(group: RunGroup, told: TriageReport) -> Iterator[str]:
     new = _novelty(group, told.mark)
     head = f"{name}  {counted(len(group.members), 'run')}  {safe(group.about)}"
     yield paint(clip(f"{head}{f'  ({safe(new)})' if new else ''}", width), bold=True, fg="red")
-    yield f"  {_when(group, told.zone)}  {curve(_days(group, told.zone))}".rstrip()
+    yield f"  {_when(group, told.zone)}  {curve(_moments(group), told.zone)}".rstrip()
     sides = _sides(group, told)
     if sides is not None:
         yield clip(f"  {_across(sides, safe(told.mark.name) if told.mark is not None else '')}", width)
@@ -119,7 +126,7 @@ def _uncompared(group: RunGroup, told: TriageReport) -> str:
     """Why no shared trait is listed; empty where one is."""
     if len(group.members) < LEAST:
         return f"fewer than {LEAST} runs: what they share is not compared"
-    nothing = told.healthy and not told.shares.get(group.fingerprint)
+    nothing = told.compared(group) and not told.shares.get(group.fingerprint)
     return "shares: nothing that healthy runs do not have as often" if nothing else ""
 
 
@@ -170,8 +177,8 @@ def _when(group: RunGroup, zone: tzinfo) -> str:
     return f"{told} ({ago(CLOCK.wall_us() - group.last_us)})" if " to " in told else told
 
 
-def _days(group: RunGroup, zone: tzinfo) -> list[tuple[str, int]]:
-    return by_day((member.started_us for member in group.members), zone)
+def _moments(group: RunGroup) -> list[int]:
+    return [member.started_us for member in group.members]
 
 
 def _trait(trait: Trait) -> str:
@@ -202,7 +209,7 @@ def tell_json(shell: Shell, told: TriageReport, most: int | None) -> None:
     """Print groups as JSON Lines: a line for the whole triage, then one for each group."""
     shell.line({
         "type": "triage", "groups": len(told.groups), "runs": told.runs, "healthy": told.healthy,
-        "mark": told.mark.to_json() if told.mark else None,
+        "healthy_cold": told.healthy_cold, "mark": told.mark.to_json() if told.mark else None,
     })  # fmt: skip
     for group in told.groups[:most]:
         shell.line({"type": "group"} | group_data(group, told))
@@ -220,7 +227,8 @@ def group_data(group: RunGroup, told: TriageReport) -> dict[str, Json]:
         "novelty": group.novelty.value, "mark": _sides_data(_sides(group, told)),
         "representative": told.representatives.get(fingerprint) or None,
         "reasons": [reason.to_json() for reason in told.reasons.get(fingerprint, ())],
-        "by_day": [[day, count] for day, count in _days(group, told.zone)],
+        "by_day": [[day, count] for day, count in by_day(_moments(group), told.zone)],
+        "by_hour": [[hour_us, count] for hour_us, count in by_hour(_moments(group))],
         "shares": [share.to_json() for share in told.shares.get(fingerprint, ())],
     }  # fmt: skip
 
@@ -261,9 +269,10 @@ def _points(group: RunGroup, told: TriageReport) -> Iterator[str]:
     mark = code(told.mark.name) if told.mark is not None else ""
     new = f", {group.novelty.value} since {mark}" if mark and group.novelty is not Novelty.NEITHER else ""
     yield f"- {counted(len(group.members), 'run')}, {_when(group, told.zone)}{new}"
-    drawn = curve(_days(group, told.zone))
+    drawn = curve(_moments(group), told.zone)
     if drawn:
-        yield f"- by day: `{drawn.removeprefix('by day ')}`"
+        by, unit, bars = drawn.split(" ", 2)
+        yield f"- {by} {unit}: `{bars}`"
     run = told.representatives.get(group.fingerprint, "")
     yield f"- representative: {f'`{tail(run)}`' if run else 'none is there any more'}"
     if group.cold:

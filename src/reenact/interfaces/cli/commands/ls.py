@@ -77,7 +77,7 @@ def command(
     """List runs, newest first.
 
     --cold makes the kit of each run, which reads its events: in a big store, choose runs with --since or --agent. Below
-    the list is a count by day of similar cold cases. The names cold and missing in --where also read events: --where
+    the list is a count over time of similar cold cases. The names cold and missing in --where also read events: --where
     "'tool_calls' in missing".
 
     \b

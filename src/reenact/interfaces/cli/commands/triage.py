@@ -168,7 +168,7 @@ def _triage(
     mark = marks[-1] if marks else None
     groups: Sequence[RunGroup] = grouped(every, runs, mark.at_us if mark else None)
     names = short_names(run.fingerprint for run in every if run.case is not None)
-    healthy = [run for run in runs if run.case is None]
+    healthy = [run for run in runs if run.healthy]
     shares = shared(groups, healthy, zone)
     if name is not None:
         groups = [group_called(groups, name)]
@@ -180,7 +180,8 @@ def _triage(
             stand[group.fingerprint] = run.id
             if all(member.cold for member in group.members):
                 why[group.fingerprint] = _reasons(store, run.id)
-    return TriageReport(groups, names, shares, len(healthy), stand, why, mark, zone, halves_of(runs, mark))
+    cold = sum(run.cold for run in healthy)
+    return TriageReport(groups, names, shares, len(healthy), cold, stand, why, mark, zone, halves_of(runs, mark))
 
 
 def all_seen(store: Store) -> list[EndedRun]:
