@@ -26,7 +26,7 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Run, Status
 from reenact.store.back_ends import open_store
-from reenact.store.feature_rows import FeatureRow
+from reenact.store.feature_rows import FeatureRow, thin_features
 from reenact.store.sqlite_store import SqliteStore
 from reenact.triage.featuring import features_of
 from tests.fresh.desk import Desk
@@ -171,9 +171,17 @@ def test_what_thinning_has_taken_out_has_no_form(tmp_path: Path) -> None:
     ]
     store, run = written(tmp_path, run, records)
     whole = features_of(store.open(run))
+    kept = row_of(store, run).features
+    assert kept == whole
+    store.features().put([(run, replace(kept, lacks=("user_id",), suspicions=()))])
     assert [each.partition(" ")[0] for each in whole.shapes] == ["lookup_order", "GET"]
     assert store.thin(run.id, "sample 0.1")
     assert features_of(store.open(store.run(run.id))) == replace(whole, shapes=(), cold=("payloads",))
+    assert row_of(store, run).features == replace(whole, shapes=(), cold=("payloads",)), "and nothing is read again"
+    with store.writing().transaction() as connection:
+        connection.execute("UPDATE feature SET crc = 1")
+        thin_features(connection, connection.execute("SELECT run FROM feature").fetchone()[0])
+    assert row_of(store, run).features is None, "what is damaged is made again"
 
 
 def test_a_store_without_the_table_reads_as_one_with_nothing_in_it(tmp_path: Path) -> None:

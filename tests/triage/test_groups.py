@@ -121,6 +121,17 @@ def test_a_failure_is_compared_with_all_that_ended_well_and_a_cold_case_with_wha
     }
 
 
+def test_what_only_bodies_tell_does_not_count_of_thinned_runs() -> None:
+    bad = [run(n, "A", shapes=("lookup {id: text}",), prompts=("p1",)) for n in range(8)]
+    fine = [run(10 + n, shapes=("lookup {id: text}",), prompts=("p1",)) for n in range(8)]
+    thinned = [run(100 + n, cold=("payloads",), lacks=None) for n in range(90)]
+    found = shared(grouped([*bad, *fine, *thinned]), [*fine, *thinned])
+    assert found[bad[0].fingerprint] == (), "the form and the prompt are those of all runs that have them"
+    slow = [replace(each, tenant="t") for each in bad]
+    (tenant,) = shared(grouped(slow), [*fine, *thinned])[bad[0].fingerprint]
+    assert tenant.traits == (("tenant", "t"),) and tenant.found.healthy_of == 98
+
+
 def test_a_suspicion_is_shared_beside_an_error_whichever_member_is_the_newest() -> None:
     """It is no part of such a group's name, as it is of a group without an error."""
     loops, fine = [run(n, "A", suspicions=("loop",)) for n in range(9)], [run(50 + n) for n in range(40)]

@@ -24,6 +24,7 @@ from reenact.facts.run import Run, Status
 from reenact.facts.templates import template
 from reenact.interfaces.cli.main import cli
 from reenact.store.sqlite_store import SqliteStore
+from reenact.triage import featured_runs
 from reenact.triage.featured_runs import EndedRun, representative, seen
 from reenact.triage.groups import group_called, grouped, short_names
 from reenact.triage.shared_traits import shared
@@ -95,6 +96,18 @@ def test_a_run_that_ended_badly_without_an_error_has_a_group(kept: Kept) -> None
         log.close()
     abouts = sorted(str(group["about"]) for group in kept.groups())
     assert abouts == ["failed", "interrupted", "timeout"]
+
+
+def test_of_the_runs_outside_of_a_sample_a_hundred_are_read(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may be most runs of a store: each has its features when it is thinned, and its group by these."""
+    for _ in range(130):
+        assert kept.store.thin(kept.add().id, "sample 0.1")
+    looks, look = [], featured_runs.looked_at
+    monkeypatch.setattr(featured_runs, "looked_at", lambda *of: looks.append(of) or look(*of))
+    monkeypatch.setattr(featured_runs, "features_of", None)
+    every = seen(kept.store)
+    assert len(looks) == 100 and {each.fingerprint for each in every} == {every[0].fingerprint} and len(every) == 130
+    assert kept.triage().startswith("130 runs in 1 group, no healthy run to compare with\n")
 
 
 def test_a_representative_that_is_gone_is_not_named(kept: Kept) -> None:

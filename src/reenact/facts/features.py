@@ -12,9 +12,10 @@ from enum import StrEnum
 from typing import Any, Final
 
 from reenact.facts.call import Json
-from reenact.facts.lazy_dataclass import dataclass, fields
+from reenact.facts.lazy_dataclass import dataclass, fields, replace
 from reenact.facts.run import Run, Status
 from reenact.facts.templates import parted, template
+from reenact.facts.thinned_runs import PAYLOADS
 
 VERSION: Final = 3
 """Of what is written: features of another version are made again from the run."""
@@ -77,6 +78,16 @@ class Features:
     suspicions: tuple[str, ...] | None = None
     lacks: tuple[str, ...] | None = None
     cold: tuple[str, ...] | None = None
+
+    @property
+    def thinned(self) -> bool:
+        """Whether its bodies are gone, so that what only they tell is not known."""
+        return PAYLOADS in (self.cold or ())
+
+    def without_bodies(self) -> Features:
+        """The features of the run once its bodies are taken out: forms of answers go with them, digests stay."""
+        cold = tuple(dict.fromkeys((*(self.cold or ()), PAYLOADS)))
+        return replace(self, shapes=(), cold=cold, lacks=None, suspicions=None)
 
     def to_json(self) -> dict[str, Json]:
         """As JSON-able data; what is empty is left out, what is not known too."""

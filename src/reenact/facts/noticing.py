@@ -31,7 +31,7 @@ from reenact.facts.record import (
     StreamEnded,
 )  # fmt: skip
 from reenact.facts.run import Run
-from reenact.facts.thinned_runs import why_thinned
+from reenact.facts.thinned_runs import PAYLOADS, why_thinned
 from reenact.facts.trace_runs import NEEDED, SPAN, Grade, is_traced, is_traced_model, reading_in
 from reenact.facts.values import jsonable
 
@@ -342,7 +342,7 @@ def _cold(run: Run, part: _Part) -> Iterator[str]:
     else:
         yield from part.unstored.values()
     if why_thinned(run):
-        yield "payloads"
+        yield PAYLOADS
 
 
 def _belongs(path: str, lane: str) -> bool:

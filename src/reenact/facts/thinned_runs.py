@@ -6,6 +6,9 @@ from reenact.errors import UnreplayableRun
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
 
+PAYLOADS = "payloads"
+"""The item of the kit that a run without its bodies lacks."""
+
 NOTE = "thinned"
 """In what a run knows of its recording: which rule took its bodies out."""
 

@@ -73,6 +73,21 @@ def put(connection: sqlite3.Connection, number: int, run: Run, features: Feature
     )
 
 
+def thin_features(connection: sqlite3.Connection, number: int) -> None:
+    """The run has lost its bodies. Its row stays, so that nothing of it must be read again."""
+    if not has(lambda sql, values: connection.execute(sql, values).fetchall(), FEATURE):
+        return
+    rows = connection.execute("SELECT version, body, crc FROM feature WHERE run = ?", (number,)).fetchall()
+    for version, body, crc in rows:
+        found = _sound(number, version, body, crc)
+        if found is None or found.cold is None:
+            forget_features(connection, number)
+            return
+        left = dump(found.without_bodies().to_json())
+        values = (left, sum_of(number & LOW, left), number)
+        connection.execute("UPDATE feature SET body = ?, crc = ? WHERE run = ?", values)
+
+
 def forget_features(connection: sqlite3.Connection, number: int) -> None:
     """The run is forgotten, or is not as it was."""
     if has(lambda sql, values: connection.execute(sql, values).fetchall(), FEATURE):
@@ -134,12 +149,18 @@ def _featured(row: tuple[Any, ...], alike: dict[str, Features]) -> FeatureRow:
     """A row; runs with the same features share them."""
     number, run_id, agent, user, tenant, session, status, started_us, lane, amended, version, origin, body, crc = row
     flag = load(amended)["flag"] if amended else None
-    found = None
-    if version == VERSION and sum_of(number & LOW, body) == crc:
-        try:
-            found = alike.get(body) or alike.setdefault(body, Features.from_json(load(body)))
-        except UNSOUND:
-            found = None
+    found = _sound(number, version, body, crc, alike)
     return FeatureRow(
         run_id, agent or "", user, tenant, session, started_us, Status(status), origin or "", bool(lane), flag, found
     )
+
+
+def _sound(number: int, version: int, body: str, crc: int, alike: dict[str, Features] | None = None) -> Features | None:
+    """The features in a row; None where it is damaged, or of another version."""
+    if version != VERSION or sum_of(number & LOW, body) != crc:
+        return None
+    try:
+        known = {} if alike is None else alike
+        return known.get(body) or known.setdefault(body, Features.from_json(load(body)))
+    except UNSOUND:
+        return None

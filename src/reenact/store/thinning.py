@@ -13,7 +13,7 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.thinned_runs import NOTE
 from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump, load
-from reenact.store.feature_rows import forget_features
+from reenact.store.feature_rows import thin_features
 from reenact.store.forgetting import unneeded
 from reenact.store.full_text import drop_text, mark_erasure
 from reenact.store.payloads import WITHHELD
@@ -56,7 +56,7 @@ def thin(connection: sqlite3.Connection, log: int, why: str, fetch: Fetch) -> li
         rows = connection.execute("SELECT id, body, amended, crc FROM run WHERE log = ?", (each,)).fetchall()
         for number, body, amended, crc in rows:
             drop_text(connection, number)
-            forget_features(connection, number)
+            thin_features(connection, number)
             run = run_of(body, amended, crc)
             update_run(connection, number, replace(run, capture={**run.capture, NOTE: why}))
     mark_erasure(connection)

@@ -148,12 +148,13 @@ def _filled(store: Store, rows: list[FeatureRow], told: Told) -> list[FeatureRow
 
 
 def _examined(store: Store, rows: list[FeatureRow], told: Told) -> list[FeatureRow]:
-    """Add the features that need the whole run: for cases, and for some healthy runs of each agent."""
+    """Add the features that need the whole run: for cases, and for some healthy and some thinned runs of each agent."""
     wanted: list[FeatureRow] = []
-    healthy: dict[str, list[FeatureRow]] = {}
+    healthy: dict[tuple[str, bool], list[FeatureRow]] = {}
     for row in rows:
-        if seen_of(row).case is None:
-            healthy.setdefault(row.agent, []).append(row)
+        run = seen_of(row)
+        if run.case is None or (run.healthy and run.features.thinned):  # of those there may be a hundred for each other
+            healthy.setdefault((row.agent, run.cold), []).append(row)
         elif _unexamined(row):
             wanted.append(row)
     for each in healthy.values():

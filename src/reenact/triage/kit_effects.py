@@ -11,7 +11,7 @@ from reenact.facts.imported_runs import is_imported, times_known
 from reenact.facts.kit import Bucket, Item, ItemState, Stops
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.open_calls import ITEMS, is_opaque, item_of
-from reenact.facts.thinned_runs import why_thinned
+from reenact.facts.thinned_runs import PAYLOADS, why_thinned
 from reenact.triage import identity
 from reenact.triage.gaps import gap_items
 from reenact.triage.scene import ModelCall, Scene, label_of
@@ -257,11 +257,11 @@ def _recording(scene: Scene) -> Iterator[Item]:
     why = why_thinned(run)
     if why:
         about = f"thinned ({why}): of each body size and digest are left; it can be listed, shown, counted and compared"
-        yield _item("payloads", ItemState.MISSING, about, capture=_untouched(why), stops=Stops.EVENTS)
+        yield _item(PAYLOADS, ItemState.MISSING, about, capture=_untouched(why), stops=Stops.EVENTS)
     elif scene.lost:
         about = f"{len(scene.lost)} payloads cannot be read: {scene.lost[0]}"
         damaged = ("reenact fsck, which names what is damaged",)
-        yield _item("payloads", ItemState.MISSING, about, capture=damaged, stops=Stops.EVENTS)
+        yield _item(PAYLOADS, ItemState.MISSING, about, capture=damaged, stops=Stops.EVENTS)
 
 
 def _untouched(why: str) -> tuple[str, ...]:

@@ -29,9 +29,11 @@ _WITH: Final = 3
 """Members that must have a trait for it to be compared."""
 _PAIRED: Final = 6
 """The number of conspicuous traits that are compared in pairs."""
-_EXAMINED: Final = ("missing", "suspicion")
-"""Traits that only a look at the whole run tells: every cold run gets one, and some of the others, so that cold runs
-would outweigh those."""
+_EXAMINED: Final = frozenset(("missing", "suspicion"))
+"""Sorts of traits that only a look at the whole run tells. Cold runs do not count there: each of them gets such a look,
+of the others some, so that cold ones would outweigh them."""
+_IN_BODIES: Final = frozenset(("tool's answer", "prompt version"))
+"""Sorts of traits that are not known of a thinned run."""
 _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -155,37 +157,54 @@ def shared(groups: Sequence[RunGroup], healthy: Iterable[EndedRun], zone: tzinfo
 
 
 class _Healthy:
-    """Some healthy runs: how many there are, and the rows of those that have a trait that is asked for."""
+    """Some healthy runs: how many there are, and the rows of those that have a trait that is asked for.
 
-    def __init__(self) -> None:
-        self.runs = 0
-        self.examined = 0
+    Args:
+        unknown: Sorts of traits that do not count here.
+    """
+
+    def __init__(self, unknown: frozenset[str]) -> None:
+        self._unknown = unknown
+        self._runs = 0
+        self._examined = 0
         self.rows: dict[Trait, set[int]] = {}
 
+    def add(self, number: int, run: EndedRun, traits: Iterable[Trait]) -> None:
+        """Count a run, by its number."""
+        self._runs += 1
+        self._examined += run.features.lacks is not None
+        for trait in traits:
+            if trait[0] not in self._unknown:
+                self.rows.setdefault(trait, set()).add(number)
 
-_HealthyOf = Mapping[tuple[str, bool], _Healthy]
-"""The healthy runs of an agent that are cold (True), and those that are not."""
+    def known(self, sort: str) -> int:
+        """The number of runs of which it is known whether they have a trait of a sort."""
+        return 0 if sort in self._unknown else self._examined if sort in _EXAMINED else self._runs
+
+
+_HealthyOf = Mapping[tuple[str, bool, bool], _Healthy]
+"""The healthy runs of an agent that are cold or not, and that are thinned or not."""
 
 
 def _healthy(runs: Iterable[EndedRun], agents: set[str], wanted: set[Trait], traits: RunTraits) -> _HealthyOf:
-    found: dict[tuple[str, bool], _Healthy] = {}
+    found: dict[tuple[str, bool, bool], _Healthy] = {}
     for number, run in enumerate(runs):
         if run.agent not in agents:
             continue
-        one = found.setdefault((run.agent, run.cold), _Healthy())
-        one.runs += 1
-        one.examined += run.features.lacks is not None and not run.cold
-        for trait in traits.of(run):
-            if trait in wanted and not (run.cold and trait[0] in _EXAMINED):
-                one.rows.setdefault(trait, set()).add(number)
+        key = (run.agent, run.cold, run.features.thinned)
+        if key not in found:
+            found[key] = _Healthy((_EXAMINED if run.cold else frozenset()) | (_IN_BODIES if key[2] else frozenset()))
+        found[key].add(number, run, (trait for trait in traits.of(run) if trait in wanted))
     return found
 
 
 def _beside(group: RunGroup, having: _HealthyOf, agents: Iterable[str]) -> list[_Healthy]:
     """The healthy runs that a group is compared with. A cold run ended as well as others: without it, whatever makes
     runs cold would look like a cause of failures."""
-    sorts = (False,) if group.case is Case.COLD else (False, True)
-    return [having[agent, cold] for agent in agents for cold in sorts if (agent, cold) in having]
+    among = set(agents)
+    return [
+        one for (agent, cold, _), one in having.items() if agent in among and not (cold and group.case is Case.COLD)
+    ]
 
 
 def _agents(group: RunGroup) -> tuple[str, ...]:
@@ -199,8 +218,8 @@ def _counted(members: Iterable[EndedRun], traits: RunTraits) -> Counter[Trait]:
 def _of(kind: str, members: Iterable[EndedRun], healthy: Iterable[_Healthy]) -> tuple[int, int]:
     """The number of members and healthy runs of which it is known whether they have a trait of a kind."""
     if kind in _EXAMINED:
-        return sum(one.features.lacks is not None for one in members), sum(each.examined for each in healthy)
-    return sum(1 for _ in members), sum(each.runs for each in healthy)
+        return sum(one.features.lacks is not None for one in members), sum(each.known(kind) for each in healthy)
+    return sum(1 for _ in members), sum(each.known(kind) for each in healthy)
 
 
 def _singles(group: RunGroup, counts: Counter[Trait], having: _HealthyOf, agents: Iterable[str]) -> Iterator[Share]:
