@@ -97,6 +97,7 @@ def test_for_a_person_and_for_a_ticket(desk: Desk) -> None:
     assert b"more groups of" in said.out and b"next: reenact triage --group " in said.err
     paper = desk.run("reenact", "triage", "--markdown").out.decode()
     assert paper.startswith("# Triage\n") and "| `tenant acme` | " in paper and "more group" not in paper
+    assert "\n  last steps: model\n" in said.out.decode() and "\n- `last steps: model, lookup_order`\n" in paper
     assert "- by day: `" in paper and "`hour 02:00` and `model asked fast-2`" in paper
     assert "and 2 more groups of " in desk.run("reenact", "triage", "--markdown", "-n", "1").out.decode()
     assert desk.run("reenact", "triage", "--agent", "nobody").code == 0

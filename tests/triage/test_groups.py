@@ -45,6 +45,14 @@ def test_the_largest_group_comes_first_and_a_mark_parts_old_from_new() -> None:
     assert grouped(runs, chosen=runs[:1], mark_us=8 * HOUR_US)[0].novelty is Novelty.NEITHER, "it was there before"
 
 
+def test_groups_with_one_error_are_told_apart_by_what_parts_them() -> None:
+    (one,) = grouped([run(1, "A", steps=("plan", "look"), suspicions=("loop",))])
+    assert one.course == "last steps: plan, look", "beside an error, a suspicion parts nothing"
+    looping = replace(run(2, steps=("plan",), suspicions=("loop",)), case=Case.FLAGGED, fingerprint="ab")
+    assert grouped([looping])[0].course == "last steps: plan; suspicious: loop"
+    assert grouped([run(3, steps=("plan",), cold=("payloads",))])[0].course == "", "a cold group is one by its items"
+
+
 def test_a_group_is_called_by_the_beginning_of_its_fingerprint() -> None:
     groups = grouped([run(n, f"E{n}") for n in range(40)])
     names = short_names(group.fingerprint for group in groups)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from reenact.errors import UsageError
-from reenact.facts.features import Case
+from reenact.facts.features import Case, names_suspicions
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.triage.featured_runs import EndedRun
 
@@ -68,6 +68,16 @@ class RunGroup:
             said = f"flagged: {one.flag}" if one.flag else "flagged"
         said = said or "failed without an error"
         return f"{said} (in {found.tool})" if found.tool else said
+
+    @property
+    def course(self) -> str:
+        """How its runs went, as far as they are one group by it: recorded text; empty where it is not known."""
+        one = self.members[0].features
+        if self.case is Case.COLD:
+            return ""
+        kinds = one.suspicions if names_suspicions(self.case, one) else ()
+        parts = (("last steps", one.steps), ("suspicious", kinds or ()))
+        return "; ".join(f"{name}: {', '.join(each)}" for name, each in parts if each)
 
 
 def grouped(

@@ -103,6 +103,8 @@ def _lines(group: RunGroup, told: TriageReport) -> Iterator[str]:
     head = f"{name}  {counted(len(group.members), 'run')}  {safe(group.about)}"
     yield paint(clip(f"{head}{f'  ({safe(new)})' if new else ''}", width), bold=True, fg="red")
     yield f"  {_when(group, told.zone)}  {curve(_moments(group), told.zone)}".rstrip()
+    if group.course:
+        yield clip(f"  {safe(group.course)}", width)
     sides = _sides(group, told)
     if sides is not None:
         yield clip(f"  {_across(sides, safe(told.mark.name) if told.mark is not None else '')}", width)
@@ -269,6 +271,8 @@ def _points(group: RunGroup, told: TriageReport) -> Iterator[str]:
     mark = code(told.mark.name) if told.mark is not None else ""
     new = f", {group.novelty.value} since {mark}" if mark and group.novelty is not Novelty.NEITHER else ""
     yield f"- {counted(len(group.members), 'run')}, {_when(group, told.zone)}{new}"
+    if group.course:
+        yield f"- {code(group.course, _LONGEST)}"
     drawn = curve(_moments(group), told.zone)
     if drawn:
         by, unit, bars = drawn.split(" ", 2)
