@@ -211,6 +211,8 @@ def test_cost_and_target_come_before_anything_is_sent(desk: Desk, monkeypatch: p
     )
     assert told[0].startswith("reenact: target: POST ") and told[1].startswith("reenact: cost: about $")
     assert "(5 times $" in told[1]
+    then, now = desk.resend(f"{run}:0", "--json").data[1:]
+    assert then["cost"] == pytest.approx(one, rel=1e-6) and then["duration_us"] > 0 and now["cost"] is None
 
 
 # --- runs of other people ------------------------------------------------------------------------------------------

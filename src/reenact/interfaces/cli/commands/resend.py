@@ -118,7 +118,8 @@ def command(ctx: click.Context, /, ref: str, times: int, check: bool, dry_run: b
         for n in range(times):
             with WorkProgress(f"waiting for answer {n + 1} of {times}"):
                 answers.append(send(store, recording, event.number, now, to, said, today))
-    _tell(shell, before, answers, place)
+    then = _then(recording, event, before)
+    _tell(shell, before, then, answers, place)
     ctx.exit(0 if check or all(each.answered for each in answers) else 1)
 
 
@@ -219,24 +220,36 @@ def _recorded(recording: Recording, event: Event) -> Reading | None:
 # --- the answers ---------------------------------------------------------------------------------------------------
 
 
-def _tell(shell: Shell, before: Reading | None, answers: Sequence[SendResult], ref: str) -> None:
+def _then(recording: Recording, event: Event, before: Reading | None) -> dict[str, Json]:
+    """The facts of the recorded answer."""
     priced = prices()
-    then = tokens_of(before) if before is not None else []
+    cost = (
+        None if before is None or priced is None else reading_cost(before.to_json(), recording.run.started_us, priced)
+    )
+    took = 0 if event.ended_us is None else event.ended_us - event.issued_us
+    return facts_of(before) | {"cost": None if cost is None else float(cost), "duration_us": took if took > 0 else None}
+
+
+def _tell(
+    shell: Shell, before: Reading | None, then: Mapping[str, Json], answers: Sequence[SendResult], ref: str
+) -> None:
+    priced = prices()
+    said = tokens_of(before) if before is not None else []
     rows: list[dict[str, Json]] = []
     for each in answers:
         found = each.reading
         cost = None if found is None or priced is None else reading_cost(found.to_json(), CLOCK.wall_us(), priced)
-        far = distance(then, tokens_of(found)) if found is not None and before is not None and each.answered else None
+        far = distance(said, tokens_of(found)) if found is not None and before is not None and each.answered else None
         rows.append(facts_of(found) | {
             "cost": None if cost is None else float(cost), "duration_us": each.duration_us, "distance": far,
             "run": each.run, "status": each.status, "error": _error(each),
         })  # fmt: skip
     if shell.json:
-        shell.line({"type": "recorded"} | facts_of(before) | _said(before))
+        shell.line({"type": "recorded"} | dict(then) | _said(before))
         for row, each in zip(rows, answers, strict=True):
             shell.line({"type": "answer"} | row | _said(each.reading))
         return
-    shell.lines(_lines(before, rows, answers))
+    shell.lines(_lines(before, then, rows, answers))
     shell.next(f"reenact show {tail(answers[0].run)}")
 
 
@@ -252,15 +265,19 @@ def _said(reading: Reading | None) -> dict[str, Json]:
     return {} if reading is None else {"text": reading.text, "tool_calls": list(reading.tool_calls)}
 
 
-def _lines(before: Reading | None, rows: Sequence[Mapping[str, Json]], answers: Sequence[SendResult]) -> list[str]:
+def _lines(
+    before: Reading | None,
+    then: Mapping[str, Json],
+    rows: Sequence[Mapping[str, Json]],
+    answers: Sequence[SendResult],
+) -> list[str]:
     """The facts as a table, then the texts; with one answer, the recorded text and the new one side by side."""
     head = ("", "RUN", "MODEL", "SEED", "FINGERPRINT", "FINISH", "TOKENS", "DISTANCE", "COST $", "TIME")
-    table = [head, ("then", "", *_cells(facts_of(before)), "", "", "")]
+    table = [head, ("then", "", *_cells(then), "", *_spent(then))]
     for n, row in enumerate(rows, 1):
-        cost, far = row["cost"], row["distance"]
+        far = row["distance"]
         table.append((
-            f"now {n}", tail(str(row["run"])), *_cells(row), "-" if far is None else str(far),
-            "-" if cost is None else amount(Decimal(f"{cost:.6g}")), duration(row["duration_us"]),
+            f"now {n}", tail(str(row["run"])), *_cells(row), "-" if far is None else str(far), *_spent(row),
         ))  # fmt: skip
     widths = [max(len(line[at]) for line in table) for at in range(len(head))]
     padded = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in table)
@@ -282,6 +299,12 @@ def _cells(facts: Mapping[str, Json]) -> tuple[str, ...]:
     tokens = "-" if counts == [None, None] else " > ".join("?" if each is None else str(each) for each in counts)
     named = [facts.get(name) for name in ("model", "seed", "fingerprint", "finish")]
     return (*("-" if each in (None, "") else clip(str(each), 28) for each in named), tokens)
+
+
+def _spent(facts: Mapping[str, Json]) -> tuple[str, str]:
+    """The cost and the time of an answer."""
+    cost = facts["cost"]
+    return "-" if cost is None else amount(Decimal(f"{cost:.6g}")), duration(facts["duration_us"])
 
 
 def _words(reading: Reading | None) -> str:
