@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -155,7 +156,10 @@ def test_a_candidate_is_tried_on_a_group_of_imported_runs(desk: Tried) -> None:
     group = json.loads(desk.reenact("--json", "triage").out.splitlines()[1])["group"]
     words = ("triage", "--group", group, "--expect", "'lost' not in answer", "--candidate", "now:")
     unnamed = desk.reenact(*words)
-    assert unnamed.code == 3 and b"was not tried: run" in unnamed.err and b"knows no program" in unnamed.err
+    assert unnamed.code == 3 and b"was not tried: 1 left out" in unnamed.out and b"knows no program" in unnamed.out
+    lead = shlex.split(unnamed.err.decode().rpartition("next: ")[2])
+    assert lead[:6] == ["reenact", "triage", "--group", group, "--candidate", "now:"]
+    assert lead[6:] == ["--cmd", "python agent.py", "--expect", "'lost' not in answer"]
     done = desk.reenact("--json", *words, "--candidate", "m:model=other", *ENTRY)
     lines = [json.loads(line) for line in done.out.splitlines()]
     fates = {line["candidate"]: (line["fate"], line["why"]) for line in lines if line["type"] == "member"}

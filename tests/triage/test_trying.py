@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -271,7 +272,9 @@ def test_cold_members_are_not_tried_and_never_fixed(shop: Shop) -> None:
     found = shop.tries("--candidate", "now:", status=3)
     assert found.members == [] and found.verdicts[None]["verdict"] == "was not tried"
     said = shop.desk.run("triage", "--group", name, "--candidate", "now:", status=3)
-    assert f"group {name} was not tried: 2 of 2 runs cannot be replayed" in said.stderr and said.stdout == ""
+    assert f"group {name} was not tried: 2 of 2 runs cannot be replayed" in said.stdout
+    paper = shop.desk.run("triage", "--group", name, "--candidate", "now:", "--markdown", status=3).stdout
+    assert paper.startswith(f"# group {name} was not tried: 2 of 2 runs cannot be replayed\n")
 
 
 def test_a_member_that_was_deleted_is_left_out(shop: Shop) -> None:
@@ -297,7 +300,9 @@ def test_members_that_are_left_out_are_counted_wherever_the_trial_is_told(shop: 
     (left,) = found.verdicts["now"]["left_out"]
     assert found.members == ["fixed"] * 2 and left in found.plan["left_out"] and "block" in left["why"]
     words = ("--group", shop.group["group"], "--candidate", "now:", "--healthy", "0")
-    assert "collapses (1 left out: not tried)" in shop.desk.run("triage", *words).stdout
+    said = shop.desk.run("triage", *words).stdout
+    assert "collapses (1 left out: not tried)" in said
+    assert re.search(rf"\n    left out         {left['run'][-8:]}  \S.*block", said)
     paper = shop.desk.run("triage", *words, "--markdown").stdout
     assert paper.startswith("# `now`: group ") and f"- left out: `{left['run'][-8:]}` `" in paper
     assert paper.count("| fixed | ") == 2
@@ -324,5 +329,5 @@ def test_a_group_of_cold_runs_alone_is_not_tried(tmp_path: Path) -> None:
     desk.run("import", "otlp", "bare.json")
     groups = [json.loads(line) for line in desk.run("triage", "--json").stdout.splitlines()][1:]
     assert [group["case"] for group in groups] == ["cold"]
-    said = desk.run("triage", "--group", groups[0]["group"], "--candidate", "now:", status=3).stderr
-    assert "1 of 1 run cannot be replayed" in said and "next: reenact kit " in said
+    said = desk.run("triage", "--group", groups[0]["group"], "--candidate", "now:", status=3)
+    assert "was not tried: 1 of 1 run cannot be replayed" in said.stdout and "next: reenact kit " in said.stderr

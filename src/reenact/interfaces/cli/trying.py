@@ -27,7 +27,7 @@ from reenact.testing.experiments.candidates import Candidate
 from reenact.testing.experiments.cell import UNANSWERED_MODEL
 from reenact.testing.experiments.cell_run import CellPlace
 from reenact.testing.experiments.code_digest import project_digest
-from reenact.testing.experiments.dataset import Row, stored_rows
+from reenact.testing.experiments.dataset import NO_PROGRAM, Row, stored_rows
 from reenact.testing.experiments.experiment_batch import Experiment, here
 from reenact.testing.experiments.fix_trial import (
     REPRESENTATIVES,
@@ -48,6 +48,7 @@ from reenact.triage.groups import RunGroup
 
 _SHOWN = 20
 """The most runs with the same fate that are listed."""
+_LEFT_OUT = "left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def try_group(
     tried = candidates_of(how["candidates"], Path(project))
     chosen = _chosen(store, group, name, healthy, how, expectations)
     if not chosen.members:
-        return partial(_none, shell, chosen)
+        return partial(_none, shell, chosen, how)
     place = CellPlace(project, str(cells_folder(shell, project)), project_digest(Path(project)))
     rows = [*chosen.members, *chosen.healthy]
     experiment = Experiment(place, rows, tried, how["repeat"], how["workers"] or 0, how["fresh"])
@@ -244,7 +245,7 @@ def _live(cost: Estimate, to_do: int) -> str:
     return f"{about}, cost unknown: {why}"
 
 
-def _none(shell: Shell, chosen: TrialChoice) -> int:
+def _none(shell: Shell, chosen: TrialChoice, how: Mapping[str, Any]) -> int:
     """Print that no member can be replayed; returns the exit code."""
     group = chosen.group
     if shell.json:
@@ -252,11 +253,26 @@ def _none(shell: Shell, chosen: TrialChoice) -> int:
         untried = {"verdict": FixVerdict.UNTRIED.value, "exit_code": 3, "left_out": chosen.left_out_data()}
         shell.line({"type": "trial", "group": chosen.name} | untried)
         return 3
-    why = f"{group.cold} of {counted(len(group.members), 'run')} cannot be replayed" if group.cold else ""
-    passed = safe(chosen.left_out[0][1]) if chosen.left_out else ""
-    shell.talk(f"reenact: group {chosen.name} was not tried: {'; '.join(filter(None, (why, passed)))}")
-    shell.next(f"reenact kit {tail(group.members[0].id)}")
+    why = [f"{group.cold} of {counted(len(group.members), 'run')} cannot be replayed"] if group.cold else []
+    why += [f"{len(chosen.passed)} left out"] if chosen.passed else []
+    told = f"group {chosen.name} {FixVerdict.UNTRIED.value}: {', '.join(why)}"
+    if how["markdown"]:
+        shell.lines((f"# {told}", "", *_passed_points(chosen)))
+    else:
+        shell.lines((paint(told, bold=True), *_passed_lines(chosen)))
+    shell.next(_next(chosen, how))
     return 3
+
+
+def _next(chosen: TrialChoice, how: Mapping[str, Any]) -> str:
+    """The command that leads on where no member could be tried: with a program, where only that is missing."""
+    if chosen.passed and all(why.endswith(NO_PROGRAM) for _, why in chosen.passed):
+        expected = [word for text in how["expect_"] for word in ("--expect", text)]
+        tried = how["candidates"][0]
+        return typed([
+            "reenact", "triage", "--group", chosen.name, "--candidate", tried, "--cmd", "python agent.py", *expected
+        ])  # fmt: skip
+    return f"reenact kit {tail(chosen.group.members[0].id)}"
 
 
 # --- what came of it -------------------------------------------------------------------------------------------------
@@ -278,12 +294,27 @@ def _lines(found: FixTrial, chosen: TrialChoice) -> Iterator[str]:
     )
     yield f"  members: {_summed(found.members)}"
     yield from _named(found.members, (Fate.ALIKE, Fate.OTHERWISE, Fate.UNTRIED, Fate.FIXED))
+    yield from _passed_lines(chosen)
     if found.healthy:
         yield f"  healthy: {_summed(found.healthy)}{_share_broken(found)}"
         yield from _named(found.healthy, (Fate.BROKEN, Fate.UNTRIED))
         said = [each for each in found.healthy if each.otherwise and each.fate is Fate.UNBROKEN]
         if said:
             yield f"    {counted(len(said), 'other answer')} than recorded, as in {tail(said[0].run)}"
+
+
+def _passed_lines(chosen: TrialChoice) -> Iterator[str]:
+    """The members that cannot be run again, each with the reason."""
+    for run, why in chosen.passed[:_SHOWN]:
+        yield from wrapped(f"    {_LEFT_OUT:<{len(Fate.OTHERWISE.value)}}  {tail(run.id)}  ", safe(why), columns())
+    if len(chosen.passed) > _SHOWN:
+        yield f"    {_LEFT_OUT:<{len(Fate.OTHERWISE.value)}}  … and {len(chosen.passed) - _SHOWN} others"
+
+
+def _passed_points(chosen: TrialChoice) -> Iterator[str]:
+    """The same as Markdown."""
+    for run, why in chosen.passed[:_SHOWN]:
+        yield f"- {_LEFT_OUT}: `{tail(run.id)}` {code(why)}"
 
 
 def _paper(found: FixTrial, chosen: TrialChoice) -> Iterator[str]:
@@ -293,8 +324,7 @@ def _paper(found: FixTrial, chosen: TrialChoice) -> Iterator[str]:
     yield f"- members: {_summed(found.members)}"
     if found.healthy:
         yield f"- healthy: {_summed(found.healthy)}{_share_broken(found)}"
-    for run, why in chosen.passed[:_SHOWN]:
-        yield f"- left out: `{tail(run.id)}` {code(why)}"
+    yield from _passed_points(chosen)
     some = [each for each in (*found.members, *found.healthy) if each.fate is not Fate.UNBROKEN]
     yield ""
     yield "| run | what came of it | why |"

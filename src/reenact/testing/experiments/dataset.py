@@ -25,6 +25,9 @@ from reenact.timetravel.vocabulary import RunScope
 BEGAN: Final = "started_us"
 """The key for the start of the recorded run, among its results."""
 
+NO_PROGRAM: Final = "its file knows no program"
+"""The end of the message about an imported run for which no program is named."""
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -122,7 +125,7 @@ def stored_rows(
 def _require_program(golden: Golden, run: Run) -> None:
     if not golden.starts:
         raise UsageError(
-            f"run {tail(run.id)} was imported ({run.entry.target}), and its file knows no program",
+            f"run {tail(run.id)} was imported ({run.entry.target}), and {NO_PROGRAM}",
             cause="name the program that it answers: --cmd takes a command line, --entry a function (module:function)",
             next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
         )
