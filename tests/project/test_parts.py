@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,17 +14,52 @@ from tests.parts import LIST, names, split, within
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTED = names(LIST.read_text(encoding="utf-8"))
-OWN = "tests/project/test_parts.py"
+WITHIN_FILES = [name for name in LISTED if "::" in name]
+PLACES = sorted({name.partition("::")[0] for name in WITHIN_FILES})
+ONE_OF_EACH = (next(name for name in LISTED if "::" not in name), "tests/project/test_parts.py")
+MIXED = ("tests/grpc",)
 pytestmark = pytest.mark.once
 
 
-@cache
-def collected(part: str, *places: str) -> tuple[str, ...]:
-    """The tests that pytest finds in one part of some files."""
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", f"--part={part}"]
-    listing = subprocess.run([*command, *places], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert listing.returncode == 0, listing.stdout[-2000:] + listing.stderr[-2000:]
-    return tuple(line for line in listing.stdout.splitlines() if line.startswith("tests/") and "::" in line)
+COLLECT = """
+import json, os, sys
+import pytest
+
+class Collected:
+    def pytest_collection_finish(self, session):
+        self.names = [item.nodeid for item in session.items]
+
+channel = os.dup(1)
+os.dup2(2, 1)
+found = []
+for part, *places in json.loads(sys.argv[1]):
+    collected = Collected()
+    words = ["--collect-only", "-q", "-p", "no:cacheprovider", f"--part={part}", *places]
+    status = pytest.main(words, plugins=[collected])
+    assert status == 0, (words, status)
+    found.append(collected.names)
+os.write(channel, json.dumps(found).encode())
+"""
+
+
+def collected(*wanted: tuple[str, ...]) -> list[set[str]]:
+    """The tests that pytest finds: for each of ``wanted``, in one part (the first word) of some files (the others).
+
+    One interpreter collects all of them: to load the files costs seconds."""
+    command = [sys.executable, "-c", COLLECT, json.dumps(wanted)]
+    listing = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert listing.returncode == 0, listing.stderr[-4000:]
+    return [set(names) for names in json.loads(listing.stdout)]
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[tuple[str, ...], set[str]]:
+    """The tests in each part of the files that the tests below look at."""
+    wanted = [
+        ("all", *PLACES),
+        *((part, *where) for where in (ONE_OF_EACH, MIXED) for part in ("all", "short", "long")),
+    ]
+    return dict(zip(wanted, collected(*wanted), strict=True))
 
 
 def goal(name: str) -> str:
@@ -34,13 +69,11 @@ def goal(name: str) -> str:
     return found.group(1)
 
 
-def test_each_name_in_the_list_is_a_tests() -> None:
+def test_each_name_in_the_list_is_a_tests(found: dict[tuple[str, ...], set[str]]) -> None:
     files = {name.partition("::")[0] for name in LISTED}
     assert not sorted(file for file in files if "def test_" not in (ROOT / file).read_text(encoding="utf-8"))
-    within_files = [name for name in LISTED if "::" in name]
-    places = sorted({name.partition("::")[0] for name in within_files})
-    found = collected("all", *places) if places else ()
-    assert not [name for name in within_files if not any(within(node, name) for node in found)]
+    nodes = found["all", *PLACES]
+    assert not [name for name in WITHIN_FILES if not any(within(node, name) for node in nodes)]
 
 
 def test_no_name_stands_below_another() -> None:
@@ -48,19 +81,19 @@ def test_no_name_stands_below_another() -> None:
     assert not [(name, other) for name in LISTED for other in LISTED if name != other and within(name, other)]
 
 
-def test_each_test_is_in_one_part() -> None:
+def test_each_test_is_in_one_part(found: dict[tuple[str, ...], set[str]]) -> None:
     """Of a file that the list names, and of this one, which it does not."""
-    listed = next(name for name in LISTED if "::" not in name)
-    whole, short, long = (set(collected(part, listed, OWN)) for part in ("all", "short", "long"))
+    listed, own = ONE_OF_EACH
+    whole, short, long = (found[part, listed, own] for part in ("all", "short", "long"))
     assert short | long == whole
     assert not short & long
     assert {node.partition("::")[0] for node in long} == {listed}
-    assert {node.partition("::")[0] for node in short} == {OWN}
+    assert {node.partition("::")[0] for node in short} == {own}
 
 
-def test_no_test_is_lost_where_files_of_the_other_part_are_not_loaded() -> None:
+def test_no_test_is_lost_where_files_of_the_other_part_are_not_loaded(found: dict[tuple[str, ...], set[str]]) -> None:
     """Of a folder that has files of each part, and one that is listed in part."""
-    whole, short, long = (set(collected(part, "tests/grpc")) for part in ("all", "short", "long"))
+    whole, short, long = (found[part, *MIXED] for part in ("all", "short", "long"))
     assert short | long == whole
     assert not short & long
     files = [{node.partition("::")[0] for node in nodes} for nodes in (short, long)]
