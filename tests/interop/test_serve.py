@@ -27,7 +27,7 @@ from reenact.abc.store import Store
 from reenact.errors import StoreError
 from reenact.facts.policy import Policy
 from reenact.facts.trace_runs import trace_of
-from reenact.interop.otlp import receiving
+from reenact.interop.otlp import listening, receiving
 from reenact.interop.otlp.intake import LARGEST
 from reenact.interop.otlp.receiving import Receiver
 
@@ -300,6 +300,35 @@ def test_a_body_in_pieces_is_taken_and_bounded(served: Served, desk: Tried) -> N
         cut.sendall(b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{}")
         cut.shutdown(socket.SHUT_WR)
         assert cut.makefile("rb").readline().split()[1] == b"400"
+    assert sorted(steps(desk)) == ["step 1", "step 2"]
+
+
+def test_a_connection_that_waits_does_not_hold_the_end_and_a_request_under_way_is_answered(
+    desk: Tried, served: Served
+) -> None:
+    waits = http.client.HTTPConnection("127.0.0.1", served.port)
+    waits.request("POST", "/v1/traces", request(span(1)), {"content-type": "application/json"})
+    assert waits.getresponse().read() == b"{}"  # it stays open, as a Collector's does
+    body = request(span(2)).encode()
+    fields = (
+        "Host: x",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+        "Expect: 100-continue",
+        "",
+        "",
+    )
+    with socket.create_connection(("127.0.0.1", served.port)) as slow, slow.makefile("rb") as answers:
+        slow.sendall("\r\n".join(("POST /v1/traces HTTP/1.1", *fields)).encode())
+        assert answers.readline().split()[1] == b"100" and answers.readline() == b"\r\n"
+        served.process.send_signal(signal.SIGTERM)
+        with pytest.raises(ConnectionRefusedError):
+            while served.process.poll() is None:
+                socket.create_connection(("127.0.0.1", served.port)).close()
+        slow.sendall(body)
+        assert answers.readline().split()[1] == b"200"
+    assert served.process.wait(listening._PATIENCE_S - 5) == 0
+    waits.close()
     assert sorted(steps(desk)) == ["step 1", "step 2"]
 
 

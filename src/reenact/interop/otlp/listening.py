@@ -170,6 +170,7 @@ def listen(address: Address, receiver: Receiver, token: str, told: Told, scrape:
 
     def close() -> None:
         server.shutdown()
+        server.leave()
         server.server_close()  # waits for the requests that are being answered
 
     return SpanListener(f"http://{_shown(address.host)}:{server.server_address[1]}", close)
@@ -179,6 +180,19 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = False
     block_on_close = True
     request_queue_size = 128
+
+    def __init__(self, *args: Any) -> None:
+        self.handlers: set[_Handler] = set()
+        self.leaving = False
+        super().__init__(*args)
+
+    def leave(self) -> None:
+        """End the connections that wait for a further request, as those of a Collector do for minutes. What has come is
+        answered."""
+        self.leaving = True
+        for each in list(self.handlers):
+            if not each.busy:
+                each.ask_no_more()
 
 
 def _family(host: str) -> socket.AddressFamily:
@@ -201,12 +215,43 @@ class _Handler(BaseHTTPRequestHandler):
     """One connection."""
 
     desk: _Desk
+    server: _Server
+    busy = False
+    """Whether a request is being answered."""
     _left = 0
     """Bytes of the request that have yet to be read."""
     protocol_version = "HTTP/1.1"
     server_version = "reenact"
     sys_version = ""
     timeout = _PATIENCE_S
+
+    def setup(self) -> None:
+        """A connection begins."""
+        super().setup()
+        self.server.handlers.add(self)
+        if self.server.leaving:
+            self.ask_no_more()
+
+    def finish(self) -> None:
+        """It has ended."""
+        self.server.handlers.discard(self)
+        super().finish()
+
+    def ask_no_more(self) -> None:
+        """Read what has come, and nothing that comes later."""
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RD)
+
+    def handle_one_request(self) -> None:
+        """The next request; none after the last one of a receiver that ends."""
+        super().handle_one_request()
+        self.busy = False
+        self.close_connection = self.close_connection or self.server.leaving
+
+    def parse_request(self) -> bool:
+        """A request has begun to come."""
+        self.busy = True
+        return super().parse_request()
 
     def do_POST(self) -> None:
         """One request."""

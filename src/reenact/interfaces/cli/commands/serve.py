@@ -113,7 +113,8 @@ class _RequestLines:
                     self._shell.line(run_data(run))
                 else:
                     agent = f"  {safe(run.agent)}" if run.agent else ""
-                    self._shell.data(f"{tail(run.id)}{agent}  {counted(count, 'span')} came")
+                    came = counted(count, "span") if count else "records of logs"
+                    self._shell.data(f"{tail(run.id)}{agent}  {came} came")
             if received.why:
                 self._shell.talk(f"reenact: {received.rejected} not read: {safe(received.why)}")
 
