@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -16,7 +18,17 @@ from reenact.abc.store import Store
 from reenact.facts.event import Event
 from reenact.facts.trace_runs import is_original, reading_in
 from reenact.facts.values import jsonable
-from reenact.interop.otlp.outgoing_span import Batch, SentSpan, SpanEvent, SpanKind, as_json, as_protobuf
+from reenact.interop.otlp import outgoing_span
+from reenact.interop.otlp.outgoing_span import (
+    Batch,
+    SentSpan,
+    SpanEvent,
+    SpanKind,
+    as_json,
+    as_protobuf,
+    in_requests,
+    weight,
+)
 from reenact.interop.otlp.spans import spans_in
 from reenact.store import open_store
 from tests.http.server import Server
@@ -263,6 +275,19 @@ def test_the_official_protobuf_reads_what_is_written(resource: dict[str, Any], m
             (_text(e.name), e.at_ns) for e in span.events
         ]
         assert (read.status.code, read.status.message) == ((0, "") if span.error is None else (2, _text(span.error)))
+
+
+@given(st.lists(spans, max_size=6), st.integers(1, 3000))
+def test_no_request_is_larger_than_a_receiver_takes(made: list[SentSpan], largest: int) -> None:
+    with patch.object(outgoing_span, "LARGEST", largest), patch.object(outgoing_span, "AT_ONCE", 4):
+        parts = list(in_requests(Batch({}, made, "1")))
+    assert [span for part in parts for span in part.spans] == made
+    for part in parts:
+        assert len(part.spans) < 2 or len(as_protobuf([part])) <= largest + 32
+        assert len(part.spans) <= 4
+    for part, after in pairwise(parts):
+        whole = sum(map(weight, part.spans)) + weight(after.spans[0])
+        assert len(part.spans) == 4 or whole > largest, "no request is smaller than it need be"
 
 
 @given(st.lists(spans, max_size=3))

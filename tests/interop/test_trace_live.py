@@ -223,6 +223,41 @@ def test_spans_go_over_grpc_and_leave_no_trace_in_the_recording(desk: Tried, ser
     assert gone.code != 0 and b"answered UNAVAILABLE" in gone.err, gone.err.decode()
 
 
+LONG = """
+import reenact
+
+@reenact.tool(effect="read")
+def page(number):
+    return f"{number} " + "as it is told " * 60_000
+
+@reenact.record(agent="reader")
+def answer():
+    for number in range(7):
+        page(number)
+
+answer()
+"""
+
+
+def test_more_than_a_receiver_takes_at_once_goes_in_several_requests(desk: Tried) -> None:
+    collector = Collector()  # it takes 4 MiB at a time, as OpenTelemetry's does
+    settings(desk, collector.endpoint, content="inline")
+    desk.writes("agent.py", LONG)
+    done = desk.run("python", "agent.py")
+    assert (done.code, done.err) == (0, b""), done.err.decode()
+    sent = desk.reenact("export", "otel", "@")
+    assert sent.code == 0 and b"8 spans sent to" in sent.err, sent.err.decode()
+    collector.server.stop(0).wait()
+    collector.pool.shutdown()
+    spans = [span.name for got in collector.got for span in got.resource_spans[0].scope_spans[0].spans]
+    assert spans == 2 * [*7 * ["execute_tool page"], "invoke_agent reader"]
+    written = desk.reenact("export", "otel", "@", "-o", "long.json", "--content", "inline")
+    assert written.code == 0 and (desk.folder / "long.json").read_bytes().count(b"\n") == 2
+    desk.environment["REENACT_STORE"] = "elsewhere"
+    back = desk.reenact("import", "otlp", "long.json")
+    assert b"8 spans, 0 model calls, 7 tool calls" in back.out, back
+
+
 def test_what_the_gate_removes_is_in_no_span(desk: Tried, server: Server, receiver: Receiver) -> None:
     settings(desk, receiver.server.url, content="inline")
     key = "sk-proj-" + "a1B2" * 12

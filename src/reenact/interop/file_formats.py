@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,7 @@ from reenact.interop.exchanges import ExchangesOfRun, decoded
 from reenact.interop.file_refusal import refused
 from reenact.interop.foreign_documents import contents
 from reenact.interop.importing import Origin
+from reenact.interop.landing import untold
 from reenact.interop.originals import original
 from reenact.interop.otlp.run_spans import ExportedSpans, exported
 from reenact.interop.readers import HEAD, ReaderOptions, StreamReader, guessed, reader
@@ -81,15 +82,21 @@ SPANS: Final = "otel"
 """The format that is written, or sent, as spans."""
 
 
-def spans(recording: Recording, policy: Policy) -> ExportedSpans:
+def spans(recording: Recording, policy: Policy, progress: Callable[[int, int], object] = untold) -> ExportedSpans:
     """A run as spans of OpenTelemetry.
 
     Args:
         recording: The run.
         policy: The rules for content in spans, and for the names of attributes.
+        progress: Called with the number of events that were read, and the number of all, again and again.
     """
-    inline = policy.otel_content == "inline"
-    return exported(recording, dialect=policy.otel_dialect, inline=inline, version=version("reenact"))
+    return exported(
+        recording,
+        dialect=policy.otel_dialect,
+        inline=policy.otel_content == "inline",
+        version=version("reenact"),
+        progress=progress,
+    )
 
 
 def write(name: str, recording: Recording, *, as_json: bool = False) -> WrittenRun:

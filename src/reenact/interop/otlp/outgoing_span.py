@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Final
 
 from reenact.facts.call import Json
-from reenact.facts.lazy_dataclass import dataclass, field
+from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.interop.otlp.protobuf import LARGEST_INTEGER, attributes, fixed, message, number, text
 
 
@@ -77,15 +77,54 @@ class Batch:
 
 SCOPE: Final = "reenact"
 _FAILED: Final = 2
+LARGEST: Final = 3 << 20
+"""Most bytes of the spans of one request, about: receivers over gRPC take 4 MiB, unless they are set to take more."""
+AT_ONCE: Final = 512
+"""Most spans of one request."""
+_PLAIN: Final = 64
+"""Bytes of an attribute beside its text, and of a span beside its attributes."""
+_LONGEST: Final = 4
+"""Most bytes of a letter."""
+
+
+def weight(span: SentSpan) -> int:
+    """The bytes of a span in a request, rather too many than too few. Costs a look at each attribute."""
+    held = (span.attributes, *(each.attributes for each in span.events))
+    words = (span.name, span.error, *(each.name for each in span.events))
+    values = sum(_weight(name) + _weight(value) for each in held for name, value in each.items())
+    return values + sum(map(_weight, words)) + _PLAIN
+
+
+def _weight(value: Json) -> int:
+    if isinstance(value, str) and value.isascii():
+        return _PLAIN + len(value)
+    return _PLAIN + _LONGEST * len(value if isinstance(value, str) else str(value))
+
+
+def in_requests(batch: Batch) -> Iterator[Batch]:
+    """The same spans, in parts that a receiver takes in one request. A larger span is a part of its own."""
+    part: list[SentSpan] = []
+    size = 0
+    for span in batch.spans:
+        own = weight(span)
+        if part and (size + own > LARGEST or len(part) >= AT_ONCE):
+            yield replace(batch, spans=part)
+            part, size = [], 0
+        part.append(span)
+        size += own
+    yield replace(batch, spans=part)
 
 
 # --- JSON --------------------------------------------------------------------------------------------------------
 
 
 def as_json(batches: Iterable[Batch]) -> bytes:
-    """One document of OTLP's JSON: ids in hexadecimal, 64-bit numbers as texts."""
-    document = {"resourceSpans": [_resource_json(each) for each in batches]}
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+    """Documents of OTLP's JSON, a line for each batch: ids in hexadecimal, 64-bit numbers as texts."""
+    documents = ({"resourceSpans": [_resource_json(each)]} for each in batches)
+    return b"".join(
+        json.dumps(each, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        for each in documents
+    )
 
 
 def _resource_json(batch: Batch) -> dict[str, Any]:

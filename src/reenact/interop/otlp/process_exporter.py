@@ -22,13 +22,12 @@ from reenact.interop.otlp import log_events
 from reenact.interop.otlp.measures import Measurement
 from reenact.interop.otlp.metering import Meter, OfProgram, SumSender
 from reenact.interop.otlp.otlp_client import LOGS, Target, Unsent, send, send_signal, target
-from reenact.interop.otlp.outgoing_span import Batch, SentSpan
+from reenact.interop.otlp.outgoing_span import AT_ONCE, LARGEST, Batch, SentSpan, weight
 from reenact.interop.otlp.programs import through_provider
 from reenact.seams import background, lanes
 
 MOST: Final = 2048
 """Spans that wait at a time, as the SDK of OpenTelemetry has it."""
-AT_ONCE: Final = 512
 GATHER_S: Final = 0.2
 """How long spans gather before they are sent."""
 LAST_S: Final = 1.0
@@ -218,7 +217,7 @@ class Exporter:
 
     def _hand_on(self) -> None:
         """Deliver the waiting spans; after a temporary failure they are offered again, unless the program ends."""
-        taken = [self._queue.popleft() for _ in range(min(AT_ONCE, len(self._queue)))]
+        taken = self._taken()
         self._under_way = len(taken)
         try:
             for attempt in range(_ATTEMPTS):
@@ -237,6 +236,14 @@ class Exporter:
         finally:
             self._under_way = 0
             self._open_door()
+
+    def _taken(self) -> list[tuple[Mapping[str, Json], SentSpan]]:
+        """The next spans, as many as fit into one request."""
+        taken = [self._queue.popleft()]
+        size = weight(taken[0][1])
+        while self._queue and len(taken) < AT_ONCE and (size := size + weight(self._queue[0][1])) <= LARGEST:
+            taken.append(self._queue.popleft())
+        return taken
 
     def _open_door(self) -> None:
         try:

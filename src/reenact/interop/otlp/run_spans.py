@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from reenact.abc.store import Recording
@@ -18,6 +18,7 @@ from reenact.facts.reading import Reading
 from reenact.facts.suspicions import Suspicion
 from reenact.facts.trace_runs import is_original, is_traced_model, is_untold, reading_in
 from reenact.facts.tracecontext import around
+from reenact.interop.landing import untold
 from reenact.interop.otlp.call_attributes import as_text, returned
 from reenact.interop.otlp.outgoing_span import Batch, SentSpan
 from reenact.interop.otlp.recounting import MENTIONED, SPANNED, RecountedEvent, is_spanned
@@ -30,6 +31,7 @@ from reenact.timetravel.model_readings import reading_of
 from reenact.timetravel.suspicious import marked
 
 _ENDS: Final = frozenset({Kind.INPUT, Kind.OUTPUT})
+_SAID_AT: Final = 256
 SUSPICIONS: Final = "reenact.suspicions"
 """Attribute of a span: names of the rules of suspicion that mark its event; of the run's span, those of any event."""
 LONG: Final = "contents of more than 1 MiB, or that were withheld"
@@ -49,7 +51,9 @@ class ExportedSpans:
     lost: Mapping[str, int]
 
 
-def exported(recording: Recording, *, dialect: str, inline: bool, version: str) -> ExportedSpans:
+def exported(
+    recording: Recording, *, dialect: str, inline: bool, version: str, progress: Callable[[int, int], object] = untold
+) -> ExportedSpans:
     """The spans of a run.
 
     Args:
@@ -57,6 +61,7 @@ def exported(recording: Recording, *, dialect: str, inline: bool, version: str) 
         dialect: The dialect of names (``facts.policy.OTEL_DIALECTS``).
         inline: Write content (messages, arguments, results); else only references to it.
         version: The version of this library.
+        progress: Called with the number of events that were read, and the number of all, again and again.
     """
     run = recording.run
     course = SpanTree(run, clock_of(run)[0], dialect, around(run.environment.get("traceparent")))
@@ -64,7 +69,9 @@ def exported(recording: Recording, *, dialect: str, inline: bool, version: str) 
     spans: list[SentSpan] = []
     lost: Counter[str] = Counter()
     ends: dict[Kind, Json] = {}
-    for event in recording.events():
+    for done, event in enumerate(recording.events()):
+        if not done % _SAID_AT:
+            progress(done, run.totals.events)
         course.issued(event)
         why = _lost(event)
         if why:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import click
@@ -14,14 +16,15 @@ from reenact.errors import InteropError, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.phrases import counted
 from reenact.facts.policy import OTEL_CONTENTS, OTEL_DIALECTS, Policy
+from reenact.facts.run import Run
 from reenact.facts.settings import policy_of
 from reenact.interfaces.cli.arguments import whole_run
-from reenact.interfaces.cli.progress import WorkProgress
+from reenact.interfaces.cli.progress import ReadingProgress, WorkProgress
 from reenact.interfaces.cli.run_opening import bundle_of, opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interop.file_formats import SPANS, WRITERS, WrittenRun, spans, write
-from reenact.interop.otlp.otlp_client import Unsent, target
-from reenact.interop.otlp.outgoing_span import as_json, as_protobuf
+from reenact.interop.otlp.otlp_client import Target, Unsent, target
+from reenact.interop.otlp.outgoing_span import Batch, as_json, as_protobuf, in_requests
 from reenact.interop.otlp.process_exporter import SpanSender
 from reenact.interop.plain_json import OURS, script
 from reenact.timetravel.cost import prices, run_cost
@@ -149,21 +152,15 @@ def _trace(shell: Shell, ref: str, output: Path | None, policy: Policy) -> None:
     to = target(policy.otel_endpoint) if output is None else None
     with opened(shell) as store:
         run = store.run(whole_run(ref))
-        with WorkProgress(f"making spans of {counted(run.totals.events, 'event')}"):
-            made = spans(store.open(run), policy)
-    if to is not None:
+        how_far = ReadingProgress()
         try:
-            (sent := SpanSender(to))([made.batch])
-        except Unsent as error:
-            raise InteropError(
-                f"the spans of {tail(run.id)} were not taken: {error}",
-                cause="nothing listens there, or it takes no OTLP over HTTP",
-                next_command=f"reenact export otel {tail(run.id)} -o trace.json",
-            ) from None
-        if sent.lost:
-            shell.talk(f"reenact: {sent.lost} records of a log were not taken: {safe(sent.why)}")
-    elif output is not None:
-        _put(output, (as_protobuf if output.suffix == ".pb" else as_json)([made.batch]))
+            made = spans(store.open(run), policy, partial(how_far.at, "reenact: making spans, events"))
+            if to is not None:
+                _send(shell, run, to, made.batch, partial(how_far.at, "reenact: sending spans"))
+        finally:
+            how_far.end()
+    if output is not None:
+        _put(output, (as_protobuf if output.suffix == ".pb" else as_json)(in_requests(made.batch)))
     count = len(made.batch.spans)
     where = f"sent to {to}" if to is not None else f"written to {safe(str(output))}"
     if shell.json:
@@ -172,6 +169,29 @@ def _trace(shell: Shell, ref: str, output: Path | None, policy: Policy) -> None:
     shell.talk(f"reenact: {tail(run.id)}: {counted(count, 'span')} {where}, trace {made.batch.spans[-1].trace}")
     for what, lost in made.lost.items():
         shell.talk(f"reenact: not in the spans: {lost} {safe(what)}")
+
+
+def _send(shell: Shell, run: Run, to: Target, batch: Batch, told: Callable[[int, int], object]) -> None:
+    """Send spans, in as many requests as a receiver needs.
+
+    Raises:
+        InteropError: Not all were taken; those of the requests before are there, and are the same if they come again.
+    """
+    sent, done = SpanSender(to), 0
+    for part in in_requests(batch):
+        told(done, len(batch.spans))
+        try:
+            sent([part])
+        except Unsent as error:
+            left = f"{counted(len(batch.spans) - done, 'span')} of {tail(run.id)}"
+            raise InteropError(
+                f"{left} were not taken: {error}",
+                cause="nothing listens there, or it takes no OTLP over HTTP",
+                next_command=f"reenact export otel {tail(run.id)} -o trace.json",
+            ) from None
+        done += len(part.spans)
+    if sent.lost:
+        shell.talk(f"reenact: {sent.lost} records of a log were not taken: {safe(sent.why)}")
 
 
 def _put(output: Path, data: bytes) -> None:
