@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ORDER = ("build", "test", "runtime", "demo", "bench", "ray", "lint", "site", "locks")
+ORDER = ("build", "test", "runtime", "demo", "bench", "ray", "collector", "lint", "site", "locks")
 OPTIONS = (
     "--generate-hashes",
     "--no-emit-index-url",
