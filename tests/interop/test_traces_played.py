@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -166,6 +167,30 @@ def test_what_an_agent_asks_besides_is_missing_and_what_it_leaves_out_is_unused(
     assert "3 recorded calls were not made: 1 gpt-4o-mini, 2 find_order, 3 gpt-4o-mini" in less.err.decode()
 
 
+def test_a_tool_that_is_not_marked_is_named(desk: Tried) -> None:
+    own = PROGRAM.replace("RETURNS", "dict").replace("@reenact.tool", "#")
+    desk.writes("agent.py", own.replace('raise AssertionError("the tool\'s own code ran")', 'return {"state": "lost"}'))
+    run = imported(desk, otel())
+    played = desk.reenact("replay", run, "--cmd", "python agent.py {input}")
+    said = played.err.decode()
+    assert played.code == 1 and "1 recorded call was not made: 2 find_order" in said, said
+    assert "no call of find_order was seen: where the code makes it, mark the function with @reenact.tool" in said
+
+
+def test_what_it_leads_to_names_the_program(desk: Tried) -> None:
+    program(desk)
+    run = imported(desk, otel())
+    walked = desk.reenact("replay", run, "--events").err.decode()
+    assert f"next: reenact replay {run} --cmd 'python agent.py'" in walked
+    for how in (("--cmd", "python agent.py {input}"), ("--entry", "agent:answer")):
+        played = desk.reenact("replay", run, *how).err.decode()
+        onward = next(line for line in played.splitlines() if "next: " in line).partition("next: ")[2]
+        assert onward.endswith(shlex.join(how)), played
+        added = desk.reenact(*shlex.split(onward)[1:])
+        assert added.code == 0 and b"passes on today's code" in added.err, added.err.decode()
+        assert desk.reenact("golden", "rm", f"run-{run}").code == 0
+
+
 def test_a_fork_is_refused_and_the_command_that_it_names_works(desk: Tried) -> None:
     program(desk)
     run = imported(desk, otel())
@@ -174,6 +199,17 @@ def test_a_fork_is_refused_and_the_command_that_it_names_works(desk: Tried) -> N
     assert f"next: reenact replay {run} --cmd 'python agent.py'" in forked.err.decode()
     played = desk.reenact("replay", run, "--cmd", "python agent.py")
     assert (played.out, played.code) == (b"It is lost.\n", 0), played.err.decode()
+
+
+def test_rows_of_evals_that_were_exported_replay_with_their_tools(desk: Tried) -> None:
+    own = PROGRAM.replace("RETURNS", "dict").replace("found if isinstance(found, str) else json.dumps", "json.dumps")
+    desk.writes("agent.py", own)  # it needs the data, and would quote a text once more
+    run = imported(desk, otel())
+    assert desk.reenact("export", "evals", run, "-o", "rows.jsonl").code == 0
+    back = json.loads(desk.reenact("--json", "import", "evals", "rows.jsonl").out)["tail"]
+    played = desk.reenact("replay", back, "--cmd", "python agent.py {input}")
+    assert (played.out, played.code) == (b"It is lost.\n", 0), played.err.decode()
+    assert b"live calls made: 0  matched 3 of 3" in played.err
 
 
 def test_a_trace_names_no_program_that_is_run(desk: Tried) -> None:
@@ -455,6 +491,11 @@ def test_what_happened_inside_a_tool_is_answered_with_it(bring: Bring, store: St
     [
         ([tool(3, 1, says={"gen_ai.tool.call.result": None})], lambda: find_order(7), "find_order returned at event 1"),
         ([chat(2, 1, says={"gen_ai.output.messages": None})], lambda: asked(SAID), "gpt-4o-mini was answered at event"),
+        (
+            [chat(2, 1, says={"gen_ai.input.messages": None, "gen_ai.output.messages": None})],
+            lambda: asked(SAID),
+            "gpt-4o-mini was asked at event 1, and not what",
+        ),
         (
             [chat(2, 1, error="429", says={"error.type": "RateLimit"})],
             lambda: asked(SAID),

@@ -176,7 +176,7 @@ def test_an_observing_replay_answers_what_it_can_and_names_the_rest(desk: Tried)
     said = ended.err.decode()
     assert ended.code == 1
     assert "diverged at event 0: http GET api.example.test/a differs at url" in said
-    assert "1 recorded calls were not made: 0 GET api.example.test/a" in said
+    assert "1 recorded call was not made: 0 GET api.example.test/a" in said
     assert "matched 1 of 2, reordered 1, unused 1" in said
     crashed = desk.replay("--cmd", "python -c 'raise SystemExit(3)'").err.decode()
     assert "the program ended with exit status 3; how it ended when it was recorded is not known" in crashed

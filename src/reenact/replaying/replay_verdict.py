@@ -62,7 +62,7 @@ def conclude(
         every.append(
             EndDifference(
                 "unused",
-                f"{len(unused)} recorded calls were not made: {named}",
+                f"{counted(len(unused), 'recorded call')} {'were' if unused[1:] else 'was'} not made: {named}",
                 unused[0].number,
                 [event.number for event in unused],
             )

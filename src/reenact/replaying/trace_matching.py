@@ -40,7 +40,7 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.reading import Reading
-from reenact.facts.trace_runs import is_traced_model, is_untold, reading_in
+from reenact.facts.trace_runs import Grade, graded, is_traced_model, is_untold, reading_in
 from reenact.facts.values import encode
 from reenact.replaying.keyed_matching import OWN, Own
 from reenact.replaying.matching import Match, Miss, alike
@@ -187,7 +187,11 @@ class TracedMatcher:
         left = [each for each in self._models.values() if each.event.number not in self._used]
         fit = [each for each in left if each.lines == lines and is_same_model(asked.model_asked, each.reading)]
         if not fit:
-            return Miss(left[0].event, "changed") if left else Miss(None, "added")
+            heard = [each for each in left if graded(each.event).get("messages") is not Grade.ABSENT]
+            if left and not heard and not self.misses_untold:
+                raise _untold(left[0].event, "was asked", "what")
+            nearest = next(iter(heard or left), None)
+            return Miss(nearest.event, "changed") if nearest else Miss(None, "added")
         answered = [each for each in fit if not isinstance(each.event.outcome, Failure)] or fit
         if not _alike(each.event for each in answered):
             return Miss(fit[0].event, "ambiguous")

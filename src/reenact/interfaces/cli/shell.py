@@ -85,7 +85,7 @@ class Shell:
     def next(self, command: str) -> None:
         """Print the next useful command, if there is one; nothing where a program reads."""
         if command and not self.json:
-            self.talk(f"next: {self.called(_with_a_script(command))}")
+            self.talk(f"next: {self.called(with_a_script(command))}")
 
     def called(self, command: str) -> str:
         """A command with each run named as the user named it, and with ``--store`` where it was given."""
@@ -118,7 +118,7 @@ def shortened(text: str) -> str:
     return text if len(text) <= width or not sys.stdout.isatty() else text[: width - 1] + "…"
 
 
-def _with_a_script(command: str) -> str:
+def with_a_script(command: str) -> str:
     """A command whose example program is replaced by the program of this folder; where there is none, or several, by a
     name that the user must fill in."""
     if _EXAMPLE not in command or os.path.exists("agent.py"):

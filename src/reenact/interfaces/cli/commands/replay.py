@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from reenact.errors import UsageError
+from reenact.facts.call import Kind
 from reenact.facts.ids import tail
 from reenact.facts.imported_runs import is_imported
+from reenact.facts.lazy_dataclass import replace
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.retention import GOLDEN
 from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.run_opening import opened, said_around, stored
-from reenact.interfaces.cli.shell import Command, Shell, current
+from reenact.interfaces.cli.shell import Command, Shell, current, with_a_script
 from reenact.replaying.options import Options
 from reenact.replaying.replay_launch import replay_run
 from reenact.replaying.replay_lines import in_force
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 # A line that names the command to type: a run is called there as the person called it.
 _PROPOSED = lazy_regex(r"\s*next: ")
+_PROGRAM = "python agent.py"
 _UNNAMED = lazy_regex(r"[^A-Za-z0-9_-]+")
 """The characters that a golden's name may not have."""
 _ORDER = lazy_regex(r"exact|shuffle(:\d{1,18})?")
@@ -92,7 +95,11 @@ def command(
     if plan is not None:
         ctx.exit(_live().run(shell, url, run.id, plan, options))
     report = replay_run(url, run.id, options, announce=lambda line: shell.talk(f"reenact: {line}"))
-    _tell(shell, report, run, golden, verbose=verbose, sources=options.sources)
+    program = ""
+    if is_imported(run):
+        program = f"--entry {shlex.quote(options.entry)}" if options.entry else f"--cmd {shlex.quote(cmd or _PROGRAM)}"
+        report = replace(report, remarks=(*report.remarks, *_unmarked(shell, ref, report)))
+    _tell(shell, report, run, golden, program, verbose=verbose, sources=options.sources)
     ctx.exit(report.exit_code)
 
 
@@ -149,17 +156,34 @@ def _require_alone(how: dict[str, Any]) -> None:
         )
 
 
-def _next_command(report: Report, name: str, run: Run, golden: str | None) -> str:
+def _unmarked(shell: Shell, ref: str, report: Report) -> list[str]:
+    """A remark for each tool of an import of which no call was seen: only marked functions get its answers."""
+    missed = {number for each in report.differences if each.what == "unused" for number in each.data or ()}
+    if not (missed and report.matched):  # a program that ended at once made no call at all
+        return []
+    with opened(shell, ref) as store:
+        calls = [each for each in store.events(store.run(whole_run(ref))) if each.call.kind is Kind.TOOL]
+    seen = {each.name for each in calls if each.number not in missed}
+    return [
+        f"no call of {name} was seen: where the code makes it, mark the function with @reenact.tool, and it gets the"
+        " imported answer"
+        for name in dict.fromkeys(each.name for each in calls if each.name not in seen)
+    ]
+
+
+def _next_command(report: Report, name: str, run: Run, golden: str | None, program: str) -> str:
     """The next command: keep a replay that was the same as a test, or look at the event that differs. Empty where there
-    is nothing more to see. ``golden``: the name of a golden of the run; empty where the run is that of a golden."""
+    is nothing more to see. ``golden``: the name of a golden of the run; empty where the run is that of a golden.
+    ``program``: the option that names the program of an imported run; empty for others."""
     event = next((each.event for each in report.differences if each.event is not None), None)
     if event is not None:
         return f"reenact show {name}:{event}"
     if report.exit_code:
         diff = report.saved and not report.refused
         return f"reenact diff {name} {tail(report.saved)}" if diff else "reenact doctor" if report.refused else ""
+    program = f" {program}" if program else ""
     if report.mode != "code":
-        return f"reenact replay {name}"
+        return f"reenact replay {name}{program}"
     if golden is not None:
         return f"reenact golden run {golden}" if golden else ""
     if run.interrupted_at is not None:  # an expectation needs a run that has ended
@@ -167,7 +191,7 @@ def _next_command(report: Report, name: str, run: Run, golden: str | None) -> st
     option = "--holds" if run.status is Status.OK else "--expect"
     (file,) = shlex.split(name)
     kept_as = _UNNAMED.sub("-", file.rpartition("/")[2].partition(BUNDLE)[0])
-    return f"reenact golden add {name} --as run-{kept_as} {option} \"status == 'ok'\""
+    return f"reenact golden add {name} --as run-{kept_as} {option} \"status == 'ok'\"{program}"
 
 
 def _golden_of(shell: Shell, store: Store, run: Run) -> str | None:
@@ -178,7 +202,9 @@ def _golden_of(shell: Shell, store: Store, run: Run) -> str | None:
     return run.tags.get(GOLDEN, "").partition(",")[0] or None
 
 
-def _tell(shell: Shell, report: Report, run: Run, golden: str | None, *, verbose: bool, sources: bool) -> None:
+def _tell(
+    shell: Shell, report: Report, run: Run, golden: str | None, program: str, *, verbose: bool, sources: bool
+) -> None:
     """Print the verdict. The replay itself printed the first line, before the agent's output."""
     if shell.json:
         shell.line(report.to_json())
@@ -194,11 +220,10 @@ def _tell(shell: Shell, report: Report, run: Run, golden: str | None, *, verbose
     if not any("\n  next: " in each.text for each in report.differences):  # a divergence says itself where to look
         name = shell.named.get(tail(run.id), tail(run.id))
         # The code of a bundle is not here, so it can be no test here: it is kept.
-        onward = (
-            f"reenact unpack {name}" if sources and not report.exit_code else _next_command(report, name, run, golden)
-        )
+        kept = sources and not report.exit_code
+        onward = f"reenact unpack {name}" if kept else _next_command(report, name, run, golden, program)
         if onward:
-            shell.talk(f"reenact: next: {onward}")
+            shell.talk(f"reenact: next: {with_a_script(onward)}")
     said = in_force(report)
     more = f"  {said}" if verbose and said not in report.last_line else ""
     shell.talk(f"reenact: {report.last_line}{more}")
