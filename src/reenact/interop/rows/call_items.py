@@ -12,6 +12,7 @@ from reenact.facts.dialects import read
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.reading import Reading
 from reenact.facts.trace_runs import Grade
+from reenact.interop.trace_values import opened
 from reenact.interop.traces import SpanSort, TraceItem, Wrong
 
 _STUBS: Final[tuple[tuple[str, Json], ...]] = (
@@ -129,7 +130,8 @@ def tool_call(name: str, call_id: str, asked: Json, answered: Json, error: Wrong
         "call_id": exact(call_id),
         "times": Grade.ABSENT,
     }
-    return TraceItem(SpanSort.TOOL, name, call_id=call_id, asked=asked, answered=answered, error=error, grades=grades)
+    came = opened(answered)  # as a span's: a function gets data where the text is that
+    return TraceItem(SpanSort.TOOL, name, call_id=call_id, asked=asked, answered=came, error=error, grades=grades)
 
 
 def semantic(there: object) -> Grade:
