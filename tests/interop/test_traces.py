@@ -87,6 +87,7 @@ def test_the_kit_says_of_each_item_whether_it_is_exact_semantic_or_absent(bring:
     assert said["model"] == said["tokens"] == said["timestamps"] == ("exact", ItemState.CAPTURED)
     assert said["history"] == said["system_prompt"] == said["model_calls"] == ("semantic", ItemState.CAPTURED)
     assert said["entry"] == ("absent", ItemState.MISSING)
+    assert said["input"] == ("semantic", ItemState.CAPTURED), "the model was told what the user said"
     assert said["tool_calls"] == ("absent", ItemState.PARTIAL)
     assert said["user"] == ("exact", ItemState.CAPTURED)
     assert {item.fidelity for item in kit.items} == {"exact", "semantic", "absent"}
@@ -98,7 +99,8 @@ def test_a_trace_without_content_is_a_cold_case_with_the_setting_that_captures_i
     (run,) = bring("otlp", text(agent(), chat(2, 1, says=bare)))
     kit = kit_of(store, run)
     assert kit.verdict is Verdict.COLD
-    history = kit.item("history")
+    given, history = kit.item("input"), kit.item("history")
+    assert given is not None and given.standing is ItemState.MISSING
     assert history is not None
     assert history.capture[0] == (
         "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY in the agent's environment"

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from reenact.facts.kit import Bucket, Item, ItemState, Kit, Stops
 from reenact.facts.run import Run
+from reenact.interfaces.cli.auditing import _text
 from reenact.triage.audit import AuditedRun, audit, audited
 from tests.fresh.desk import Desk
 
@@ -32,6 +33,24 @@ def test_what_gains_most_comes_first_and_what_it_makes_possible_behind_it() -> N
     told = [(each.name, each.gains, len(each.runs)) for each in found.helps]
     assert told == [("input", 2, 3), ("payloads", 1, 1), ("order", 0, 1), ("seams", 1, 1)]
     assert found.helps[0].runs == ("r1", "r2", "r3") and found.helps[0].capture == ("a line",)
+
+
+def test_items_that_gain_nothing_alone_are_told_with_what_they_gain_together() -> None:
+    ways = {"history": ("a setting", "a line"), "model_calls": ("a setting",), "payloads": ("fsck",)}
+    items = tuple(missing(name, capture=way) for name, way in ways.items())
+    found = audit([audited(Run("r1"), Kit("r1", items)), run(2, "input")])
+    assert [(each.name, each.gains) for each in found.helps][1:] == [
+        ("history", 0),
+        ("model_calls", 0),
+        ("payloads", 1),
+    ]
+    told = [line.split(": lacking")[0].split() for line in _text(found)]
+    assert told[2:4] == [["+1", "input"], ["capture", "it:", "a", "line"]]
+    assert told[4:] == [
+        ["+1", "history", "and", "model_calls", "and", "payloads"],
+        ["capture", "it:", "a", "setting"],
+        ["and:", "fsck"],
+    ]
 
 
 def test_what_stops_nothing_is_told_apart() -> None:

@@ -136,8 +136,25 @@ def _entry(scene: Scene) -> Iterator[Item]:
         stops=Stops.CODE,
         fidelity=Grade.ABSENT.value,
     )
-    steps = [event for event in scene.of_kind(Kind.STEP) if event.parent is None and _part(event, "input")]
-    yield from _item(Bucket.INPUT, "input", steps[:1], ("input",))
+    steps = [event for event in scene.of_kind(Kind.STEP) if event.parent is None and _part(event, "input")][:1]
+    heard = _heard(scene) if steps and _part(steps[0], "input") is Grade.ABSENT else None
+    if heard is None:
+        yield from _item(Bucket.INPUT, "input", steps, ("input",))
+        return
+    about = f"what the user said, by the messages of the model call at #{heard.number}"
+    yield Item(
+        Bucket.INPUT, "input", ItemState.CAPTURED, about, (heard.number,), fidelity=Grade.SEMANTIC.value
+    )  # fmt: skip
+
+
+def _heard(scene: Scene) -> Event | None:
+    """The first model call that was told what a user said last: an agent that is given can be driven with that."""
+    told = (each for each in scene.models if each.full and each.reading.messages)
+    return next((each.event for each in told if _role(each.reading.messages[-1]) == "user"), None)
+
+
+def _role(message: Json) -> Json:
+    return message.get("role") if isinstance(message, Mapping) else None
 
 
 def _of_run(item: Item) -> Item:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from reenact.abc.store import Store
 from reenact.facts.ids import tail
@@ -57,8 +57,8 @@ def _text(found: Audit) -> Iterator[str]:
     yield paint(f"{counted(found.runs, 'run')}: {_of(found.replays, found.runs)} can be replayed", bold=True)
     if found.helps:
         yield paint("what would make most of the others replayable, one after the other", bold=True)
-        for each in found.helps:
-            yield from _lack(each, f"+{each.gains}")
+        for some in _together(found.helps):
+            yield from _lack(some[-1], f"+{some[-1].gains}", some)
     if found.others:
         yield paint("what else is lacking", bold=True)
         for each in found.others[:_OTHERS]:
@@ -72,13 +72,24 @@ def _text(found: Audit) -> Iterator[str]:
         yield f"since {whose}{safe(moved.code)}: {since} can be replayed; before: {before}"
 
 
-def _lack(each: Lack, gain: str) -> Iterator[str]:
-    text = (
-        f"  {gain:<5} {safe(each.name)}: lacking in {counted(len(each.runs), 'run')}, the newest {tail(each.runs[0])}"
-    )
+def _together(helps: Iterable[Lack]) -> Iterator[list[Lack]]:
+    """The items of each gain: those that gain nothing without the next ones stand together with them."""
+    some: list[Lack] = []
+    for each in helps:
+        some.append(each)
+        if each.gains:
+            yield some
+            some = []
+
+
+def _lack(each: Lack, gain: str, some: Sequence[Lack] = ()) -> Iterator[str]:
+    """An item that is lacking, and how to capture it. ``some``: the items that gain together, this one last."""
+    names = " and ".join(safe(one.name) for one in some or (each,))
+    text = f"  {gain:<5} {names}: lacking in {counted(len(each.runs), 'run')}, the newest {tail(each.runs[0])}"
     yield clip(f"{text}: {safe(each.about)}", columns())
-    for number, way in enumerate(each.capture[:2]):
-        yield f"        {'capture it:' if number == 0 else 'or:':>11}  {safe(way)}"
+    ways = list(dict.fromkeys(one.capture[0] for one in some if one.capture)) if len(some) > 1 else each.capture[:2]
+    for number, way in enumerate(ways):
+        yield f"        {'capture it:' if number == 0 else 'and:' if len(some) > 1 else 'or:':>11}  {safe(way)}"
 
 
 def _of(some: int, of: int) -> str:
