@@ -76,6 +76,15 @@ def test_one_long_piece_of_work_says_what_it_is_and_leaves_no_trace(monkeypatch:
     assert terminal.getvalue().endswith("\r\x1b[K")
 
 
+def test_one_long_piece_of_work_whose_share_is_known_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _terminal(monkeypatch)
+    working = WorkProgress("reading a.jsonl", quiet_s=0.0)
+    working.reached(1, 4)
+    with working:
+        assert terminal.written.wait(30)
+    assert terminal.getvalue().startswith("\rreenact: reading a.jsonl  25 %  0 s\x1b[K")
+
+
 def test_a_long_reading_says_how_much_is_left_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _terminal(monkeypatch)
     now = iter((0.0, 0.25, 1.0, 1.0, 1.0, 11.0, 11.0))

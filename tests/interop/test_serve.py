@@ -383,6 +383,23 @@ def test_what_it_cannot_do_is_a_usage_error(desk: Tried, words: tuple[str, ...],
     assert refused.code == 2 and said in refused.err.decode() and b"next: " in refused.err
 
 
+def test_without_the_package_of_grpc_it_takes_http_and_says_so(desk: Tried) -> None:
+    (desk.folder / "without").mkdir()
+    desk.writes("without/grpc.py", "raise ImportError('no grpc here')\n")
+    env = {**desk.environment, "PYTHONPATH": str(desk.folder / "without")}
+    command = ["reenact", "serve", "--bind", "127.0.0.1:0"]
+    with subprocess.Popen(command, cwd=desk.folder, env=env, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline() + process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+    assert re.search(r"listening on http://127\.0\.0\.1:\d+; Ctrl-C", said), said
+    assert "reenact: no gRPC: grpcio is not installed: pip install 'reenact[otel]'" in said
+    named = subprocess.run(
+        [*command, "--grpc", "127.0.0.1:0"], cwd=desk.folder, env=env, capture_output=True, text=True
+    )
+    assert named.returncode == 2 and "next: pip install 'reenact[otel]'" in named.stderr
+
+
 def test_a_port_that_is_taken_is_said(desk: Tried, served: Served) -> None:
     refused = desk.reenact("serve", "--bind", f"127.0.0.1:{served.port}")
     assert refused.code == 2 and b"nothing can listen on" in refused.err

@@ -334,6 +334,17 @@ def test_traces_that_are_written_within_a_millisecond_keep_their_order(store: St
     assert made_us(ids[-1]) <= CLOCK.wall_us(), "no run is made in the future"
 
 
+@pytest.mark.parametrize("form", ["otlp", "openai"])
+def test_how_far_a_file_is_read_is_told_in_bytes(tmp_path: Path, form: str) -> None:
+    row = json.dumps({"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m"}})
+    file = tmp_path / "recorded"
+    file.write_text(lines(agent(), *(chat(number, 1) for number in range(2, 9))) if form == "otlp" else f"{row}\n" * 8)
+    told: list[tuple[int, int]] = []
+    read(form, file, ReaderOptions(), lambda done, total: told.append((done, total)))
+    assert len(told) == 8 and {total for _, total in told} == {file.stat().st_size}
+    assert told == sorted(told) and told[-1][0] < file.stat().st_size
+
+
 def test_how_far_an_import_is_is_told_in_spans(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "traces.jsonl"
     path.write_text(lines(*(span(n, f"turn {n}", trace=f"{1 + n // 300:032x}") for n in range(1, 400))))

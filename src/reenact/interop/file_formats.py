@@ -11,7 +11,7 @@ from typing import Final
 from reenact.abc.store import Recording
 from reenact.errors import InteropError, UsageError
 from reenact.facts.ids import tail
-from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.policy import Policy
 from reenact.interop import archive_writing, cassette_writing, plain_json
 from reenact.interop.evals_writing import rows
@@ -27,7 +27,9 @@ from reenact.interop.readers import HEAD, ReaderOptions, StreamReader, guessed, 
 from reenact.interop.traces import Trace
 
 
-def read(name: str, path: Path, asked: ReaderOptions) -> tuple[list[ExchangesOfRun | Trace], Origin]:
+def read(
+    name: str, path: Path, asked: ReaderOptions, progress: Callable[[int, int], object] = untold
+) -> tuple[list[ExchangesOfRun | Trace], Origin]:
     """Everything in a file, read to its end; nothing is written. The content of traces is read again when they are
     written.
 
@@ -35,6 +37,8 @@ def read(name: str, path: Path, asked: ReaderOptions) -> tuple[list[ExchangesOfR
         name: The name of the format.
         path: The path of the file.
         asked: The user's options for reading it.
+        progress: Called with the number of bytes that were read, and the number of all, again and again. Formats that
+            are read at once do not call it.
 
     Raises:
         UsageError: There is no such format.
@@ -45,6 +49,8 @@ def read(name: str, path: Path, asked: ReaderOptions) -> tuple[list[ExchangesOfR
     try:
         if isinstance(chosen, StreamReader):
             file = original(path)
+            size = file.size
+            file = replace(file, told=lambda done: progress(done, size))
             with file.open() as opened:
                 data = opened.read(HEAD)
             return list(chosen.stream(file, asked)), Origin(file.name, file.digest())

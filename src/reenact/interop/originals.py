@@ -6,11 +6,12 @@ import hashlib
 import io
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from reenact.facts.compression import undo
-from reenact.facts.lazy_dataclass import dataclass
+from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.interop.file_refusal import refused
 
 LARGEST_HELD: Final = 64 << 20
@@ -19,6 +20,10 @@ memory."""
 
 _GZIP: Final = b"\x1f\x8b"
 _PIPE: Final = "-"
+
+
+def _untold(_: int) -> None:
+    """Progress that no command shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +35,14 @@ class Original:
         path: The path; None for data in memory.
         data: The data in memory.
         stamp: The size and the time of the last change at the first read.
+        told: Called with the number of bytes that were read for the first time, again and again.
     """
 
     name: str
     path: Path | None = None
     data: bytes = b""
     stamp: tuple[int, int] = (0, 0)
+    told: Callable[[int], object] = field(default=_untold, compare=False)
 
     @property
     def size(self) -> int:

@@ -101,6 +101,8 @@ class WorkProgress:
     def __init__(self, what: str, *, quiet_s: float = _QUIET_S) -> None:
         self._what = what
         self._quiet_s = quiet_s
+        self._reached = 0, 0
+        self._since = time.monotonic()
         self._over = threading.Event()
         self._wrote = False
         self._thread: threading.Thread | None = None
@@ -115,6 +117,10 @@ class WorkProgress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.end()
+
+    def reached(self, done: int, total: int) -> None:
+        """The work has got so far: its share is shown, and an estimate of what is left."""
+        self._reached = done, total
 
     @property
     def idle(self) -> bool:
@@ -133,10 +139,11 @@ class WorkProgress:
             sys.stderr.flush()
 
     def _tell(self) -> None:
-        since = time.monotonic()
         pause = self._quiet_s
         while not self._over.wait(pause):
             self._wrote = True
-            sys.stderr.write(f"\rreenact: {self._what}  {time.monotonic() - since:.0f} s\x1b[K")
+            (done, total), spent = self._reached, time.monotonic() - self._since
+            share = f"  {100 * done // total} %" if total else ""
+            sys.stderr.write(f"\rreenact: {self._what}{share}  {spent:.0f} s{remaining(done, total, spent)}\x1b[K")
             sys.stderr.flush()
             pause = 1.0

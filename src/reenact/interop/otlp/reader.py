@@ -112,6 +112,7 @@ def _look(found: _File, file: BinaryIO) -> None:
             found.leave(document)
             continue
         assert isinstance(place, DocumentPlace)
+        found.original.told(place.at)
         columns.add_document(place)
         name = documents.name(place)
         nth = -1

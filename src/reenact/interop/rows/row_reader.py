@@ -179,6 +179,7 @@ def _rows(file: BinaryIO, found: _File) -> Iterator[tuple[str, Any]]:
             found.leave(str(document))
             continue
         assert isinstance(place, DocumentPlace)
+        found.original.told(place.at)
         rows = _listed(document)
         if (
             found.form is DocumentForm.LINES

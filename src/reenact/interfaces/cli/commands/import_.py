@@ -76,20 +76,21 @@ def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Seque
     not written again.
     """
     shell = current(ctx)
-    with WorkProgress(f"reading {safe(file.name)}"):
-        found, origin = read(form, file, ReaderOptions(how["only"], how["url"], fields(how["param"])))
+    with WorkProgress(f"reading {safe(file.name)}") as reading:
+        options = ReaderOptions(how["only"], how["url"], fields(how["param"]))
+        found, origin = read(form, file, options, reading.reached)
     if how["dry_run"]:
         for each in found:
             _would_land(shell, each) if isinstance(each, Trace) else _would(shell, each)
         _left(shell, found)
-        options = [
+        said = [
             ("only", [how["only"]]),
             ("url", [how["url"]]),
             ("param", how["param"]),
             ("agent", [agent]),
             ("tag", tag),
         ]
-        given = [word for name, values in options for value in values if value for word in (f"--{name}", value)]
+        given = [word for name, values in said for value in values if value for word in (f"--{name}", value)]
         shell.next(safe(typed(["reenact", "import", form, str(file), *given])))
         return
     who = Who(agent, tags=pairs(tag))
