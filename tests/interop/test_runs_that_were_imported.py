@@ -13,9 +13,11 @@ import reenact
 from reenact.abc.store import Store
 from reenact.errors import ForkError, UnreplayableRun
 from reenact.facts.call import Effect
-from reenact.facts.kit import ItemState
+from reenact.facts.kit import ItemState, Verdict
 from reenact.interop.file_formats import write
+from reenact.interop.readers import ReaderOptions
 from reenact.timetravel.forks.fork_launch import require_ended
+from reenact.triage.audit import audited
 from reenact.triage.budget import budget_of
 from reenact.triage.kit_of_run import kit_of
 from tests.interop.conftest import Bring, Tried
@@ -79,7 +81,35 @@ def test_it_says_what_it_lacks_and_is_no_place_to_branch_at(bring: Bring, store:
     assert "does not know what overlapped" in repr(budget_of(store, run))
     with pytest.raises(ForkError, match="was imported, and can neither be forked nor resumed yet"):
         require_ended(run)
-    assert reenact.replay(run, mode="events", store=store).verdict == "exact"
+    walked = reenact.replay(run, mode="events", store=store)
+    assert walked.verdict == "same" and "order not known" in walked.report.last_line
+
+
+def test_its_kit_says_of_each_item_whether_it_is_exact_semantic_or_absent(bring: Bring, store: Store) -> None:
+    request = {"model": "m", "messages": [{"role": "user", "content": "Why?"}]}
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "So."}}
+    answer = {"object": "chat.completion", "model": "m", "choices": [choice]}
+    asked = {"method": "POST", "uri": "https://api.openai.com/v1/chat/completions", "headers": {}}
+    came = {"status": {"code": 200, "message": "OK"}, "headers": {}, "body": {"string": json.dumps(answer)}}
+    forms = {"body": json.dumps(request)}, {"parsed_body": request}
+    texts = (json.dumps({"interactions": [{"request": asked | form, "response": came}]}) for form in forms)
+    wire, parsed = (bring("vcr", text)[0] for text in texts)
+    for run, grade in ((parsed, "semantic"), (wire, "exact")):
+        kit = kit_of(store, run)
+        items = {item.name: item for item in kit.items}
+        assert {items[name].fidelity for name in ("system_prompt", "history", "model_calls", "model")} == {grade}
+        assert kit.verdict is Verdict.EVENTS and items["input"].fidelity == "absent", "it has no program"
+        assert items["commit"].capture == ("reenact import vcr FILE --tag commit=…",)
+        assert not items.keys() & {"packages", "python", "hash_seed", "undecorated_tools"}
+        assert audited(run, kit).replays, "with a program that is given"
+
+
+def test_the_kit_of_a_conversation_says_what_its_file_does_not_say(bring: Bring, store: Store) -> None:
+    said = {"messages": [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "Because."}]}
+    (run,) = bring("messages", json.dumps(said) + "\n", ReaderOptions(params={"model": "m"}))
+    items = {item.name: item for item in kit_of(store, run).items}
+    assert (items["history"].fidelity, items["system_prompt"].fidelity) == ("semantic", "absent")
+    assert items["system_prompt"].capture[0] == "reenact import messages FILE --param system=…"
 
 
 def test_what_leaves_again_is_what_came(bring: Bring, store: Store) -> None:

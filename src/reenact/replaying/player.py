@@ -10,7 +10,7 @@ from reenact.errors import BlobCorrupt, BlobMissing
 from reenact.facts.call import Fidelity, Stream, Value
 from reenact.facts.event import Event, Payload
 from reenact.facts.ids import tail
-from reenact.facts.imported_runs import UNPROVEN
+from reenact.facts.imported_runs import UNPROVEN, is_imported
 from reenact.facts.large import LARGE
 from reenact.facts.trace_runs import Grade, is_traced
 from reenact.replaying.options import Options
@@ -39,18 +39,19 @@ def walk(recording: Recording, options: Options) -> Report:
             redacted += 1
             fidelity = max(fidelity, event.fidelity, key=order.index)
     traced = is_traced(recording.run)  # what came from a trace never proves what crossed the wire
+    imported = is_imported(recording.run)
     unproven = tuple(f"order not proven at {d.number}" for d in recording.deliveries() if not d.proven)
     report = Report(
         run=recording.run.id,
         mode="events",
-        verdict="same" if traced else "exact",
+        verdict="same" if imported else "exact",
         first_line=first_line(recording.run.id, options),
         last_line="",
         events=matched,
         matched=matched,
         redacted=redacted,
         fidelity=Grade.SEMANTIC.value if traced else fidelity.value,
-        unproven=(UNPROVEN,) if traced else unproven,
+        unproven=(UNPROVEN,) if imported else unproven,
         enforcement=("no code was run",),
         digest_chain=chain.hexdigest(),
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from reenact.facts.call import Json
+from reenact.facts.imported_runs import is_imported
 from reenact.facts.kit import Item, Kit, Stops
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run
@@ -114,7 +115,8 @@ def audited(run: Run, kit: Kit) -> AuditedRun:
     if is_traced(run):
         needed = {item.name for item in lacking if item.name in _FIXTURES}
     else:
-        needed = {item.name for item in lacking if item.stops is not Stops.NOTHING}
+        given = {"input"} if is_imported(run) else set[str]()  # by the program of ``--cmd``
+        needed = {item.name for item in lacking if item.stops is not Stops.NOTHING} - given
     commit = kit.item("commit")
     known = str(commit.value)[:_SHORT] if commit is not None and commit.there and commit.value else ""
     return AuditedRun(run, tuple(lacking), frozenset(needed), " ".join(filter(None, (run.version, known))))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reenact.abc.store import Store
+from reenact.facts.imported_runs import is_imported
 from reenact.facts.kit import Bucket, Item, ItemState, Kit
 from reenact.facts.run import Run
 from reenact.facts.trace_runs import is_traced
 from reenact.triage import identity
+from reenact.triage.file_kit import of_file
 from reenact.triage.inputs import inputs
 from reenact.triage.kit_effects import effects
 from reenact.triage.kit_environment import surroundings
@@ -40,7 +42,7 @@ def judge(scene: Scene) -> Kit:
         items = list(traced(scene))
     else:
         items = [*inputs(scene), *surroundings(scene), *models(scene), *offered(scene), *effects(scene)]
-        items += undecorated(scene)
+        items = list(of_file(scene.run, items)) if is_imported(scene.run) else [*items, *undecorated(scene)]
     items += _required(scene, {item.name for item in items})
     return Kit(scene.run.id, tuple(items))
 
