@@ -252,7 +252,7 @@ def test_more_than_a_receiver_takes_at_once_goes_in_several_requests(desk: Tried
     spans = [span.name for got in collector.got for span in got.resource_spans[0].scope_spans[0].spans]
     assert spans == 2 * [*7 * ["execute_tool page"], "invoke_agent reader"]
     written = desk.reenact("export", "otel", "@", "-o", "long.json", "--content", "inline")
-    assert written.code == 0 and (desk.folder / "long.json").read_bytes().count(b"\n") == 2
+    assert written.code == 0 and (desk.folder / "long.json").read_bytes().count(b"\n") == 3
     desk.environment["REENACT_STORE"] = "elsewhere"
     back = desk.reenact("import", "otlp", "long.json")
     assert b"8 spans, 0 model calls, 7 tool calls" in back.out, back
