@@ -29,8 +29,9 @@ ENGINE = {
         "replay_faults replay_session suspects tape unmade_calls"
     ),
     "timetravel/forks": (
-        "alarms cancelled_calls counterparts elapsing fork_ambient fork_calls fork_decisions fork_misses fork_schedule "
-        "fork_session ladder ledger live_addresses partial_replay resources stops taping timed timing waiting"
+        "alarms cancelled_calls counterparts due_moments elapsed_time fork_ambient fork_calls fork_decisions "
+        "fork_misses fork_schedule fork_session fork_time ladder ledger live_addresses partial_replay resources "
+        "stops taping waiter_lines"
     ),
 }
 """Modules of the engine, by folder."""
@@ -38,7 +39,9 @@ FORMER = {
     "seams": "carriers",
     "recording": "calls order recording_gate repeats session",
     "replaying": "ambient calls met_lanes order replay_gate session unseen",
-    "timetravel/forks": "ambient called_off fork_gate gate giving handing keeping opened session things",
+    "timetravel/forks": (
+        "ambient called_off elapsing fork_gate gate giving handing keeping opened session things timed timing waiting"
+    ),
 }
 """What some of them were called in older trees."""
 JOINED = ("seams/**/*", "replaying/**/*", "timetravel/forks/**/*", "hosting/**/*")

@@ -9,7 +9,7 @@ import pytest
 
 from reenact.abc.sources import CLOCK
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, Timed, event_tag, signal_tag
+from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, TimerSpan, event_tag, signal_tag
 from reenact.recording.arrival_schedule import ArrivalSchedule
 from reenact.replaying.recorded_schedule import RecordedSchedule
 from reenact.replaying.request_replay import PreambleSchedule
@@ -17,7 +17,7 @@ from reenact.seams.schedules import Change, Standstill
 from reenact.seams.waits import Waiter, never_tag
 from reenact.timetravel.forks.alarms import own_signal
 from reenact.timetravel.forks.fork_schedule import ForkSchedule, own_tag
-from reenact.timetravel.forks.timed import UNSURE
+from reenact.timetravel.forks.fork_time import UNSURE
 
 FIRST, SECOND, THIRD = event_tag(0, 0), event_tag(1, 0), event_tag(2, 0)
 WAKE, OTHER, SOON, LATE = (Tag(kind, "root", n, 0) for n, kind in enumerate("wwtt"))
@@ -73,7 +73,7 @@ def fork(row: Row) -> ForkSchedule:
     time = schedule.time
     time.cut = time.by_time = time.differs = True
     for tag, due_us in TIMERS_US.items():
-        time.sets(tag, Timed(0, due_us))
+        time.sets(tag, TimerSpan(0, due_us))
     return schedule
 
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from reenact.facts.order import Timed
+from reenact.facts.order import TimerSpan
 
 from .driver import World, record
 
@@ -44,7 +44,7 @@ WAITS = {
 }
 
 
-def timers(wait: Callable[[], object]) -> list[tuple[int, Timed | None]]:
+def timers(wait: Callable[[], object]) -> list[tuple[int, TimerSpan | None]]:
     """When each timer of a program fired, and what is kept of it."""
 
     def program(world: World) -> None:

@@ -93,6 +93,28 @@ def test_every_line_that_a_workflow_runs_is_typed(document: Path) -> None:
             assert lines and [line for line in lines if f"$ {line}" not in typed] == []
 
 
+PAGES_FOR_ENGINEERS = [
+    *sorted((DOCS / "explanation").rglob("*.md")),
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "tests" / "README.md",
+]
+HOMES = (ROOT, ROOT / "src" / "reenact", ROOT / "src" / "reenact" / "timetravel")
+MADE_BY_COMMANDS = {"dist/", "out/site"}
+
+
+@pytest.mark.parametrize("document", PAGES_FOR_ENGINEERS, ids=lambda path: path.stem)
+def test_every_place_in_the_tree_that_a_page_names_is_there(document: Path) -> None:
+    named = set(re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+(?:\.py)?)?)`", document.read_text(encoding="utf-8")))
+    there = {place for place in named for home in HOMES if (home / place).exists() or (home / f"{place}.py").exists()}
+    assert named - there - MADE_BY_COMMANDS == set()
+
+
+def test_the_page_on_tests_has_a_row_for_each_folder_and_no_other() -> None:
+    rows = [line.split("|")[2] for line in (ROOT / "tests" / "README.md").read_text().splitlines() if line[:2] == "| "]
+    described = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert described - {"agents"} == {path.parent.name for path in (ROOT / "tests").glob("*/*.py")}
+
+
 def test_every_document_is_reached_from_the_readme() -> None:
     seen, waiting = set(), [ROOT / "README.md"]
     while waiting:

@@ -136,7 +136,6 @@ def test_classes_are_told_apart_by_their_names() -> None:
 
 NOUNS_LIKE_PARTICIPLES = frozenset(
     {
-        "Elapsing",  # of the time in a fork, as the next three: to be renamed
         "Finding",  # what a judgement has found
         "Housekeeping",
         "Reading",  # the neutral view of a model call
@@ -145,9 +144,6 @@ NOUNS_LIKE_PARTICIPLES = frozenset(
         "Replayed",  # a public name of reenact.testing
         "Said",  # a public name of reenact.testing
         "Setting",  # one thing that a project may set
-        "Timed",
-        "Timing",
-        "Waiting",
         "_Ranking",
     }
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Kind, Value
 from reenact.facts.ids import make_run_id
-from reenact.facts.order import Delivery, Tag, Timed, event_tag
+from reenact.facts.order import Delivery, Tag, TimerSpan, event_tag
 from reenact.facts.record import (
     CallIssued,
     CallSettled,
@@ -87,7 +87,7 @@ def turns(first: int, size: int, lane: str = "root") -> TurnsDelivered:
         tuple(
             Delivery(n, event_tag(n, 0), n * 7, n % 5 != 0)
             if n % 2
-            else Delivery(n, Tag("t", lane, n, 1), n * 7, n % 5 != 0, Timed(n * 5, n * 6) if n % 3 else None)
+            else Delivery(n, Tag("t", lane, n, 1), n * 7, n % 5 != 0, TimerSpan(n * 5, n * 6) if n % 3 else None)
             for n in range(first, first + size)
         )
     )

@@ -38,7 +38,7 @@ ALARM_SIGNAL: Final = 14
 """The number of the signal that an alarm sends, on every system that has one."""
 
 
-class Timed(NamedTuple):
+class TimerSpan(NamedTuple):
     """When a timer or an alarm was set, and for when: microseconds of monotonic time since the run began. It fires
     later than it was due by as much as the code was at work, or the machine was."""
 
@@ -61,7 +61,7 @@ class Delivery(NamedTuple):
     tag: Tag
     at_us: int
     proven: bool
-    timed: Timed | None = None
+    timed: TimerSpan | None = None
 
 
 def event_tag(event: int, part: int) -> Tag:
@@ -140,7 +140,7 @@ def pack(deliveries: Sequence[Delivery], lanes: Mapping[str, int]) -> bytes:
     return _COUNT.pack(len(times)) + b"".join(packed) + _pack_timers(times, timed)
 
 
-def _pack_timers(times: Sequence[int], timed: Sequence[Timed | None]) -> bytes:
+def _pack_timers(times: Sequence[int], timed: Sequence[TimerSpan | None]) -> bytes:
     timers = [
         (place, at_us - one.set_us, one.due_us - one.set_us)
         for place, (at_us, one) in enumerate(zip(times, timed, strict=True))
@@ -176,7 +176,7 @@ def unpack(data: bytes, first: int, lanes: Mapping[int, str]) -> Iterator[Delive
     return map(_make, repeat(Delivery), zip(numbered, tags, moments, proofs, timed, strict=True))
 
 
-def _unpack_timers(data: bytes, at: int, moments: Sequence[int]) -> list[Timed | None]:
+def _unpack_timers(data: bytes, at: int, moments: Sequence[int]) -> list[TimerSpan | None]:
     (count,) = _COUNT.unpack_from(data, at)
     columns = []
     at += _COUNT.size
@@ -184,12 +184,12 @@ def _unpack_timers(data: bytes, at: int, moments: Sequence[int]) -> list[Timed |
         found, at = read(data, at, count)
         columns.append(found)
     places, lives, waits = columns
-    timed: list[Timed | None] = [None] * len(moments)
+    timed: list[TimerSpan | None] = [None] * len(moments)
     for place, life, wait in zip(sums(places), lives, waits, strict=True):
         if not 0 <= place < len(moments):
             raise ValueError("a timer has a place that its pack does not have")
         set_us = moments[place] - life
-        timed[place] = Timed(set_us, set_us + wait)
+        timed[place] = TimerSpan(set_us, set_us + wait)
     return timed
 
 

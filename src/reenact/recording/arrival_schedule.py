@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from reenact.abc.sources import Clock
-from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, Timed
+from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, TimerSpan
 from reenact.recording.holding import CEILING_US, Holds
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
@@ -67,8 +67,8 @@ class ArrivalSchedule:
         self._lane_seen = lane_seen
         self._fault = fault
         self._fresh: list[Delivery] = []
-        self._timers: dict[Tag, Timed] = {}
-        self._alarm: Timed | None = None
+        self._timers: dict[Tag, TimerSpan] = {}
+        self._alarm: TimerSpan | None = None
         self._alarm_every_us = 0
         self.count = 0
         self.unproven = 0
@@ -77,7 +77,7 @@ class ArrivalSchedule:
         """Microseconds since the run began."""
         return self._clock.mono_us() - self._origin_us
 
-    def timer_set(self, tag: Tag, timed: Timed) -> None:
+    def timer_set(self, tag: Tag, timed: TimerSpan) -> None:
         """Remember it until it fires. Of one that is cancelled nothing is heard, so the oldest go."""
         try:
             if len(self._timers) >= _REMEMBERED:
@@ -89,15 +89,15 @@ class ArrivalSchedule:
 
     def alarm_set(self, set_us: int, wait_us: int, every_us: int) -> None:
         """Remember it until its signal has come."""
-        self._alarm = Timed(set_us, set_us + wait_us) if wait_us else None
+        self._alarm = TimerSpan(set_us, set_us + wait_us) if wait_us else None
         self._alarm_every_us = every_us
 
-    def _rang(self, now_us: int) -> Timed | None:
+    def _rang(self, now_us: int) -> TimerSpan | None:
         """When the alarm that sent a signal was set; None if it is not due yet: the signal came from elsewhere."""
         alarm = self._alarm
         if alarm is None or now_us < alarm.due_us:
             return None
-        self._alarm = Timed(alarm.due_us, alarm.due_us + self._alarm_every_us) if self._alarm_every_us else None
+        self._alarm = TimerSpan(alarm.due_us, alarm.due_us + self._alarm_every_us) if self._alarm_every_us else None
         return alarm
 
     def grant(self, tag: Tag, proven: bool, due_us: int | None = None) -> int:

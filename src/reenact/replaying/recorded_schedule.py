@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import takewhile
 
-from reenact.facts.order import Delivery, Interruption, Tag, Timed, call_around, interruption
+from reenact.facts.order import Delivery, Interruption, Tag, TimerSpan, call_around, interruption
 from reenact.replaying.blocked_strands import BlockedStrands
 from reenact.replaying.recorded_order import RecordedOrder
 from reenact.seams.gate import Gate
@@ -100,7 +100,7 @@ class RecordedSchedule:
         """Recorded time of the last delivery, or of the timers that fired beyond it."""
         return self.order.at_us
 
-    def timer_set(self, tag: Tag, timed: Timed) -> None:
+    def timer_set(self, tag: Tag, timed: TimerSpan) -> None:
         """The timer fires when its number comes."""
 
     def alarm_set(self, set_us: int, wait_us: int, every_us: int) -> None:

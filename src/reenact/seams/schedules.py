@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from reenact.facts.order import Tag, Timed
+from reenact.facts.order import Tag, TimerSpan
 from reenact.seams.lanes import Lane
 from reenact.seams.waits import Waiter
 
@@ -57,7 +57,7 @@ class Schedule(Protocol):
     def now_us(self) -> int:
         """Microseconds since the run began, as the agent's timers see it. Not locked."""
 
-    def timer_set(self, tag: Tag, timed: Timed) -> None:
+    def timer_set(self, tag: Tag, timed: TimerSpan) -> None:
         """The agent has set a timer, which will ask for the turn ``tag``. Not locked."""
 
     def alarm_set(self, set_us: int, wait_us: int, every_us: int) -> None:

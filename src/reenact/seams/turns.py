@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from reenact.facts import texts
-from reenact.facts.order import Tag, Timed
+from reenact.facts.order import Tag, TimerSpan
 from reenact.seams import lanes
 from reenact.seams.ambient import answer
 from reenact.seams.async_backends import cancelled
@@ -29,7 +29,7 @@ SET = "set"
 def timer_due(lane: Lane, tag: Tag, wait_us: int) -> int | None:
     """The agent sets a timer, which will ask for the turn ``tag``; gives when it is due. None: by the world's clock."""
     set_us = moment_us(lane)
-    lane.gate.schedule.timer_set(tag, Timed(set_us, set_us + wait_us))
+    lane.gate.schedule.timer_set(tag, TimerSpan(set_us, set_us + wait_us))
     return set_us + wait_us if lane.gate.schedule.follows else None
 
 

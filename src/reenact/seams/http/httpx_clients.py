@@ -30,7 +30,7 @@ from reenact.seams.turns import closed, closed_again
 def patch(module: ModuleType) -> None:
     """Intercept the clients of one httpx-like module. Does nothing twice: ``httpx2.alias_httpx`` gives one module
     two names."""
-    for client, crossed, prefix in ((module.Client, _SyncTransport, ""), (module.AsyncClient, _AsyncCrossed, "a")):
+    for client, crossed, prefix in ((module.Client, _SyncTransport, ""), (module.AsyncClient, _AsyncTransport, "a")):
         patching.replace(client, "_transport_for_url", _choosing(Family(module, prefix), crossed))
     for name in ("close", "__exit__"):
         patching.replace(module.HTTPTransport, name, _closing)
@@ -267,7 +267,7 @@ class _SyncTransport(_CrossingTransport):
         return in_thread(self._exchange(request, b"".join(request.stream)))
 
 
-class _AsyncCrossed(_CrossingTransport):
+class _AsyncTransport(_CrossingTransport):
     """In asynchronous colour."""
 
     __slots__ = ()

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from reenact.facts.call import Call, Fidelity, Json, Value
 from reenact.facts.large import Withheld, is_large, is_withheld
-from reenact.facts.order import Delivery, Tag, Timed
+from reenact.facts.order import Delivery, Tag, TimerSpan
 from reenact.facts.record import (
     AmbientRead,
     CallIssued,
@@ -354,7 +354,7 @@ def _turns_in(data: Mapping[str, Json], _: Any) -> Record:
     return TurnsDelivered(tuple(found))
 
 
-def _timers_in(data: Mapping[str, Json]) -> dict[int, Timed]:
+def _timers_in(data: Mapping[str, Json]) -> dict[int, TimerSpan]:
     """When the timers among turns were set, and for when; files from before it was kept do not say it."""
     found = {}
     for number, set_us, due_us in data.get("timers", ()):
@@ -362,7 +362,7 @@ def _timers_in(data: Mapping[str, Json]) -> dict[int, Timed]:
             raise TypeError("a timer is the number of its turn and two times")
         if not (abs(set_us) < limits.TIME and abs(due_us) < limits.TIME):
             raise ValueError("a timer has a time that no recording has")
-        found[number] = Timed(set_us, due_us)
+        found[number] = TimerSpan(set_us, due_us)
     return found
 
 

@@ -15,14 +15,14 @@ from reenact.facts.call import EndKind, Failure, Stream
 from reenact.facts.event import Event
 from reenact.facts.interruptions import INTERRUPTED
 from reenact.facts.lazy_dataclass import dataclass, replace
-from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, Timed, call_around
+from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, TimerSpan, call_around
 from reenact.replaying.recorded_order import RecordedOrder
 from reenact.replaying.recorded_schedule import ENDLESS, STUCK_US
 from reenact.seams.gate import Gate
 from reenact.seams.process_signals import SignalTurns
 from reenact.seams.waits import Waiter
-from reenact.timetravel.forks.timed import OWN, ForkTime
-from reenact.timetravel.forks.timing import LATE_US
+from reenact.timetravel.forks.due_moments import LATE_US
+from reenact.timetravel.forks.fork_time import OWN, ForkTime
 
 ALARM: Final = "~alarm"
 """The lane in the tag of an alarm that is due at some time."""
@@ -51,9 +51,9 @@ class Alarm:
     waits_us: int
 
     @property
-    def timed(self) -> Timed:
+    def timed(self) -> TimerSpan:
         """When it was set, and for when."""
-        return Timed(self.due_us - self.waits_us, self.due_us)
+        return TimerSpan(self.due_us - self.waits_us, self.due_us)
 
     def left(self, now_us: int) -> tuple[float, float]:
         """The time left of it, and its interval, in seconds: more than nothing, for it is pending."""
@@ -121,7 +121,7 @@ class ForkAlarms(SignalTurns):
         self.arrived = False
         """Whether that runs already, below a transport."""
         self._rang: dict[int, Delivery] | None = None
-        self.rung: Timed | None = None
+        self.rung: TimerSpan | None = None
         """When the alarm was set whose signal came last, or was sent last."""
         self._rings = 0
         self.in_vain = 0
@@ -173,7 +173,7 @@ class ForkAlarms(SignalTurns):
         """Have the alarm that is pending among what the gate waits for, behind the cut. Locked."""
         if self.waits is not None:
             self._gate.waiting.pop(self.waits.tag, None)
-            self._time.timing.over(self.waits.tag)
+            self._time.due.over(self.waits.tag)
             self.waits = None
         alarm = self._alarm
         if alarm is None or not self._time.cut or self._gate.closed or self._gate.halted is not None:
@@ -200,7 +200,7 @@ class ForkAlarms(SignalTurns):
         self.arrived = False
         self.struck_us = self._time.clock.mono_us() if self.process.strike(ALARM_SIGNAL) else None
 
-    def has_come(self, tag: Tag, timed: Timed | None) -> None:
+    def has_come(self, tag: Tag, timed: TimerSpan | None) -> None:
         """A signal has been handed out, that of an alarm if it was set at some time: what is pending from now on.
         Locked."""
         number = tag.number

@@ -16,9 +16,9 @@ from reenact.replaying.ambient_replay import Ambient, Window
 from reenact.seams.ambient import TIMED, extrapolate, from_timed, timed
 from reenact.seams.lanes import Lane
 from reenact.seams.turns import SET
+from reenact.timetravel.forks.due_moments import LATE_US
 from reenact.timetravel.forks.fork_schedule import ForkSchedule
-from reenact.timetravel.forks.timed import WALL
-from reenact.timetravel.forks.timing import LATE_US
+from reenact.timetravel.forks.fork_time import WALL
 
 _DRAWN: Final = "bits/128"
 _NEAR_US: Final = 24 * 3600 * 1_000_000

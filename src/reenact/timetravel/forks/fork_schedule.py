@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reenact.abc.sources import Clock
-from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, Timed, call_around, event_tag, signal_tag
+from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, TimerSpan, call_around, event_tag, signal_tag
 from reenact.replaying.recorded_schedule import UNPROVEN_US, RecordedSchedule
 from reenact.seams.lanes import Lane
 from reenact.seams.schedules import Change, Standstill
 from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.alarms import ALARM, ForkAlarms, is_own_signal
-from reenact.timetravel.forks.timed import OWN, UNSURE, ForkTime
-from reenact.timetravel.forks.timing import LATE_US
+from reenact.timetravel.forks.due_moments import LATE_US
+from reenact.timetravel.forks.fork_time import OWN, UNSURE, ForkTime
 
 PATIENCE_US = 60_000_000
 """How long the order waits for live calls that may yet lead to what comes next in it."""
@@ -83,7 +83,7 @@ class ForkSchedule(RecordedSchedule):
         """Whether the fork has come to where it leaves its parent."""
         return self.time.cut
 
-    def timer_set(self, tag: Tag, timed: Timed) -> None:
+    def timer_set(self, tag: Tag, timed: TimerSpan) -> None:
         """It is due by the fork's time."""
         with self.gate.lock:
             self.time.sets(tag, timed)

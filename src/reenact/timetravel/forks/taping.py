@@ -23,7 +23,7 @@ from reenact.seams.waits import RECALLED, never_tag
 from reenact.timetravel.forks.alarms import ended_by_alarm
 from reenact.timetravel.forks.fork_course import Course
 from reenact.timetravel.forks.fork_schedule import ForkSchedule, own_tag
-from reenact.timetravel.forks.timed import ForkTime
+from reenact.timetravel.forks.fork_time import ForkTime
 
 
 class Fork(Protocol):

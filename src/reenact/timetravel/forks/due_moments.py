@@ -1,4 +1,4 @@
-"""Which of a timer and a recorded answer comes first in a fork, where the order of the parent does not say it any more.
+"""When the timers and the recorded answers of a fork come that are awaited, where the parent's order does not say it.
 
 In the parent's order a timer has the place at which it fired. One that is set for longer, or for less, has lost that
 place, and time decides: it fires when its wait is over, and a recorded answer takes as long as it took.
@@ -6,7 +6,7 @@ place, and time decides: it fires when its wait is over, and a recorded answer t
 
 from __future__ import annotations
 
-from reenact.facts.order import Tag, Timed
+from reenact.facts.order import Tag, TimerSpan
 
 LATE_US = 50_000
 """A timer that fires so much later than it did is another one, with another deadline."""
@@ -18,19 +18,19 @@ _KEPT = 4_096
 """So many calls and timers are remembered; of what is older it is not known when it comes."""
 
 
-def is_shorter(timer: Timed, then: Timed) -> bool:
+def is_shorter(timer: TimerSpan, then: TimerSpan) -> bool:
     """Whether a timer waits less than the recorded one did, however late that one fired."""
     return then.due_us - then.set_us - (timer.due_us - timer.set_us) > ALIKE_US
 
 
-class Timing:
+class DueMoments:
     """The moments of recorded answers and timers that are yet to come, as far as known."""
 
     def __init__(self) -> None:
-        self._timers: dict[Tag, Timed] = {}
+        self._timers: dict[Tag, TimerSpan] = {}
         self._answers: dict[int, tuple[int, int]] = {}
 
-    def sets(self, tag: Tag, timed: Timed) -> Tag | None:
+    def sets(self, tag: Tag, timed: TimerSpan) -> Tag | None:
         """A timer is set; gives one that is forgotten for it.
 
         Args:
@@ -57,11 +57,11 @@ class Timing:
         self._answers.pop(oldest := next(iter(self._answers)))
         return oldest
 
-    def timer(self, tag: Tag) -> Timed | None:
+    def timer(self, tag: Tag) -> TimerSpan | None:
         """When a timer fires."""
         return self._timers.get(tag)
 
-    def over(self, tag: Tag) -> Timed | None:
+    def over(self, tag: Tag) -> TimerSpan | None:
         """When a timer was to fire that has, and is forgotten; None for what is none."""
         return self._timers.pop(tag, None)
 

@@ -12,8 +12,8 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 
-from reenact.facts.order import Delivery, Timed
-from reenact.timetravel.forks.timing import LATE_US
+from reenact.facts.order import Delivery, TimerSpan
+from reenact.timetravel.forks.due_moments import LATE_US
 
 
 class Moments:
@@ -27,7 +27,7 @@ class Moments:
         self._numbers = array("q")
         self._at_us = array("q")
         self._waits_us: dict[str, array[int]] = {}
-        self.timed: dict[int, Timed] = {}
+        self.timed: dict[int, TimerSpan] = {}
         """When the timer of a delivery was set, and for when."""
         for delivery in order:
             if delivery.timed is not None:
@@ -54,7 +54,7 @@ class Moments:
         return at_us, at_us - self._at_us[place - 1] if place else at_us
 
 
-class Elapsing:
+class ElapsedTime:
     """How far the code has come since the fork's last delivery.
 
     Args:

@@ -13,7 +13,7 @@ from itertools import takewhile
 
 from reenact.facts.order import Tag
 from reenact.seams.waits import Waiter
-from reenact.timetravel.forks.timing import LATE_US, UNSURE_US
+from reenact.timetravel.forks.due_moments import LATE_US, UNSURE_US
 
 _SPARE = 64
 """So many more places than twice those who wait are kept before who has left is looked for."""
@@ -28,7 +28,7 @@ _ALL = (_TIMER, _ANSWER, _TIMER_HERE, _EVENT_HERE, _OTHER_HERE)
 _NOT_TIMERS = (_ANSWER, _EVENT_HERE, _OTHER_HERE)
 
 
-class Waiting(dict[Tag, Waiter]):
+class WaiterTable(dict[Tag, Waiter]):
     """The waiters, in order of arrival.
 
     Args:

@@ -9,14 +9,14 @@ from hypothesis import event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from reenact.facts.order import Delivery, Tag, Timed, event_tag
+from reenact.facts.order import Delivery, Tag, TimerSpan, event_tag
 from reenact.replaying.recorded_schedule import RecordedSchedule
 from reenact.seams.waits import Waiter, never_tag
-from reenact.timetravel.forks import timing
+from reenact.timetravel.forks import due_moments
+from reenact.timetravel.forks.due_moments import LATE_US, UNSURE_US
 from reenact.timetravel.forks.fork_schedule import own_tag
-from reenact.timetravel.forks.timed import OWN, ForkTime
-from reenact.timetravel.forks.timing import LATE_US, UNSURE_US
-from reenact.timetravel.forks.waiting import Lines
+from reenact.timetravel.forks.fork_time import OWN, ForkTime
+from reenact.timetravel.forks.waiter_lines import Lines
 
 KEPT = 3
 """So few calls and timers are remembered, that some are forgotten."""
@@ -123,7 +123,7 @@ class Waits(RuleBasedStateMachine):
     def sets_a_timer(self, deadline_us: int) -> None:
         """A timer."""
         tag = self.tag("t")
-        self.time.sets(tag, Timed(0, deadline_us))
+        self.time.sets(tag, TimerSpan(0, deadline_us))
         self.gate.offer(tag, lambda: None, alive=lambda: tag not in self.dead, deadline_us=deadline_us)
 
     @rule(number=st.integers(0, EVENTS - 1), issued_us=MOMENTS_US, came_us=MOMENTS_US)
@@ -153,7 +153,7 @@ class Waits(RuleBasedStateMachine):
                 self.dead.add(tag)
             else:
                 del self.gate.waiting[tag]
-                self.time.timing.over(tag)
+                self.time.due.over(tag)
 
     @rule(by_us=st.sampled_from([1, 40_000, 120_000]))
     def time_passes(self, by_us: int) -> None:
@@ -186,7 +186,7 @@ class Waits(RuleBasedStateMachine):
 @pytest.fixture
 def few_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls and timers are soon forgotten."""
-    monkeypatch.setattr(timing, "_KEPT", KEPT)
+    monkeypatch.setattr(due_moments, "_KEPT", KEPT)
 
 
 Waits.TestCase.settings = settings(max_examples=250, stateful_step_count=50, deadline=None)
@@ -208,10 +208,10 @@ def looks_at(size: int) -> int:
     time.cut = time.by_time = time.differs = True
     tags = [Tag("t", "root", number, 0) for number in range(size)]
     for number, tag in enumerate(tags):
-        time.sets(tag, Timed(0, 1_000_000 + number * 977))
+        time.sets(tag, TimerSpan(0, 1_000_000 + number * 977))
         gate.offer(tag, lambda: None, alive=alive, deadline_us=1_000_000 + number * 977)
     for tag in tags[:50]:
-        timer = time.timing.timer(tag)
+        timer = time.due.timer(tag)
         assert timer is not None and time.sooner(tag, timer.due_us) is None
         time.is_unsure(tag, timer.due_us)
         del gate.waiting[tag]
@@ -242,7 +242,7 @@ def test_who_has_left_is_forgotten_before_long() -> None:
     time, waiting = ForkTime(schedule.gate, schedule.order, Still(), lambda: 0), schedule.gate.waiting
     first, *others = (Tag("t", "root", number, 0) for number in range(2_000))
     for number, tag in enumerate((first, *others)):
-        time.sets(tag, Timed(0, number))
+        time.sets(tag, TimerSpan(0, number))
         waiting[tag] = Waiter(tag, lambda: None, None, number)
         assert time.in_lines().first(Tag("t", "next", 0, 0), 9, 0) is waiting[first]
         assert sum(map(len, time.in_lines()._lines)) < 100

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 
 from reenact.abc.sources import Clock
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.facts.order import Delivery, Tag, Timed
+from reenact.facts.order import Delivery, Tag, TimerSpan
 from reenact.replaying.recorded_order import RecordedOrder
 from reenact.seams.gate import Gate
 from reenact.seams.waits import Waiter
-from reenact.timetravel.forks.elapsing import Elapsing
-from reenact.timetravel.forks.timing import LATE_US, Timing, is_shorter
-from reenact.timetravel.forks.waiting import Lines, Waiting
+from reenact.timetravel.forks.due_moments import LATE_US, DueMoments, is_shorter
+from reenact.timetravel.forks.elapsed_time import ElapsedTime
+from reenact.timetravel.forks.waiter_lines import Lines, WaiterTable
 
 OWN = "~own"
 """The lane in the tags of the fork's own events: their numbers are not the parent's."""
@@ -72,7 +72,7 @@ class ForkTime:
     def __init__(self, gate: Gate, order: RecordedOrder, clock: Clock, worked_us: Callable[[], int]) -> None:
         self._order = order
         self._gate = gate
-        self._gate.waiting = Waiting(self._joins)
+        self._gate.waiting = WaiterTable(self._joins)
         self._lines: Lines | None = None
         self.clock = clock
         self.worked_us = worked_us
@@ -90,8 +90,8 @@ class ForkTime:
         self.tell: Callable[[str], object] = lambda remark: None
         """Told once of each thing that should be known of the order and the times of the fork."""
         self.remarked: set[str] = set()
-        self.timing = Timing()
-        self.elapsing = Elapsing(order.again)
+        self.due = DueMoments()
+        self.elapsed = ElapsedTime(order.again)
         self.real_since_us: int | None = None
         self.set_us = 0
         """When the code set a timer or an alarm last."""
@@ -180,11 +180,11 @@ class ForkTime:
     @property
     def departed(self) -> bool:
         """Whether the fork has left its parent's times: a timer, or a call that went live, took another one."""
-        return self.elapsing.departed
+        return self.elapsed.departed
 
     def departs(self) -> None:
         """It leaves them here."""
-        self.elapsing.departed = True
+        self.elapsed.departed = True
         self._lines = None  # from now on it matters when the parts of answers came, and what is there already
 
     def remark(self, remark: str) -> None:
@@ -195,7 +195,7 @@ class ForkTime:
 
     def known_us(self) -> int:
         """Virtual time, with what the code has worked since the last delivery."""
-        return max(self._order.at_us, self.elapsing.known_us) if self.goes_by_time else self._order.at_us
+        return max(self._order.at_us, self.elapsed.known_us) if self.goes_by_time else self._order.at_us
 
     def comes_to(self, issued_us: int, unread_ns: int | None) -> None:
         """The code makes a call that it made at ``issued_us`` of the parent.
@@ -209,7 +209,7 @@ class ForkTime:
                 return
             if unread_ns is None or unread_ns > issued_us * 1000:
                 self._works_until(issued_us * 1000)
-            elif not self.departed and self.elapsing.is_far(issued_us):
+            elif not self.departed and self.elapsed.is_far(issued_us):
                 self.departs()  # it has read the clock for less long than it did
 
     def sets_at(self, then_ns: int | None) -> int:
@@ -233,9 +233,9 @@ class ForkTime:
     def _works_until(self, then_ns: int | None) -> None:
         """The code has worked until a moment of the parent; None: it was never here, and works as long as it does."""
         if then_ns is None:
-            self.elapsing.lead_ns += self._busy_ns()
+            self.elapsed.lead_ns += self._busy_ns()
         else:
-            self.elapsing.comes_to(then_ns, self._order.head.at_us if self._order.head is not None else None)
+            self.elapsed.comes_to(then_ns, self._order.head.at_us if self._order.head is not None else None)
         self._worked_before_us = self.worked_us()
 
     def reads_clock(self, clock: tuple[str, str], then_ns: int, step_ns: int) -> int | None:
@@ -252,22 +252,22 @@ class ForkTime:
         if not self.goes_by_time:
             return None
         with self._gate.lock:
-            elapsing, head = self.elapsing, self._order.head
+            elapsed, head = self.elapsed, self._order.head
             if not self.departed and step_ns:  # the code goes on for longer than it did
                 late = head is not None and then_ns > (head.at_us + LATE_US) * 1000
                 if late or self._busy_ns() > LATE_US * 1000:
                     self.departs()
-            elif not self.departed and head is not None and elapsing.is_beyond(clock[0], then_ns, head.at_us):
+            elif not self.departed and head is not None and elapsed.is_beyond(clock[0], then_ns, head.at_us):
                 self.departs()
             if not self.departed:
                 if not step_ns:
                     self._works_until(then_ns)
-                elapsing.as_recorded(then_ns)
+                elapsed.as_recorded(then_ns)
                 return None
             now_us = self.real_now_us() if self.ticking else self._order.at_us
             if step_ns:  # how long it worked here then is not known: as long as it does
                 step_ns = max(step_ns, self._busy_ns())
-            shown_ns = elapsing.goes_on(clock, step_ns, now_us) if step_ns else elapsing.reads(clock, then_ns, now_us)
+            shown_ns = elapsed.goes_on(clock, step_ns, now_us) if step_ns else elapsed.reads(clock, then_ns, now_us)
             self._worked_before_us = self.worked_us()
             return shown_ns
 
@@ -286,22 +286,22 @@ class ForkTime:
         if not self.by_time:
             return
         with self._gate.lock:
-            forgotten = self.timing.asks(event, self.known_us(), issued_us, came_us)
+            forgotten = self.due.asks(event, self.known_us(), issued_us, came_us)
             if self._lines is not None and not self._lines.events.isdisjoint((event, forgotten)):
                 self._lines = None
 
-    def sets(self, tag: Tag, timed: Timed) -> None:
+    def sets(self, tag: Tag, timed: TimerSpan) -> None:
         """A timer is set. Locked."""
-        if self.timing.sets(tag, timed) in self._gate.waiting:
+        if self.due.sets(tag, timed) in self._gate.waiting:
             self._lines = None
 
     def comes(self, waiter: Waiter | None, tag: Tag, at_us: int | None) -> int | None:
         """When it comes to a strand that waits, or is about to wait, for what was handed out at ``at_us`` of the
         parent; None for an answer that has come already."""
         if waiter is not None and waiter.deadline_us is not None:
-            timer = self.timing.timer(tag)
+            timer = self.due.timer(tag)
             return timer.due_us if timer is not None else None
-        return self.timing.answer(tag.number, at_us) if tag.kind == "e" and tag.lane != OWN else None
+        return self.due.answer(tag.number, at_us) if tag.kind == "e" and tag.lane != OWN else None
 
     # --- who waits ---------------------------------------------------------------------------------------------
 
@@ -329,7 +329,7 @@ class ForkTime:
     def then_us(self, place: Tag | None) -> int | None:
         """When something was handed out in the parent; None: it was not, or no code has had to know."""
         number = self._order.number_of(place) if self.departed and place is not None else None
-        return self.elapsing.moments.of(number)[0] if number is not None else None
+        return self.elapsed.moments.of(number)[0] if number is not None else None
 
     def sooner(self, tag: Tag, comes: int | None, held: tuple[Tag, ...] = ()) -> Waiter | None:
         """The waiter that goes before the next one in the order, where time says so."""
@@ -341,10 +341,10 @@ class ForkTime:
         """Whether it is not certain, and has yet to be said, that what is next in the order is first."""
         if comes is None or not self.goes_by_time or UNSURE in self.remarked:
             return False
-        timer = self.timing.timer(tag) is not None
+        timer = self.due.timer(tag) is not None
         return self.in_lines().is_unsure(tag, comes, self.known_us(), *held, timer=timer)
 
-    def passes(self, tag: Tag, place: Tag | None) -> Timed | None:
+    def passes(self, tag: Tag, place: Tag | None) -> TimerSpan | None:
         """Have the time pass until a delivery. (Its place is the next one, or was before, or is yet to come.)
 
         Returns:
@@ -354,13 +354,13 @@ class ForkTime:
             self._order.at_us = self.real_now_us()
         if flight is not None and flight.over:
             del self.flights[tag.number]
-        timer = self.timing.over(tag)
-        self.elapsing.delivered(self._passed(tag, place, timer, flight), self._order.at_us)
+        timer = self.due.over(tag)
+        self.elapsed.delivered(self._passed(tag, place, timer, flight), self._order.at_us)
         if self.by_time:  # to ask the system is what a recorded answer costs besides
             self._worked_before_us = self.worked_us()
         return timer
 
-    def _passed(self, tag: Tag, place: Tag | None, timer: Timed | None, flight: Flight | None) -> int | None:
+    def _passed(self, tag: Tag, place: Tag | None, timer: TimerSpan | None, flight: Flight | None) -> int | None:
         """When it was in the parent, if it is known there; by then the time has passed."""
         order, head = self._order, self._order.head
         head = head if head is not None and head.tag == place else None
@@ -371,17 +371,17 @@ class ForkTime:
                 order.at_us = max(order.at_us, head.at_us)
             return head.at_us if head is not None else None
         number = head.number if head is not None else order.number_of(place) if place is not None else None
-        at_us, after_us = self.elapsing.moments.of(number) if number is not None else (None, 0)
+        at_us, after_us = self.elapsed.moments.of(number) if number is not None else (None, 0)
         coming = self.comes(None, tag, at_us)
         worked_us = after_us if timer is None and coming is None and flight is None else 0
         comes_us = coming if coming is not None else 0
-        then = self.elapsing.moments.timed.get(number) if number is not None else None
+        then = self.elapsed.moments.timed.get(number) if number is not None else None
         if timer is not None and at_us is not None and then is not None and not is_shorter(timer, then):
             comes_us = timer.due_us + max(0, at_us - then.due_us)  # as late as it was
-        order.at_us = max(order.at_us + worked_us, self.elapsing.known_us, comes_us)
+        order.at_us = max(order.at_us + worked_us, self.elapsed.known_us, comes_us)
         return at_us
 
-    def _takes_another_time(self, head: Delivery | None, timer: Timed | None, flight: Flight | None) -> bool:
+    def _takes_another_time(self, head: Delivery | None, timer: TimerSpan | None, flight: Flight | None) -> bool:
         """Whether a delivery comes at another time than it did, and by time: a timer that was set otherwise, or what
         the world was asked."""
         if head is None:
