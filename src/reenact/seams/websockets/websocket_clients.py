@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from functools import partial
 from inspect import isasyncgenfunction, iscoroutinefunction, signature
 from itertools import islice
@@ -208,53 +207,46 @@ def _pinging(original: Any) -> Any:
     return coloured(original, ping)
 
 
-class ThreadPong:
-    """The answer to a ping of the agent's own: an event that is set when it has come.
+class _Pong:
+    """The answer to a ping of the agent's own.
 
     Args:
         connection: Through which it comes.
-        real: The event that the library gave; None in a replay.
+        real: The event, or the awaitable, that the library gave; None in a replay.
     """
 
     __slots__ = ("_connection", "_real")
 
-    def __init__(self, connection: Any, real: threading.Event | None) -> None:
+    def __init__(self, connection: Any, real: Any) -> None:
         self._connection = connection
         self._real = real
+
+    def _asked(self, what: str, perform: Callable[[], Any]) -> Steps[Any]:
+        return _asked(self._connection, partial(about, what=what), perform)
+
+
+class ThreadPong(_Pong):
+    """An event that is set when it has come."""
+
+    __slots__ = ()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for it."""
-        return self._asked("pong", lambda event: event.wait(timeout))
+        return bool(in_thread(self._asked("pong", lambda: self._real is not None and self._real.wait(timeout))))
 
     def is_set(self) -> bool:
         """Whether it has come."""
-        return self._asked("pong state", lambda event: event.is_set())
-
-    def _asked(self, what: str, ask: Callable[[threading.Event], bool]) -> bool:
-        real = self._real
-        perform = lambda: real is not None and ask(real)  # noqa: E731
-        return bool(in_thread(_asked(self._connection, partial(about, what=what), perform)))
+        return bool(in_thread(self._asked("pong state", lambda: self._real is not None and self._real.is_set())))
 
 
-class AwaitablePong:
-    """The answer to a ping of the agent's own, to be awaited.
+class AwaitablePong(_Pong):
+    """Its round trip in seconds, to be awaited."""
 
-    Args:
-        connection: Through which it comes.
-        real: The awaitable that the library gave; None in a replay.
-    """
-
-    __slots__ = ("_connection", "_real")
-
-    def __init__(self, connection: Any, real: Awaitable[float] | None) -> None:
-        self._connection = connection
-        self._real = real
+    __slots__ = ()
 
     def __await__(self) -> Generator[Any, Any, float]:
-        answer: Steps[float] = _asked(self._connection, partial(about, what="pong"), self._answer)
+        answer: Steps[float] = self._asked("pong", self._answer)
         return in_coroutine(answer).__await__()
 
-    async def _answer(self) -> float:
-        if self._real is None:
-            return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
-        return await asyncio.shield(self._real)
+    async def _answer(self) -> Any:
+        return await (asyncio.get_running_loop().create_future() if self._real is None else asyncio.shield(self._real))
