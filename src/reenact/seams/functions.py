@@ -56,7 +56,7 @@ class Seam:
         effect: The effect of a call on the world.
         name: The name of its calls; the function's own name where empty.
         rule: Rule that turns a call into a key.
-        marks: Marks of single parameters.
+        marks: Marks of its parameters.
         view: A function that gives data to show beside a value, as JSON-able data.
         facts: Evidence for each call.
 
@@ -94,7 +94,7 @@ class Seam:
         self.facts = {**(facts or {}), **({STATE: list(marks.state)} if marks.state else {})}
         self.head: Mapping[str, Json] = {"tool": self.name, "effect": effect.value, **self.facts}
         self.parameters = Parameters(function, marks.state)
-        self.bind = self.parameters.bind
+        self.bind = marks.bind or self.parameters.bind
         self._hints: dict[str, Any] | None = None
         self._undeclared: dict[tuple[str, ...], tuple[str, ...]] = {}
         # Types that a function inside a function names live in the frame that is decorating it now, and only there.

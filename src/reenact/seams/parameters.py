@@ -18,15 +18,17 @@ _EMPTY = inspect.Parameter.empty
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The author's declarations on single parameters.
+    """The author's declarations on parameters.
 
     Attributes:
         key: Names the effect: a parameter, or a function of the same arguments.
         state: Parameters that are the function's own state: their content is not part of the request.
+        bind: Gives the arguments of a call by name where the signature does not tell them (``Parameters.bind``).
     """
 
     key: str | Callable[..., Any] | None = None
     state: tuple[str, ...] = ()
+    bind: Callable[[tuple[Any, ...], Mapping[str, Any]], dict[str, Any]] | None = None
 
 
 class Parameters:

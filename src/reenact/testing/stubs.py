@@ -12,6 +12,7 @@ import difflib
 import inspect
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypeVar, cast
 
@@ -30,6 +31,7 @@ from reenact.replaying.replay_opening import redactor_of
 from reenact.seams.functions import Seam, SeamCall
 from reenact.seams.generators import ItemPlayer, played, played_async
 from reenact.seams.lanes import Lane
+from reenact.seams.parameters import Marks
 from reenact.store import open_store
 
 __all__ = ["RecordedTool", "recorded_tool"]
@@ -147,8 +149,7 @@ class RecordedTool:
             raise self._ledger.missing()
 
     def _begun(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[SeamCall, _Answer]:
-        if not isinstance(self._seam, _ByName):
-            inspect.signature(self._seam.function).bind(*args, **kwargs)  # what the real one cannot take, it does not
+        inspect.signature(self._seam.function).bind(*args, **kwargs)  # what the real one cannot take, it does not
         call = SeamCall(self._seam, cast(Lane, self._ledger), args, kwargs)
         return call, _Answer(self._ledger.take(call.describe()))
 
@@ -333,19 +334,11 @@ class _GivenTurn(Generic[T]):
         yield
 
 
-class _ByName(Seam):
-    """A tool whose signature is not known, only the recorded names of its arguments."""
-
-    def __init__(self, names: Sequence[str], like: Seam) -> None:
-        super().__init__(like.function, kind=like.kind, effect=like.effect, rule=like.rule, name=like.name)
-        self._names = names
-        self.bind = self._by_recorded_name
-
-    def _by_recorded_name(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments by recorded name; a surplus argument gets a new name, so that it shows as a difference."""
-        names = [*self._names, *(f"argument {n + 1}" for n in range(len(self._names), len(args)))]
-        given = dict(zip(names, args, strict=False)) | dict(kwargs)
-        return {name: given[name] for name in (*(each for each in self._names if each in given), *given)}
+def _by_names(known: Sequence[str], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments by recorded name; a surplus argument gets a new name, so that it shows as a difference."""
+    names = [*known, *(f"argument {n + 1}" for n in range(len(known), len(args)))]
+    given = dict(zip(names, args, strict=False)) | dict(kwargs)
+    return {name: given[name] for name in (*(each for each in known if each in given), *given)}
 
 
 def _seam(name: str, first: Event, function: Callable[..., Any] | None, fixtures: Sequence[_Fixture]) -> Seam:
@@ -354,11 +347,10 @@ def _seam(name: str, first: Event, function: Callable[..., Any] | None, fixtures
 
     real = inspect.unwrap(function) if function is not None else answered_from_the_recording
     call = first.call
-    seam = Seam(real, kind=call.kind, effect=call.effect, rule=call.rule, name=name)
-    if function is not None:
-        return seam
     asked = [words.readable(fixture.body, encoded=True) for fixture in fixtures if fixture.body]
-    return _ByName(list(dict.fromkeys(key for each in asked if isinstance(each, dict) for key in each)), seam)
+    known = list(dict.fromkeys(key for each in asked if isinstance(each, dict) for key in each))
+    marks = Marks(bind=partial(_by_names, known) if function is None else None)
+    return Seam(real, kind=call.kind, effect=call.effect, rule=call.rule, name=name, marks=marks)
 
 
 def _fixtures(recording: Recording, name: str) -> list[_Fixture]:
