@@ -150,9 +150,19 @@ def changed_code(url: str, run: Run, moved: Tree | None) -> str:
     with open_store(url) as store:
         sources, note = code_changes.sources_of(store, run), _revision_note(store, run)
         read = [name.removeprefix(FILE) for name in store.open(run).notes(None) if name.startswith(FILE)]
-    root = str(note.get("root") or run.entry.cwd)
-    changed = code_changes.changed_files(sources, moved.moved(root) if moved is not None else root)
+        changed = code_changes.changed_files(sources, sources_folder(store, run, moved))
     return code_changes.in_words(changed, note, run, (*sources, *read))
+
+
+def sources_folder(store: Store, run: Run, moved: Tree | None) -> str:
+    """Today's folder of a run's source files, which are named relative to it.
+
+    Args:
+        store: The store that has the run.
+        run, moved: As for ``changed_code``.
+    """
+    root = str(_revision_note(store, run).get("root") or run.entry.cwd)
+    return root if moved is None else moved.moved(root)
 
 
 def _require_tools(store: Store, run: Run, options: Options) -> None:

@@ -18,10 +18,9 @@ from reenact.replaying.code_changes import changed_files, sources_of, texts_of
 from reenact.replaying.options import Options
 from reenact.replaying.program_start import ProgramGone
 from reenact.replaying.relocating import relocated
-from reenact.replaying.replay_launch import changed_code, replay_run
+from reenact.replaying.replay_launch import changed_code, replay_run, sources_folder
 from reenact.replaying.replay_report import Report
 from reenact.replaying.starting import NoReport, ProcessStarter, Starter
-from reenact.replaying.worktree import REVISION
 from reenact.seams.boot.folders import Folder, fleeting
 from reenact.seams.boot.parent import run_program
 from reenact.testing.expectations.expectation_verdict import Verdict
@@ -192,9 +191,7 @@ def with_changes(golden_dir: GoldenDir, opened: OpenGolden, outcome: Outcome, to
     if outcome.blind_spot or outcome.status not in ("passed", "failed"):
         return outcome
     then = opened.answering
-    run, moved = relocated(then, str(golden_dir.root))
-    root = str(opened.store.open(then).notes(None).get(REVISION, {}).get("root") or run.entry.cwd)
-    folder = root if moved is None else moved.moved(root)
+    folder = sources_folder(opened.store, *relocated(then, str(golden_dir.root)))
     changed = changed_files(sources_of(opened.store, then), folder)  # by digest: of a text a credential was removed
     texts = {path: text for path, text in texts_of(opened.store, then).items() if path in changed}
     words, tool = unseen_changes(today, texts, folder)
