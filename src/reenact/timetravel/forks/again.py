@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from reenact.abc.store import Store
 from reenact.errors import RunNotFound
-from reenact.facts.call import Json
+from reenact.facts.call import Json, Kind
 from reenact.facts.fork_stop import refused_write
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import replace
@@ -53,6 +53,12 @@ def allowing(store: Store, fork: Run) -> str:
         return ""
     asked = Plan.from_json(plan)
     return again(parent, replace(asked, allow_writes=(*asked.allow_writes, write)))
+
+
+def with_models(run: Run, plan: Plan) -> str:
+    """The command that makes a replay with something opened again, and lets models be asked too."""
+    opened = [word for name in (*plan.only, Kind.MODEL) for word in ("--live", name)]
+    return typed(["reenact", "replay", tail(run.id), *opened, *(["--rev", plan.rev] if plan.rev else [])])
 
 
 def _changes(plan: Plan) -> Iterator[str]:

@@ -17,7 +17,7 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
 from reenact.facts.tool_sources import plain_in, tools_in
 from reenact.replaying.code_changes import sources_of
-from reenact.replaying.worktree import REVISION
+from reenact.replaying.replay_launch import sources_folder
 from reenact.timetravel.forks.again import again
 from reenact.timetravel.forks.permits import meant
 from reenact.timetravel.forks.plan import Plan
@@ -123,13 +123,12 @@ def _named(tool: object) -> bool:
 
 def _functions(store: Store, run: Run) -> tuple[set[str], set[str]]:
     """Names of the tools in today's source files of a run, and of functions that nothing makes a tool."""
-    note = store.open(run).notes(None).get(REVISION)
-    root = str((note.get("root") if isinstance(note, Mapping) else None) or run.entry.cwd)
+    folder = sources_folder(store, run, None)
     tools: set[str] = set()
     plain: set[str] = set()
     for path in sources_of(store, run):
         try:
-            with open(os.path.join(root, path), "rb") as file:
+            with open(os.path.join(folder, path), "rb") as file:
                 tree = ast.parse(file.read(_LARGEST))
         except (OSError, SyntaxError, ValueError):
             continue

@@ -11,10 +11,11 @@ from reenact.facts.fork_stop import stopped_at, stopped_waiting
 from reenact.facts.lazy_dataclass import replace
 from reenact.replaying.replay_session import ReplaySession
 from reenact.seams.lanes import Lane
-from reenact.timetravel.forks.again import again
+from reenact.timetravel.forks.again import again, with_models
 from reenact.timetravel.forks.fork_course import Course
 from reenact.timetravel.forks.ladder import ForkQuestion, LadderResult
 from reenact.timetravel.forks.ledger import Doubt, in_doubt
+from reenact.timetravel.forks.permits import is_model
 from reenact.timetravel.forks.plan import Plan, may_write
 from reenact.timetravel.forks.refusals import refused_call
 
@@ -69,6 +70,8 @@ class ForkStops:
             return again(self._session.run, replace(plan, allow_writes=(*plan.allow_writes, call.name)))
         if plan.live == "none" and not (plan.only or plan.resume or acts(call)):
             return again(self._session.run, replace(plan, live="reads"), *self._looked_at_first())
+        if plan.only and found.place is not None and call.effect is Effect.READ and is_model(call):
+            return with_models(self._session.run, plan)
         return self._session.saying.next(found.place.number if found.place is not None else None)
 
     def stopped(self, lane: Lane, call: Call, error: ReplayError, why: str, *, write: bool = False) -> Halt:
