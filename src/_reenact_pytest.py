@@ -280,11 +280,16 @@ class _Reporting:
             self._written = _playing(self._config).write(self._config.invocation_params.dir / folder)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Says where the summary is, and which goldens no test names."""
+        """Says where the summary is, which goldens do not run what has changed, and which goldens no test names."""
         for path in self._written[:1]:
             terminalreporter.write_line(f"reenact: wrote {path} and {len(self._written) - 1} pages")
         if _PLAYING not in self._config.stash:
             return
+        unseen = _playing(self._config).unseen()
+        if unseen:
+            terminalreporter.section("goldens that have passed without running a changed tool", yellow=True)
+            for line in unseen:
+                terminalreporter.write_line(line)
         collected = not any(isinstance(each, pytest.CollectReport) for each in terminalreporter.stats.get("error", ()))
         unused = _playing(self._config).unused(_whole(self._config)) if collected else []
         if unused:

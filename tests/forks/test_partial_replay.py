@@ -81,6 +81,32 @@ def test_a_miss_stops_and_lists_the_recorded_calls(shop: Forks) -> None:
     assert "order" not in marks(shop)
 
 
+ASKS = """
+    import reenact
+
+    @reenact.tool(effect="read")
+    def price(item):
+        return len(open("prices").read())
+
+    @reenact.model
+    def think(prompt):
+        return prompt.upper()
+
+    print(think(f"is {price('tea')} much?"))
+"""
+
+
+def test_where_a_model_must_be_asked_the_next_command_opens_models_too(forks: Forks) -> None:
+    (forks.desk.folder / "prices").write_text("1")
+    forks.record(ASKS)
+    (forks.desk.folder / "prices").write_text("123")
+    report = live(forks, "--live", "price", status=5)
+    assert "think has no recorded answer, and only price may go live" in report["message"]
+    onward = report["message"].rpartition("next: ")[2]
+    assert onward == f"reenact replay {forks.parent[-8:]} --live price --live model"
+    assert "IS 3 MUCH?" in forks.desk.run(*onward.split()[1:]).stdout
+
+
 def test_a_kind(shop: Forks) -> None:
     report = live(shop, "--live", "tool")
     assert (report["live"], report["refused"]) == (4, [])

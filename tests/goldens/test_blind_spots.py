@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -181,6 +182,25 @@ def test_a_new_fault_in_a_tool_is_named_where_the_golden_stays_green(tmp_path: P
     assert "fresh    enough" in (drifted := project.run("golden", "drift", "enough").stdout) and CHANGED in drifted
     project.write(COUNTED.replace("def main", "# the rest\ndef main"))
     assert "code has changed" not in project.run("golden", "run").stdout, "the tool says the same"
+
+
+def test_a_replay_that_is_the_same_names_a_tool_whose_code_it_did_not_run(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.write(COUNTED)
+    project.run("record", "--", "python", "agent.py", "tea")
+    assert "code has changed" not in project.run("replay").stderr
+    project.write(ORDERS)
+    said = project.run("replay").stderr
+    assert f"{CHANGED.partition(', and')[0]}, and this replay did not run it; `reenact replay " in said, said
+    onward = said.partition("did not run it; `")[2].partition("`")[0]
+    assert "now       1\n" in project.run(*onward.split()[1:], status=1).stderr, "it is the new fault's"
+    (remark,) = json.loads(project.run("replay", "--json").stdout)["remarks"]
+    assert remark in said
+    project.write(COUNTED.replace("def main", "# the rest\ndef main"))
+    assert "code has changed" not in project.run("replay").stderr, "the tool says the same"
+    project.write(ORDERS)
+    told = project.run("replay", "--through", "stock_level", status=1).stderr
+    assert "did not run it" not in told, "it has run"
 
 
 def test_a_tool_that_only_computes_now_runs_and_is_judged(tmp_path: Path) -> None:

@@ -146,6 +146,9 @@ def test_a_fork_of_the_mended_code_is_shown_beside_it_and_gives_the_golden_its_a
 @pytest.mark.timeout(300)
 def test_a_tools_call_that_is_not_recorded_is_answered_by_a_person(paid: Paid) -> None:
     paid.on(LESS)
+    untested = paid.keep("untested", *EXPECT, "--no-test").stderr
+    written = untested.partition("write the answer of pay yourself, in place of JSON:\n")[2].splitlines()[0].strip()
+    assert written.endswith("--answer pay=JSON --no-test"), untested
     said = paid.keep("less", *EXPECT).stderr
     assert "it is stale now: tool pay" in said or "it is stale now: pay" in said, said
     assert next_of(said).endswith(":0 --live reads --allow-write pay"), "what can be typed as it stands"

@@ -71,3 +71,15 @@ def test_whoever_runs_a_part_is_told_nothing_of_the_rest(desk: Desk, options: tu
     desk.write("tests/test_it.py", "def test_without_a_golden():\n    pass\n")
     ended = desk.pytest(*options)
     assert (UNUSED in ended.out) == said, ended.out
+
+
+def test_a_golden_that_passes_without_running_a_changed_tool_is_named(desk: Desk) -> None:
+    desk.edit("shop.py", "SEARCHES = 5", "SEARCHES = 1")
+    desk.write("tests/test_it.py", TWO.replace("output ==", "output !="))
+    title = "goldens that have passed without running a changed tool"
+    assert title not in desk.pytest().out
+    desk.edit("shop.py", '["docs"], "query": query}', '["docs"][:9], "query": query}')
+    ended = desk.pytest()
+    assert ended.counts == {"passed": 3}, ended.out
+    (named,) = [line for line in ended.out.partition(f"{title} =")[2].splitlines() if line.startswith("refund-loop: ")]
+    assert "search_docs is answered as recorded: its code has changed since (shop.py), and no golden runs it" in named

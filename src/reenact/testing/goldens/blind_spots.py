@@ -3,7 +3,7 @@ time-out."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Effect, EndKind, Failure, Kind, Stream, Value
@@ -11,7 +11,7 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.run import Status
 from reenact.facts.shell_text import typed
-from reenact.testing.goldens.tool_changes import changed_functions
+from reenact.timetravel.changed_tools import through
 from reenact.timetravel.conduct import outermost
 
 _CANCELLED = "CancelledError"
@@ -73,31 +73,6 @@ def mended_in(fork: Recording, run: Recording) -> tuple[str, str]:
         " answer mends any code. Without --fixed the golden tests the code around it"
     )
     return tool, said * bool(tool)
-
-
-def unseen_changes(today: Recording, texts: Mapping[str, str], folder: str) -> tuple[str, str]:
-    """The tools whose code has changed since they were recorded, in words, and the first of them; empty without one.
-
-    A golden gives their recorded answers: neither a fix in them nor a new fault changes its outcome.
-
-    Args:
-        today: The run of today's code; a tool that it declares to have no effect runs.
-        texts: The source files of the run that answers it, by path.
-        folder: The folder of these files today.
-    """
-    frozen = {event.name for event in today.events(kinds=(Kind.TOOL,)) if event.call.effect is not Effect.NONE}
-    changed = changed_functions(texts, folder, frozen)
-    if not changed:
-        return "", ""
-    files = ", ".join(dict.fromkeys(changed.values()))
-    one = len(changed) == 1
-    told = f"{' and '.join(changed)} {'is' if one else 'are'} answered as recorded: {'its' if one else 'their'} code"
-    return f"{told} has changed since ({files}), and no golden runs it", next(iter(changed))
-
-
-def through(tool: str, ref: str) -> str:
-    """The command that runs the body of a tool on its recorded arguments."""
-    return typed(["reenact", "replay", ref, "--through", tool])
 
 
 def _raised(run: Recording) -> Iterator[tuple[Event, Failure]]:

@@ -14,7 +14,6 @@ from reenact.facts.call import Effect
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.run import Run
 from reenact.facts.shell_text import typed
-from reenact.replaying.code_changes import changed_files, sources_of, texts_of
 from reenact.replaying.options import Options
 from reenact.replaying.program_start import ProgramGone
 from reenact.replaying.relocating import relocated
@@ -24,7 +23,7 @@ from reenact.replaying.starting import NoReport, ProcessStarter, Starter
 from reenact.seams.boot.folders import Folder, fleeting
 from reenact.seams.boot.parent import run_program
 from reenact.testing.expectations.expectation_verdict import Verdict
-from reenact.testing.goldens.blind_spots import blind_spot, through, unseen_changes
+from reenact.testing.goldens.blind_spots import blind_spot
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_in_process import run_here
 from reenact.testing.goldens.golden_launch import PLACE, REFUSED, STALE, GoldenRequest, ProcessResult, launch
@@ -35,6 +34,7 @@ from reenact.testing.goldens.golden_trace import ONLY_CUT
 from reenact.testing.goldens.judges import Asks, GoldenCourt, judgement
 from reenact.testing.goldens.opened_golden import OpenGolden, open_golden
 from reenact.testing.goldens.result_file import SCHEME, recording_of
+from reenact.timetravel.changed_tools import in_words, through, unseen_changes
 from reenact.timetravel.forks.fork_report import ForkReport
 from reenact.timetravel.forks.plan import Opening, Plan
 
@@ -192,11 +192,10 @@ def with_changes(golden_dir: GoldenDir, opened: OpenGolden, outcome: Outcome, to
         return outcome
     then = opened.answering
     folder = sources_folder(opened.store, *relocated(then, str(golden_dir.root)))
-    changed = changed_files(sources_of(opened.store, then), folder)  # by digest: of a text a credential was removed
-    texts = {path: text for path, text in texts_of(opened.store, then).items() if path in changed}
-    words, tool = unseen_changes(today, texts, folder)
-    if not words:
+    changed = unseen_changes(today, opened.store, then, folder)
+    if not changed:
         return outcome
+    words, tool = f"{in_words(changed)}, and no golden runs it", next(iter(changed))
     called = next(opened.store.open(opened.recorded).events(name=tool, limit=1), None) is not None
     command = through(tool, f"@golden/{opened.golden.name}") if called else ""
     if outcome.status == "failed":

@@ -11,10 +11,11 @@ from reenact.facts.ids import tail
 from reenact.facts.run import Run, Status
 from reenact.testing.expectations.expression_text import called
 from reenact.testing.expectations.strength import proposals
-from reenact.testing.goldens.blind_spots import mended_in, through
+from reenact.testing.goldens.blind_spots import mended_in
 from reenact.testing.goldens.golden_outcome import JudgedExpectation, Outcome
 from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.goldens.opened_golden import OpenGolden
+from reenact.timetravel.changed_tools import through
 from reenact.timetravel.conduct import acts
 from reenact.timetravel.forks.plan import Plan
 

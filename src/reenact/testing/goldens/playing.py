@@ -87,6 +87,11 @@ class SessionGoldens:
                 found += [golden_dir.shown(golden_dir.path(name)) for name in names]
         return sorted(found)
 
+    def unseen(self) -> list[str]:
+        """The goldens that have passed without running a tool whose code has changed, in words."""
+        passed = [each for each in self.outcomes.values() if each.status == "passed" and each.blind_spot]
+        return [f"{each.name}: {each.blind_spot}" for each in in_order(passed)]
+
     def write(self, folder: Path) -> list[Path]:
         """Write the summary, and a page for each that did not pass; gives the files."""
         return write_pages(folder, list(self.outcomes.values()))

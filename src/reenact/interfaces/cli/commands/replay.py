@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,6 +13,7 @@ from reenact.errors import UsageError
 from reenact.facts.call import Kind
 from reenact.facts.ids import tail
 from reenact.facts.imported_runs import is_imported
+from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.retention import GOLDEN
@@ -23,12 +25,18 @@ from reenact.replaying.options import Options
 from reenact.replaying.replay_launch import replay_run
 from reenact.replaying.replay_lines import in_force
 from reenact.replaying.replay_report import Report
+from reenact.store import open_store
 from reenact.store.back_ends import BUNDLE
 from reenact.timetravel import preview
 
 if TYPE_CHECKING:
     from reenact.abc.store import Store
     from reenact.store.bundles import BundleStore
+    from reenact.timetravel.changed_tools import in_words, through, unseen_by
+else:
+    in_words = late("reenact.timetravel.changed_tools", "in_words")
+    through = late("reenact.timetravel.changed_tools", "through")
+    unseen_by = late("reenact.timetravel.changed_tools", "unseen_by")
 
 # A line that names the command to type: a run is called there as the person called it.
 _PROPOSED = lazy_regex(r"\s*next: ")
@@ -99,8 +107,20 @@ def command(
     if is_imported(run):
         program = f"--entry {shlex.quote(options.entry)}" if options.entry else f"--cmd {shlex.quote(cmd or _PROGRAM)}"
         report = replace(report, remarks=(*report.remarks, *_unmarked(shell, ref, report)))
+    elif not (report.exit_code or events or options.rev or options.sources):
+        report = replace(report, remarks=(*report.remarks, *_unseen(shell, url, run, options)))
     _tell(shell, report, run, golden, program, verbose=verbose, sources=options.sources)
     ctx.exit(report.exit_code)
+
+
+def _unseen(shell: Shell, url: str, run: Run, options: Options) -> Iterator[str]:
+    """The remark on tools whose code has changed and did not run: they are the same whatever that does."""
+    with open_store(url) as store:
+        called = next(store.open(run).events(kinds=(Kind.TOOL,), limit=1), None)
+        changed = unseen_by(store, run, options.through) if called is not None else {}
+    if changed:
+        command = shell.called(through(next(iter(changed)), tail(run.id)))
+        yield f"{in_words(changed)}, and this replay did not run it; `{command}` does"
 
 
 def _live() -> Any:

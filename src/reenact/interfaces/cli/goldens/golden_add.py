@@ -225,10 +225,9 @@ def _tell_ways(shell: Shell, added: AddedGolden, again: str) -> None:
     """Print how a stale golden gets its missing answers; the next command is one that needs no editing."""
     run, now = tail(added.packed.runs[0]), added.now
     written = "--answer" in now.next_command
-    if written:
-        shell.talk(
-            f"reenact: write the answer of {safe(now.stale_at)} yourself, in place of JSON:\n  {now.next_command}"
-        )
+    if written:  # the command is put together from the golden, which knows nothing of tests
+        command = now.next_command + " --no-test" * ("--no-test" in again.split())
+        shell.talk(f"reenact: write the answer of {safe(now.stale_at)} yourself, in place of JSON:\n  {command}")
     calls = f" ({', '.join(map(safe, added.writes))} may be called)" if added.writes else ""
     either = "or let" if written else "let"
     shell.talk(f"reenact: {either} a fork of today's code record its answers{calls}, and give it to the golden:")

@@ -1,4 +1,4 @@
-"""Tells which functions of the recorded source files have changed, for a golden that does not run them."""
+"""Tools that are answered as recorded although their code has changed since: a golden, and a replay, do not run it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,54 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
+from reenact.abc.store import Recording, Store
+from reenact.facts.call import Effect, Kind
+from reenact.facts.run import Run
+from reenact.facts.shell_text import typed
+from reenact.replaying.code_changes import changed_files, sources_of, texts_of
+from reenact.replaying.relocating import relocated
+from reenact.replaying.replay_launch import project_of, sources_folder
+
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def unseen_changes(today: Recording, store: Store, then: Run, folder: str) -> dict[str, str]:
+    """The tools whose code has changed since they were recorded, with the file of each.
+
+    Their recorded answers are given: neither a fix in them nor a new fault changes what the run comes to.
+
+    Args:
+        today: The run of today's code; a tool that it declares to have no effect runs.
+        store: The store of the run that answers it.
+        then: That run.
+        folder: The folder of its source files today.
+
+    Cost: a read of each source file, where a tool is called.
+    """
+    frozen = {event.name for event in today.events(kinds=(Kind.TOOL,)) if event.call.effect is not Effect.NONE}
+    changed = changed_files(sources_of(store, then), folder) if frozen else []
+    # By digest before: of a text a credential was removed.
+    texts = {path: text for path, text in texts_of(store, then).items() if path in changed} if changed else {}
+    return changed_functions(texts, folder, frozen)
+
+
+def unseen_by(store: Store, run: Run, ran: Collection[str]) -> dict[str, str]:
+    """``unseen_changes`` of a replay of a run in this project. ``ran``: the tools whose own code it has run."""
+    folder = sources_folder(store, *relocated(run, project_of()))
+    found = unseen_changes(store.open(run), store, run, folder)
+    return {name: path for name, path in found.items() if name not in ran}
+
+
+def in_words(changed: Mapping[str, str]) -> str:
+    """The tools of ``unseen_changes`` in words; empty without one."""
+    one, files = len(changed) == 1, ", ".join(dict.fromkeys(changed.values()))
+    told = f"{' and '.join(changed)} {'is' if one else 'are'} answered as recorded: {'its' if one else 'their'} code"
+    return f"{told} has changed since ({files})" if changed else ""
+
+
+def through(tool: str, ref: str) -> str:
+    """The command that runs the body of a tool on its recorded arguments."""
+    return typed(["reenact", "replay", ref, "--through", tool])
 
 
 def changed_functions(texts: Mapping[str, str], folder: str, names: Collection[str]) -> dict[str, str]:
