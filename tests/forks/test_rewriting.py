@@ -236,6 +236,17 @@ def test_botocore_signs_what_is_sent_and_when(world: Forks) -> None:
     world.replays_exactly(report["run"])
 
 
+def test_botocore_signs_a_request_anew_that_a_fork_sends_as_it_is(world: Forks) -> None:
+    """The agent has signed it by its own clock, which stands where the run stood: a provider refuses that."""
+    world.record(BEDROCK)
+    report = world.fork(0, "--live", "model", "--at-time", "2001-02-03")
+    assert (report["printed"], report["live"]) == ("hello\n", 1)
+    (_, _, then), (path, headers, body) = Provider.asked
+    assert body == then and verified(path, headers, body)
+    moment = datetime.strptime(headers["x-amz-date"], "%Y%m%dT%H%M%S%z")
+    assert abs((datetime.now(UTC) - moment).total_seconds()) < 300
+
+
 SIGNED = f"""
     import os, urllib.request
     headers = {{"Content-Type": "application/json", "Authorization": "AWS4-HMAC-SHA256 Credential=a, Signature=b"}}

@@ -146,6 +146,19 @@ def asks_in_a_thread_and_waits_for_its_word(world: World, question: str) -> obje
     return "done"
 
 
+def asks_in_a_thread_and_waits_for_its_word_for_good(world: World, question: str) -> object:
+    """Nothing is at the gate for this wait: neither a wake-up nor a timer."""
+    done = threading.Event()
+
+    def asks() -> None:
+        world.ask(question)
+        done.set()
+
+    threading.Thread(target=asks).start()
+    done.wait()
+    return "done"
+
+
 def suppresses_in_a_context_manager(world: World, question: str) -> object:
     class Swallow:
         def __enter__(self) -> None: ...
@@ -225,6 +238,7 @@ SWALLOWERS: list[Callable[[World, str], object]] = [
     catches_what_its_futures_hold,
     asks_in_a_thread_that_dies,
     asks_in_a_thread_and_waits_for_its_word,
+    asks_in_a_thread_and_waits_for_its_word_for_good,
     suppresses_in_a_context_manager,
     returns_in_finally,
     asks_in_a_generator_that_is_dropped,

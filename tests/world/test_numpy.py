@@ -58,6 +58,28 @@ def test_a_program_draws_again_what_it_drew(world: World, program: str) -> None:
     world.exact(recorded)
 
 
+OVERTAKEN = """
+import asyncio
+import numpy as np
+async def draws(name, pauses):
+    first = float(np.random.rand())
+    for _ in range(pauses):
+        await asyncio.sleep(0)
+    print(name, first, float(np.random.rand()))
+async def main():
+    await asyncio.gather(draws("a", PAUSES), draws("b", 2))
+asyncio.run(main())
+"""
+
+
+def test_a_strand_that_another_overtakes_goes_on_from_where_it_left_the_generator(world: World) -> None:
+    """That the generator was as it had left it is all that is recorded of its second draw."""
+    recorded = world.record(OVERTAKEN.replace("PAUSES", "0"))
+    world.write(OVERTAKEN.replace("PAUSES", "1"))
+    replayed = world.replay()
+    assert sorted(replayed.stdout.splitlines()) == sorted(recorded.stdout.splitlines()), replayed.stderr
+
+
 def test_a_run_inside_a_program_begins_from_the_state_of_then(world: World) -> None:
     world.write(
         """
