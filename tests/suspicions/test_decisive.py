@@ -17,6 +17,7 @@ from bench.suspicion.rates import rate, wilson
 from reenact.facts.suspicions import Act, Course, suspicions
 from reenact.facts.suspicions.healthy import profile, unheard_of
 from reenact.facts.suspicions.ranking import Suspect, ranked
+from reenact.store.back_ends import open_store
 from tests.fresh.desk import Desk
 from tests.suspicions.test_rules import model, tool
 
@@ -177,6 +178,19 @@ def test_show_ends_a_failed_run_with_a_hint_and_a_healthy_one_without(desk: Desk
     lines = [json.loads(line) for line in desk.run("reenact", "--json", "show", "@~1").out.splitlines()]
     (hint,) = [line for line in lines if line.get("type") == "hint"]
     assert [step["event"] for step in hint["steps"]] == [3] and len(hint["steps"][0]["reasons"]) == 2
+
+
+def test_a_thinned_run_is_no_pattern_of_health(desk: Desk) -> None:
+    """What it did is not known: what it seems not to do is nothing strange."""
+    strange = b"(in none of 3 healthy runs)"
+    assert strange in desk.run("reenact", "show", "@failed", more={"COLUMNS": "400"}).out
+    with open_store(desk.folder / ".reenact") as store:
+        (newest, *_) = store.runs(status="ok")
+        assert store.thin(newest.id, "sample 0.1")
+    shown = desk.run("reenact", "show", "@failed", more={"COLUMNS": "400"}).out
+    assert b"hint" in shown and b"healthy runs)" not in shown, "two are too few"
+    assert desk.run("python", "agent.py", "cup").code == 0
+    assert strange in desk.run("reenact", "show", "@failed", more={"COLUMNS": "400"}).out
 
 
 def test_a_judge_is_asked_with_consent_alone_and_once(desk: Desk, judge: tuple[str, list[Any]]) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from reenact.abc.store import Store
 from reenact.facts.run import Run, Status, run_failed
 from reenact.facts.suspicions.healthy import Profile, profile
 from reenact.facts.suspicions.ranking import Suspect, ranked, steps_of
+from reenact.facts.thinned_runs import why_thinned
 from reenact.store.courses import LONGEST, course_of
 from reenact.timetravel.suspicious import SuspicionLook
 
 MOST: Final = 3
 """Steps that are shown; how often the decisive one is among them is measured for so many."""
 _COMPARED: Final = 8
+_LOOKED_AT: Final = 1_000
+"""Runs among which those that are compared are looked for: with a small sample most of them are thinned."""
 _LONG: Final = 2_000
 
 
@@ -42,9 +46,11 @@ def decisive_steps(store: Store, run: Run, seen: SuspicionLook) -> list[Suspect]
 
 
 def _healthy(store: Store, run: Run) -> Iterator[Profile]:
-    """Profiles of the newest healthy runs of a run's agent."""
+    """Profiles of the newest healthy runs of a run's agent. A thinned run does not show what it did."""
     if not run.agent:
         return
-    for each in store.runs(agent=run.agent, status=Status.OK.value, limit=_COMPARED):
-        if each.id != run.id and not each.flagged and each.totals.events <= _LONG:
+    newest = store.runs(agent=run.agent, status=Status.OK.value, limit=_LOOKED_AT)
+    whole = (each for each in newest if each.id != run.id and not (each.flagged or why_thinned(each)))
+    for each in islice(whole, _COMPARED):
+        if each.totals.events <= _LONG:
             yield profile(course_of(store.open(each)))
