@@ -188,6 +188,9 @@ def test_what_is_no_request_to_a_provider_is_usage(desk: Desk) -> None:
     assert "(look) asks no model: there is no request" in desk.resend(f"{run}:1", code=2).err
     assert "names a run; resend takes one model call" in desk.resend(run, code=2).err
     assert "has no event 9" in desk.resend(f"{run}:9", code=2).err
+    asking = desk.record(lambda: reenact.model(name="ask")(openai_chat)())
+    assert f"next: reenact --store {desk.url} resend {asking}:1\n" in desk.resend(f"{asking}:ask#1", code=2).err
+    assert desk.resend(f"{asking}:1", "--check").code == 0
 
 
 def test_cost_and_target_come_before_anything_is_sent(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,12 +61,21 @@ def request_of(recording: Recording, event: Event) -> ModelRequest:
     dialect = recognise(call.head, body) if call.kind is Kind.HTTP else None
     if dialect is None:
         what = "asks a model of the program itself" if is_model(call) else "asks no model"
+        within = _within(recording, event)
         raise UsageError(
             f"event {event.number} ({event.name}) {what}: there is no request to send to a provider",
             cause="only a model call that went over HTTP, or that a trace tells, can be sent again",
-            next_command=f"reenact show {tail(event.run)}",
+            next_command=f"reenact resend {within}" if within else f"reenact show {tail(event.run)}",
         )
     return ModelRequest(call, dialect, _inexact(event, body))
+
+
+def _within(recording: Recording, event: Event) -> str:
+    """The first request to a model that a function of the program has made; empty where it has made none."""
+    for each in recording.events(kinds=(Kind.HTTP,)):
+        if each.parent == event.number and recognise(each.call.head, recording.body(each.request)) is not None:
+            return f"{tail(each.run)}:{each.number}"
+    return ""
 
 
 def _inexact(event: Event, body: bytes) -> str:
