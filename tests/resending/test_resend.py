@@ -302,6 +302,30 @@ def har(url: str, said: object = None) -> str:
 GEMINI = {"contents": [{"role": "user", "parts": [{"text": "weather?"}]}]}
 
 
+@pytest.mark.parametrize(
+    ("region", "today", "host"),
+    [
+        ("eu-west-1", "us-east-1", "bedrock-runtime.eu-west-1.amazonaws.com"),
+        ("moon", "us-east-1", "bedrock-runtime.us-east-1.amazonaws.com"),
+    ],
+)
+def test_a_logged_call_of_bedrock_goes_to_its_own_region(
+    desk: Desk, region: str, today: str, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And to that of today where the log names none; what is no region is no part of a host."""
+    row = {
+        "schemaType": "ModelInvocationLog", "requestId": "r1", "operation": "Converse", "region": region,
+        "timestamp": "2026-11-20T10:00:00Z", "modelId": "amazon.nova-micro-v1:0",
+        "input": {"inputBodyJson": {"messages": [{"role": "user", "content": [{"text": "weather?"}]}]}},
+        "output": {"outputBodyJson": {"output": {"message": {"role": "assistant", "content": [{"text": "Fog."}]}}}},
+    }  # fmt: skip
+    run = imported(desk, "bedrock", "log.json", json.dumps(row))
+    monkeypatch.setenv("AWS_REGION", today)
+    (target,) = desk.resend(f"{run}:0", "--dry-run", "--json").data
+    assert target["url"] == f"https://{host}/model/amazon.nova-micro-v1%3A0/converse"
+    assert target["region"] == host.split(".")[1]
+
+
 def asked_at(desk: Desk, provider: str, model: str) -> str:
     """The model call of an imported trace that names a provider and a model."""
     trace = TRACE.replace('"openai"', f'"{provider}"').replace("gpt-4o-mini", model)

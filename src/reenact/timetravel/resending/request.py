@@ -16,11 +16,14 @@ from reenact.facts.framing import header
 from reenact.facts.ids import tail
 from reenact.facts.imported_runs import NOTE, is_asked_anew
 from reenact.facts.lazy_dataclass import dataclass, replace
+from reenact.facts.lazy_regex import lazy_regex
+from reenact.facts.reading import Reading
 from reenact.facts.trace_runs import is_traced_model, reading_in
 from reenact.timetravel.forks.permits import is_model, only_kept
 from reenact.timetravel.resending.rebuilding import rebuilt
 
 _WITHHELD: Final = (Fidelity.WITHHELD, Fidelity.SEALED)
+_REGION: Final = lazy_regex(r"[a-z]{2,3}(?:-[a-z]{2,12}){1,3}-\d{1,2}")
 _ENCODING: Final = "content-encoding"
 
 
@@ -92,10 +95,16 @@ def _inexact(event: Event, body: bytes) -> str:
 def _of_trace(event: Event, asked: bytes, answered: bytes) -> ModelRequest:
     reading = reading_in(asked, answered)
     dialect, path, body, lost = rebuilt(reading, event.number, tail(event.run))
-    head: dict[str, Json] = {"method": "POST", "url": path, "headers": [["content-type", "application/json"]]}
+    base = f"https://bedrock-runtime.{reading.region}.amazonaws.com" if _is_regional(reading, dialect) else ""
+    head: dict[str, Json] = {"method": "POST", "url": base + path, "headers": [["content-type", "application/json"]]}
     call = replace(event.call, kind=Kind.HTTP, head=head, body=body)
     told = f"; it has no {', '.join(lost)}" if lost else ""
     return ModelRequest(call, dialect, f"a trace keeps what was said, not the bytes{told}", reading.provider)
+
+
+def _is_regional(reading: Reading, dialect: str) -> bool:
+    """Whether a trace names the region of Bedrock in which it was asked; a file may hold anything in its place."""
+    return dialect.startswith("bedrock.") and _REGION.fullmatch(reading.region) is not None
 
 
 def changed(request: ModelRequest, prompt: str | None, model: str | None, params: dict[str, Json]) -> ModelRequest:
