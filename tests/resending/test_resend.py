@@ -234,6 +234,7 @@ TRACE = text(
     chat(2, 1, says={
         "gen_ai.provider.name": "openai",
         "gen_ai.request.seed": 7,
+        "server.address": "api.x.example",
         "gen_ai.input.messages": json.dumps([
             {"role": "system", "parts": [{"type": "text", "content": "Be brief."}]},
             {"role": "user", "parts": [{"type": "text", "content": "weather?"}]},
@@ -326,12 +327,25 @@ def test_a_logged_call_of_bedrock_goes_to_its_own_region(
     assert target["region"] == host.split(".")[1]
 
 
-def asked_at(desk: Desk, provider: str, model: str) -> str:
-    """The model call of an imported trace that names a provider and a model."""
-    trace = TRACE.replace('"openai"', f'"{provider}"').replace("gpt-4o-mini", model)
+def asked_at(desk: Desk, provider: str, model: str, server: str = "api.x.example") -> str:
+    """The model call of an imported trace that names a provider, a model and a server."""
+    trace = TRACE.replace('"openai"', f'"{provider}"').replace("gpt-4o-mini", model).replace("api.x.example", server)
+    assert server in trace
     run = imported(desk, "otlp", "trace.json", trace)
     with desk.store() as store:
         return f"{run}:{next(event.number for event in store.events(run) if event.kind == 'model')}"
+
+
+@pytest.mark.parametrize(
+    ("server", "region"),
+    [("bedrock-runtime.eu-west-1.amazonaws.com", "eu-west-1"), ("[moon", "us-east-1"), ("x.example", "us-east-1")],
+)
+def test_a_trace_of_bedrock_goes_to_the_region_of_its_server(
+    desk: Desk, server: str, region: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    (target,) = desk.resend(asked_at(desk, "aws.bedrock", "amazon.nova-x-v1:0", server), "--dry-run", "--json").data
+    assert target["url"].startswith(f"https://bedrock-runtime.{region}.amazonaws.com/model/amazon.nova-x")
 
 
 def test_a_trace_of_azure_goes_to_the_resource_that_the_configuration_names(

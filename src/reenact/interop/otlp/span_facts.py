@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from reenact.facts.call import Json
+from reenact.facts.dialects.hosts import region_of
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.reading import Reading
 from reenact.facts.trace_runs import Grade
@@ -140,6 +141,7 @@ def _model(item: TraceItem, found: SpanContent, vectors: bool, remarks: list[str
     reading = Reading(
         dialect=found.dialect or "trace",
         provider=_provider(found.text("provider")),
+        region=_region(found.text("server")),
         model_asked=name,
         model_answered=answered,
         params=params,
@@ -252,6 +254,14 @@ def _provider(name: str) -> str:
     if plain in _PROVIDERS:
         return _PROVIDERS[plain]
     return plain.partition(".")[0] if plain.split(".")[-1] in ("chat", "responses", "messages", "completion") else plain
+
+
+def _region(host: str) -> str:
+    """The region in the name of a provider's host; empty where it names none, or is no host."""
+    try:
+        return region_of(f"//{host}") if host else ""
+    except ValueError:
+        return ""
 
 
 def _hash(offered: list[Json]) -> str:
