@@ -94,6 +94,19 @@ class Model(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+SLOW = """
+import sys, time
+from reenact.interop.otlp.receiving import Receiver
+joined = Receiver._joined
+def slowly(*given):
+    print("it joins", file=sys.stderr, flush=True)
+    time.sleep(600)
+    return joined(*given)
+Receiver._joined = slowly
+"""
+"""Has a receiver join parts for so long that it is stopped meanwhile."""
+
+
 class Served:
     """A receiver of the desk's store."""
 
@@ -525,7 +538,29 @@ def test_a_receiver_that_ends_joins_what_it_has(desk: Tried, served: Served) -> 
     assert served.post(request(*(span(number, parent=int(number > 1)) for number in range(1, 2101))))[0] == 200
     for number in range(2101, 2104):
         assert served.post(request(span(number, parent=1)))[0] == 200
-    served.end()
+    said = served.end()
+    assert "joining the parts of 1 trace; Ctrl-C again leaves them apart" in said and "2103 spans of 1 trace" in said
     listed = desk.reenact("--json", "ls").out.splitlines()
     assert len(listed) == 1, listed
     assert json.loads(listed[0])["capture"]["import"]["trace"]["spans"] == 2103
+
+
+def test_a_second_signal_leaves_the_parts_as_they_are(desk: Tried) -> None:
+    (desk.folder / "slow").mkdir()
+    desk.writes("slow/sitecustomize.py", SLOW)
+    served = Served(desk, PYTHONPATH=str(desk.folder / "slow"))
+    assert served.post(request(*(span(number, parent=int(number > 1)) for number in range(1, 2101))))[0] == 200
+    assert served.post(request(span(2101, parent=1)))[0] == 200
+    assert served.process.stderr is not None
+    for awaited in ("it joins", "joining the parts", "it joins"):  # while it is up, at its end, and that again
+        while awaited not in (line := served.process.stderr.readline()):
+            assert line, f"it has ended without saying: {awaited}"
+        if awaited == "it joins":
+            served.process.send_signal(signal.SIGTERM)
+    said = served.process.communicate(timeout=60)[1]
+    assert served.process.returncode == 0 and "they stay apart" in said, said
+    sizes = [
+        json.loads(line)["capture"]["import"]["trace"]["spans"]
+        for line in desk.reenact("--json", "ls").out.splitlines()
+    ]
+    assert sorted(sizes) == [1, 2100]

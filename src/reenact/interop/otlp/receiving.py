@@ -77,6 +77,16 @@ class Receiver:
         self._joining: set[str] = set()
         """The runs that are being joined: no piece is added to them."""
 
+    @property
+    def parted(self) -> int:
+        """The number of traces that are in several runs."""
+        return len(self._parted)
+
+    @property
+    def joining(self) -> bool:
+        """Whether parts are being joined. That may be broken off: they stay."""
+        return bool(self._joining)
+
     def take(self, lines: bytes) -> ReceiveResult:
         """Keep the spans of a request; on return they are in the store.
 

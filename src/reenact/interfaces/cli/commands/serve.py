@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import click
 
@@ -15,8 +15,10 @@ from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.phrases import counted
 from reenact.facts.settings import policy_of
+from reenact.interfaces.cli.progress import WorkProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
+from reenact.interop.landing import TAG
 from reenact.interop.otlp.listening import Address, SpanListener, is_loopback, listen, listen_rpc
 from reenact.interop.otlp.receiving import Receiver, ReceiveResult
 from reenact.interop.prometheus import Page
@@ -63,7 +65,7 @@ def command(ctx: click.Context, bind: str, grpc: str | None, token_env: str | No
     with ExitStack() as closing:
         store = closing.enter_context(opened(shell))
         receiver = Receiver(store, policy_of(load_settings()), CLOCK, ENTROPY)
-        closing.callback(_join, shell, receiver, every=True)  # when nothing listens any more
+        closing.callback(_join_last, shell, receiver)  # when nothing listens any more
         told = _RequestLines(shell)
         listening = [listen(web, receiver, token, told, Page(store).text)]
         closing.callback(listening[0].close)
@@ -77,12 +79,13 @@ def command(ctx: click.Context, bind: str, grpc: str | None, token_env: str | No
                 cause="another program has the port, or grpcio is missing",
                 next_command="pip install 'reenact[otel]'",
             )
-        _ends(over)
+        _ends(over, receiver)
         _begun(shell, listening, why)
-        while not over.wait(_WAKE_S):
-            _join(shell, receiver)
-    shell.talk(f"reenact: {counted(told.spans, 'span')} of {counted(len(told.runs), 'trace')} received")
-    if told.runs:
+        with suppress(KeyboardInterrupt):
+            while not over.wait(_WAKE_S):
+                _join(shell, receiver)
+    shell.talk(f"reenact: {counted(told.spans, 'span')} of {counted(len(told.traces), 'trace')} received")
+    if told.traces:
         shell.next("reenact ls")
 
 
@@ -95,20 +98,34 @@ def _join(shell: Shell, receiver: Receiver, *, every: bool = False) -> None:
         shell.talk(f"reenact: the parts of a trace could not be joined: {error.message}")
 
 
+def _join_last(shell: Shell, receiver: Receiver) -> None:
+    """Join all parts, because the receiver ends. It may take as long as the import of their traces; a further signal
+    leaves them as they are."""
+    if not receiver.parted:
+        return
+    traces = counted(receiver.parted, "trace")
+    shell.talk(f"reenact: joining the parts of {traces}; Ctrl-C again leaves them apart")
+    try:
+        with WorkProgress(f"joining the parts of {traces}"):
+            _join(shell, receiver, every=True)
+    except KeyboardInterrupt:
+        shell.talk("reenact: they stay apart, until a further piece of their trace comes to a receiver")
+
+
 class _RequestLines:
     """Prints a line for each request that came in, from any thread."""
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
         self._lock = threading.Lock()
-        self.runs: set[str] = set()
+        self.traces: set[str] = set()
         self.spans = 0
 
     def __call__(self, received: ReceiveResult, spans: int) -> None:
         with self._lock:
             self.spans += spans
             for run, count in received.runs:
-                self.runs.add(run.id)
+                self.traces.add(run.tags.get(TAG, run.id))
                 if self._shell.json:
                     self._shell.line(run_data(run))
                 else:
@@ -152,12 +169,18 @@ def _address(text: str, token: str) -> Address:
     return Address(host, int(port))
 
 
-def _ends(over: threading.Event) -> None:
-    """On a signal that ends us, answer the requests that have come."""
+def _ends(over: threading.Event, receiver: Receiver) -> None:
+    """On a signal that ends us, answer the requests that have come, and join no parts any longer."""
+
+    def end(*_: object) -> None:
+        over.set()
+        if receiver.joining:
+            raise KeyboardInterrupt
+
     for name in _SIGNALS:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda *_: over.set())
+            signal.signal(number, end)
 
 
 def _begun(shell: Shell, listening: list[SpanListener], without_rpc: str) -> None:
