@@ -94,6 +94,8 @@ def test_a_mark_parts_what_is_new_from_what_is_gone(desk: Desk) -> None:
 def test_for_a_person_and_for_a_ticket(desk: Desk) -> None:
     said = desk.run("reenact", "triage", "-n", "1")
     assert "hour 02:00 and model asked fast-2: " in said.out.decode() and "further" not in said.out.decode()
+    narrow = desk.run("reenact", "triage", more={"COLUMNS": "60"}).out.decode().splitlines()
+    assert max(map(len, narrow)) <= 60 and any(line.startswith("  by day ") for line in narrow)
     assert b"more groups of" in said.out and b"next: reenact triage --group " in said.err
     paper = desk.run("reenact", "triage", "--markdown").out.decode()
     assert paper.startswith("# Triage\n") and "| `tenant acme` | " in paper and "more group" not in paper

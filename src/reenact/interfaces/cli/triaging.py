@@ -102,7 +102,11 @@ def _lines(group: RunGroup, told: TriageReport) -> Iterator[str]:
     new = _novelty(group, told.mark)
     head = f"{name}  {counted(len(group.members), 'run')}  {safe(group.about)}"
     yield paint(clip(f"{head}{f'  ({safe(new)})' if new else ''}", width), bold=True, fg="red")
-    yield f"  {_when(group, told.zone)}  {curve(_moments(group), told.zone)}".rstrip()
+    when, drawn = f"  {_when(group, told.zone)}", curve(_moments(group), told.zone)
+    if len(when) + len(drawn) + 2 > width:
+        yield from (when, f"  {drawn}")
+    else:
+        yield f"{when}  {drawn}".rstrip()
     if group.course:
         yield clip(f"  {safe(group.course)}", width)
     sides = _sides(group, told)
