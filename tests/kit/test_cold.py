@@ -60,6 +60,8 @@ def test_cold_cases_are_listed_with_their_reasons_and_the_fix_for_next_time(desk
 
     shown = desk.run("ls", "--cold")
     assert "history: " in shown.stdout and "next time: OTEL_INSTRUMENTATION_GENAI" in shown.stdout
+    narrow = desk.run("ls", "--cold", environ={"COLUMNS": "70"}).stdout
+    assert f"          next time: {CAPTURE}\n" in narrow, "what mends it stays whole, and can be copied"
     rows, alike = shown.stdout.split("\n\n")
     assert len([row for row in rows.splitlines() if not row.startswith("   ")]) == 2, "its head and one run"
     assert alike.startswith("1 cold case, alike in 1 group") and "1 run  history, model_calls  20" in alike

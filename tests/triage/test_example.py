@@ -96,6 +96,7 @@ def test_for_a_person_and_for_a_ticket(desk: Desk) -> None:
     assert "hour 02:00 and model asked fast-2: " in said.out.decode() and "further" not in said.out.decode()
     narrow = desk.run("reenact", "triage", more={"COLUMNS": "60"}).out.decode().splitlines()
     assert max(map(len, narrow)) <= 60 and any(line.startswith("  by day ") for line in narrow)
+    assert "12 of 12, healthy 0 of 259, lift" in " ".join(map(str.strip, narrow)), "no figure is cut off"
     assert b"more groups of" in said.out and b"next: reenact triage --group " in said.err
     paper = desk.run("reenact", "triage", "--markdown").out.decode()
     assert paper.startswith("# Triage\n") and "| `tenant acme` | " in paper and "more group" not in paper

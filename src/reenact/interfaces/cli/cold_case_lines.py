@@ -18,12 +18,12 @@ _MOST: Final = 10
 
 
 def tell_reasons(case: ColdCase) -> Iterator[str]:
-    """Each reason. The cheapest fix stands once, below all the reasons that it removes."""
+    """Each reason. The cheapest fix stands once, below all the reasons that it removes, and whole: it may be copied."""
     width = columns()
     for each, fix in with_fixes(case.why):
         yield clip(f"          {safe(each.item)}: {safe(each.about)}", width)
         if fix:
-            yield clip(f"          next time: {safe(fix)}", width)
+            yield f"          next time: {safe(fix)}"
 
 
 def tell_alike(cases: Sequence[ColdCase]) -> Iterator[str]:

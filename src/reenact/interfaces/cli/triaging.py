@@ -15,7 +15,7 @@ from reenact.facts.marks import Mark
 from reenact.facts.phrases import counted
 from reenact.interfaces.cli.charts import by_day, by_hour, curve, stretch
 from reenact.interfaces.cli.reasons import with_fixes
-from reenact.interfaces.cli.shell import Shell, columns, paint
+from reenact.interfaces.cli.shell import Shell, columns, paint, wrapped
 from reenact.testing.experiments.statistics import TrialShare as Proportion
 from reenact.testing.experiments.statistics import difference
 from reenact.timetravel.markup import cell, code
@@ -111,11 +111,11 @@ def _lines(group: RunGroup, told: TriageReport) -> Iterator[str]:
         yield clip(f"  {safe(group.course)}", width)
     sides = _sides(group, told)
     if sides is not None:
-        yield clip(f"  {_across(sides, safe(told.mark.name) if told.mark is not None else '')}", width)
+        yield from wrapped("  ", _across(sides, safe(told.mark.name) if told.mark is not None else ""), width)
     for share in told.shares.get(group.fingerprint, ()):
-        yield clip(f"  shares: {_traits(share)}: {_figures(share)}", width)
+        yield from wrapped("  shares: ", f"{_traits(share)}: {_figures(share)}", width)
         if share.same:
-            yield clip(f"          the same runs: {', '.join(map(_trait, share.same[:_SHOWN]))}", width)
+            yield from wrapped("          the same runs: ", ", ".join(map(_trait, share.same[:_SHOWN])), width)
     unlike = _uncompared(group, told)
     if unlike:
         yield f"  {unlike}"
@@ -125,7 +125,7 @@ def _lines(group: RunGroup, told: TriageReport) -> Iterator[str]:
     for reason, fix in with_fixes(told.reasons.get(group.fingerprint, ())[:_SHOWN]):
         yield clip(f"  cold: {safe(reason.item)}: {safe(reason.about)}", width)
         if fix:
-            yield clip(f"        next time: {safe(fix)}", width)
+            yield f"        next time: {safe(fix)}"
 
 
 def _uncompared(group: RunGroup, told: TriageReport) -> str:
