@@ -62,6 +62,21 @@ def test_each_answer_is_shown_beside_the_recorded_one(desk: Desk) -> None:
     assert "DISTANCE" in side and " | " in side and "gpt-4o-" in side
 
 
+def test_in_a_narrow_terminal_each_fact_is_a_line(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = desk.record(openai_chat)
+    assert "\nthen  " in desk.resend(f"{run}:0").out
+    monkeypatch.setenv("COLUMNS", "80")
+    table = desk.resend(f"{run}:0").out.partition("\n\n")[0].splitlines()
+    assert max(map(len, table)) <= 80 and table[0].split() == ["then", "now", "1"]
+    assert [line.split()[0] for line in table[1:4]] == ["RUN", "MODEL", "SEED"] and table[3].split() == [
+        "SEED",
+        "7",
+        "7",
+    ]
+    many = desk.resend(f"{run}:0", "--n", "9").out
+    assert "\nnow 9  " in many, "where neither fits, each answer is a line"
+
+
 def test_a_body_that_differs_is_not_sent(desk: Desk) -> None:
     run = desk.record(openai_chat)
     answer = desk.resend(f"{run}:0", "--check", "--param", "temperature=0", code=1)

@@ -279,12 +279,10 @@ def _lines(
         table.append((
             f"now {n}", tail(str(row["run"])), *_cells(row), "-" if far is None else str(far), *_spent(row),
         ))  # fmt: skip
-    widths = [max(len(line[at]) for line in table) for at in range(len(head))]
-    padded = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in table)
-    out = [safe(line.rstrip()) for line in padded]
+    width = columns()
+    out = _fitted(table, width)
     texts = [("then", _words(before))]
     texts += [(f"now {n}", _words(each.reading) or _error(each)) for n, each in enumerate(answers, 1)]
-    width = columns()
     if len(texts) == 2:
         half = (width - 3) // 2
         left, right = (_wrapped(safe(text), half) for _, text in texts)
@@ -292,6 +290,19 @@ def _lines(
     for name, text in texts:
         out += ["", f"{name}:", *(f"  {line}" for line in _wrapped(safe(text), width - 2))]
     return out
+
+
+def _fitted(table: Sequence[Sequence[str]], width: int) -> list[str]:
+    """The rows of a table as lines; each column as a line where only so they fit."""
+    wide, turned = _padded(table), _padded(list(zip(*table, strict=True)))
+    fits = max(map(len, wide)) <= width or max(map(len, turned)) > width
+    return wide if fits else turned
+
+
+def _padded(table: Sequence[Sequence[str]]) -> list[str]:
+    shown = [[safe(cell) for cell in row] for row in table]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in shown]
 
 
 def _cells(facts: Mapping[str, Json]) -> tuple[str, ...]:
