@@ -22,6 +22,7 @@ from reenact.interop.originals import LARGEST_HELD
 from reenact.interop.otlp.otlp_documents import LARGEST
 from reenact.interop.readers import HEAD, ReaderOptions, readers
 from reenact.interop.trees import conversation_turns
+from reenact.triage.kit_of_run import kit_of
 from tests.interop.conftest import Bring
 from tests.interop.trees import (
     GAVE,
@@ -390,6 +391,13 @@ def test_a_task_of_tau_bench_keeps_calls_that_share_an_id(bring: Bring, store: S
     (found,) = bring("messages", json.dumps([{**TAU[0], "traj": [*SAID, WANTS, GAVE, *more, TELLS]}]))
     tools = [each for each in store.open(found).events() if each.kind == "tool"]
     assert [each.name for each in tools] == ["find_order", "refund"]
+
+
+def test_the_kit_of_a_log_does_not_ask_its_spans_to_say_more(bring: Bring, store: Store) -> None:
+    (run,) = bring("messages", json.dumps(TAU))
+    items = [item for item in kit_of(store, run).items if not item.there and item.expected]
+    assert {"provider", "tokens", "timestamps", "tool_schemas"} <= {item.name for item in items}
+    assert not [way for item in items for way in item.capture if "span" in way or "gen_ai" in way]
 
 
 def test_labels_of_who_and_when_stay_and_what_agents_heard_is_told(bring: Bring, store: Store) -> None:

@@ -8,6 +8,7 @@ if its instrumentation was set to capture them; the kit names that setting.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from reenact.facts.call import Json, Kind
@@ -39,31 +40,34 @@ _WAYS: Final[Mapping[str, tuple[str, ...]]] = {
     "call_id": ("gen_ai.tool.call.id on the span",),
 }
 _FEW: Final = 4
+_SPANS: Final = frozenset({"otlp", "langfuse"})
+"""Formats whose traces are spans of OpenTelemetry, so that their instrumentation can be told to say more."""
 
 
 def traced(scene: Scene) -> Iterator[Item]:
     """Every item of the kit of a trace."""
+    item = partial(_item, scene.run.entry.target in _SPANS)
     models = [event for event in scene.of_kind(Kind.MODEL) if _part(event, "answer")]
     tools = scene.of_kind(Kind.TOOL)
     found = scene.of_kind(Kind.RETRIEVAL)
     yield from _entry(scene)
-    yield from _item(Bucket.INPUT, "system_prompt", models, ("system",))
-    yield from _item(Bucket.INPUT, "history", models, ("messages",))
-    yield from (_of_run(item) for item in identity.named(scene))
+    yield from item(Bucket.INPUT, "system_prompt", models, ("system",))
+    yield from item(Bucket.INPUT, "history", models, ("messages",))
+    yield from (_of_run(each) for each in identity.named(scene))
     yield _trace(scene)
     yield _commit(scene)
     for name, part in (("model", "model"), ("provider", "provider"), ("parameters", "parameters")):
-        yield from _item(Bucket.ENVIRONMENT, name, models, (part,))
-    yield from _item(Bucket.ENVIRONMENT, "tool_schemas", _offering(scene, models), ("tools",))
-    yield from _item(Bucket.EFFECTS, "model_calls", models, ("answer",))
-    yield from _item(Bucket.EFFECTS, "tool_calls", tools, ("arguments", "result"))
-    yield from _item(Bucket.EFFECTS, "call_ids", tools, ("call_id",))
-    yield from _item(Bucket.EFFECTS, "retrievals", found, ("query", "documents"))
-    yield from _item(Bucket.EFFECTS, "chunks", found, ("content",))
-    yield from _item(Bucket.EFFECTS, "tokens", models, ("usage",))
-    for item in identity.carried(scene):
-        yield replace(item, fidelity=(Grade.SEMANTIC if item.there else Grade.ABSENT).value)
-    yield from _item(Bucket.EFFECTS, "timestamps", (*models, *tools, *found), ("times",))
+        yield from item(Bucket.ENVIRONMENT, name, models, (part,))
+    yield from item(Bucket.ENVIRONMENT, "tool_schemas", _offering(scene, models), ("tools",))
+    yield from item(Bucket.EFFECTS, "model_calls", models, ("answer",))
+    yield from item(Bucket.EFFECTS, "tool_calls", tools, ("arguments", "result"))
+    yield from item(Bucket.EFFECTS, "call_ids", tools, ("call_id",))
+    yield from item(Bucket.EFFECTS, "retrievals", found, ("query", "documents"))
+    yield from item(Bucket.EFFECTS, "chunks", found, ("content",))
+    yield from item(Bucket.EFFECTS, "tokens", models, ("usage",))
+    for each in identity.carried(scene):
+        yield replace(each, fidelity=(Grade.SEMANTIC if each.there else Grade.ABSENT).value)
+    yield from item(Bucket.EFFECTS, "timestamps", (*models, *tools, *found), ("times",))
     yield from _never(scene)
     if scene.lost:
         about = f"{len(scene.lost)} payloads cannot be read: {scene.lost[0]}"
@@ -81,8 +85,8 @@ def _offering(scene: Scene, models: list[Event]) -> list[Event]:
     return [event for event in models if ran or _part(event, "tools") is not Grade.ABSENT]
 
 
-def _item(bucket: Bucket, name: str, events: Iterable[Event], parts: tuple[str, ...]) -> Iterator[Item]:
-    """An item over the facts in some events; none without such events."""
+def _item(spans: bool, bucket: Bucket, name: str, events: Iterable[Event], parts: tuple[str, ...]) -> Iterator[Item]:
+    """An item over the facts in some events; none without such events. ``spans``: attributes of spans can tell more."""
     events = list(events)
     grades = {event.number: weakest(_part(event, part) or Grade.ABSENT for part in parts) for event in events}
     if not grades:
@@ -105,7 +109,7 @@ def _item(bucket: Bucket, name: str, events: Iterable[Event], parts: tuple[str, 
         f"{about}{f' (told by {told})' if told else ''}",
         absent or tuple(grades),
         value={number: grade.value for number, grade in grades.items()},
-        capture=_ways(parts, [dialects[number] for number in absent]) if absent else (),
+        capture=_ways(parts if spans else (), [dialects[number] for number in absent]) if absent else (),
         stops=Stops.EVENTS if stops else Stops.NOTHING,
         fidelity=worst.value,
     )
@@ -139,7 +143,7 @@ def _entry(scene: Scene) -> Iterator[Item]:
     steps = [event for event in scene.of_kind(Kind.STEP) if event.parent is None and _part(event, "input")][:1]
     heard = _heard(scene) if steps and _part(steps[0], "input") is Grade.ABSENT else None
     if heard is None:
-        yield from _item(Bucket.INPUT, "input", steps, ("input",))
+        yield from _item(scene.run.entry.target in _SPANS, Bucket.INPUT, "input", steps, ("input",))
         return
     about = f"what the user said, by the messages of the model call at #{heard.number}"
     yield Item(
