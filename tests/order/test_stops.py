@@ -18,6 +18,7 @@ import pytest
 
 import reenact
 from reenact.abc.sources import CLOCK
+from reenact.errors import Halt
 from reenact.facts.order import Tag
 from reenact.replaying.recorded_schedule import RecordedSchedule
 from reenact.seams.watch import _at_a_prompt
@@ -146,19 +147,6 @@ def asks_in_a_thread_and_waits_for_its_word(world: World, question: str) -> obje
     return "done"
 
 
-def asks_in_a_thread_and_waits_for_its_word_for_good(world: World, question: str) -> object:
-    """Nothing is at the gate for this wait: neither a wake-up nor a timer."""
-    done = threading.Event()
-
-    def asks() -> None:
-        world.ask(question)
-        done.set()
-
-    threading.Thread(target=asks).start()
-    done.wait()
-    return "done"
-
-
 def suppresses_in_a_context_manager(world: World, question: str) -> object:
     class Swallow:
         def __enter__(self) -> None: ...
@@ -238,7 +226,6 @@ SWALLOWERS: list[Callable[[World, str], object]] = [
     catches_what_its_futures_hold,
     asks_in_a_thread_that_dies,
     asks_in_a_thread_and_waits_for_its_word,
-    asks_in_a_thread_and_waits_for_its_word_for_good,
     suppresses_in_a_context_manager,
     returns_in_finally,
     asks_in_a_generator_that_is_dropped,
@@ -259,6 +246,26 @@ def test_the_divergence_is_raised_whatever_the_agent_does(agent: Callable[[World
     assert "something else" in str(caught.value.now)
     replayed = replay(recorded, lambda world: agent(world, "what was asked"))
     assert (replayed.replay.verdict, replayed.performed) == ("exact", 0)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_halt_reaches_a_wait_for_which_nothing_is_at_the_gate() -> None:
+    """It has no time limit, and the thread that was to end it has died of the halt."""
+    ended: list[BaseException] = []
+
+    def agent(world: World, question: str) -> None:
+        done = threading.Event()
+        threading.Thread(target=lambda: (world.ask(question), done.set())).start()
+        try:
+            done.wait()
+        except BaseException as error:
+            ended.append(error)
+            raise
+
+    recorded = record(lambda world: agent(world, "what was asked"))
+    with pytest.raises(reenact.Divergence):
+        replay(recorded, lambda world: agent(world, "something else"))
+    assert [type(error) for error in ended] == [Halt]
 
 
 _STUBBORN = """
