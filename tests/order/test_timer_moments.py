@@ -12,7 +12,7 @@ import pytest
 
 from reenact.facts.order import TimerSpan
 
-from .driver import World, record
+from .driver import World, record, replay
 
 WAIT_S = 0.04
 
@@ -62,6 +62,27 @@ def test_a_wait_says_when_it_began_and_how_long_it_was_to_last(name: str) -> Non
     assert timed is not None
     assert 0 < timed.due_us - timed.set_us <= WAIT_S * 1e6 + 1, "to the next microsecond"
     assert 0 <= timed.set_us < at_us
+
+
+HOUR_S = 3_600
+LONG = {
+    "sleep": lambda wait_s: time.sleep(wait_s),
+    "event": lambda wait_s: threading.Event().wait(wait_s),
+    "asyncio.sleep": lambda wait_s: runs_out(lambda: asyncio.sleep(wait_s)),
+    "wait_for": lambda wait_s: runs_out(lambda: asyncio.wait_for(asyncio.Event().wait(), wait_s)),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_timer_of_a_replay_is_none_of_the_worlds(name: str) -> None:
+    """It fires where it fired: an hour, which the code waits now, would be an hour by the world's clock."""
+
+    def program(world: World) -> None:
+        LONG[name](WAIT_S if world.pace is not None else HOUR_S)
+        world.ask("and now?")
+
+    replayed = replay(record(program), program)
+    assert (replayed.replay.verdict, replayed.performed) == ("exact", 0)
 
 
 @pytest.mark.parametrize("library", ["trio", "uvloop"])
