@@ -20,34 +20,35 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "reenact"
 
 ENGINE = {
     "seams": (
-        "async_backends counted_loops gate lanes posting process_signals reckoning schedules switchboard turns waits "
-        "watch"
+        "async_backends counted_loops gate hold_clock lanes loop_callbacks process_signals schedules switchboard turns "
+        "waits watch"
     ),
-    "recording": "ambient_reads arrival_schedule holding live_calls recording_session repeated_calls",
+    "recording": "ambient_reads arrival_schedule holds live_calls recording_session repeated_calls",
     "replaying": (
         "ambient_replay blocked_strands frozen_calls matching recorded_order recorded_schedule "
         "replay_faults replay_session suspects tape unmade_calls"
     ),
     "timetravel/forks": (
-        "alarms cancelled_calls counterparts due_moments elapsed_time fork_ambient fork_calls fork_decisions "
-        "fork_misses fork_schedule fork_session fork_time ladder ledger live_addresses partial_replay resources "
-        "stops taping waiter_lines"
+        "alarms waiter_lines cancelled_calls counterparts due_moments fork_ambient fork_answers fork_calls "
+        "fork_decisions fork_misses elapsed_time fork_schedule fork_session fork_time ladder ledger live_addresses "
+        "partial_replay resources stops"
     ),
 }
 """Modules of the engine, by folder."""
 FORMER = {
-    "seams": "carriers",
-    "recording": "calls order recording_gate repeats session",
+    "seams": "carriers posting reckoning",
+    "recording": "calls holding order recording_gate repeats session",
     "replaying": "ambient calls met_lanes order replay_gate session unseen",
     "timetravel/forks": (
-        "ambient called_off elapsing fork_gate gate giving handing keeping opened session things timed timing waiting"
+        "ambient called_off elapsing fork_gate gate giving handing keeping opened session taping things timed timing "
+        "waiting"
     ),
 }
 """What some of them were called in older trees."""
 JOINED = ("seams/**/*", "replaying/**/*", "timetravel/forks/**/*", "hosting/**/*")
 """What stands around it and is part of the count with it, by pattern."""
 JOINED_IN_RECORDING = (
-    "ambient_reads arrival_schedule calls holding live_calls order process recording_gate recording_process "
+    "ambient_reads arrival_schedule calls holding holds live_calls order process recording_gate recording_process "
     "recording_session session"
 )
 """The modules of ``recording`` among them."""

@@ -16,8 +16,8 @@ import pytest
 
 if TYPE_CHECKING:
     from reenact.testing.goldens.marked_test import Opener, Trial
-    from reenact.testing.goldens.playing import SessionGoldens
     from reenact.testing.goldens.replayed_golden import Replayed
+    from reenact.testing.goldens.session_goldens import SessionGoldens
 
 _MODES = ("frozen", "missing", "rerecord", "review")
 _NAME = "_reenact_golden"
@@ -109,7 +109,7 @@ def _playing(config: pytest.Config) -> SessionGoldens:
     """The goldens of this session. From here on a little of the package is loaded, and the rest with the first test."""
     found = config.stash.get(_PLAYING, None)
     if found is None:
-        from reenact.testing.goldens.playing import SessionGoldens
+        from reenact.testing.goldens.session_goldens import SessionGoldens
 
         found = config.stash[_PLAYING] = SessionGoldens()
     return found

@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import reenact
 from bench.driver import fork_agent, run_agent
-from reenact.facts import spotting
+from reenact.facts import credential_search
 from reenact.facts.call import Call, Effect, Kind
 from reenact.privacy import make_redactor
 
@@ -179,7 +179,7 @@ def clean_body(size: int) -> Mapping[str, float]:
     """Milliseconds of processor a MiB of an agent's request, which the gate cleans with the standard library: at its
     first sight, again, with its oldest messages gone, and of another one, in which a patch is a single string. Then
     another request of the same sort and real trajectories (where they lie), without a scanner and with it."""
-    with patch.object(spotting._NEEDLES, "within", lambda text: text.find):
+    with patch.object(credential_search._NEEDLES, "within", lambda text: text.find):
         costs = [_cleaned(body) for body in _bodies(size, random.Random(size))]
         real = [_cleaned(body) for body in _trajectories(first=True)]
     scanned = _cleaned(_bodies(size, random.Random(size + 1))[0])

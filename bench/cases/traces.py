@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 from reenact.abc.sources import CLOCK, ENTROPY
-from reenact.facts import spotting
+from reenact.facts import credential_search
 from reenact.facts.policy import Policy
 from reenact.interop.file_formats import read
 from reenact.interop.importing import import_runs
@@ -94,7 +94,7 @@ def import_traces(size: int) -> Mapping[str, float]:
     """Microseconds of processor for a span of 1 KB without content, and milliseconds for a MiB of spans with content:
     with the standard library, and with the gate's optional scanner where it is installed; and what the reader takes
     alone of the latter."""
-    with patch.object(spotting._NEEDLES, "within", lambda text: text.find):
+    with patch.object(credential_search._NEEDLES, "within", lambda text: text.find):
         span, _ = _imported(size, content=False)
         _, content = _imported(size // 2, content=True)
     scanned, _ = _imported(size, content=False)

@@ -13,9 +13,9 @@ from pathlib import Path
 from statistics import median
 
 from reenact.facts.call import End, EndKind, Kind
+from reenact.facts.feature_collector import FeatureCollector
 from reenact.facts.features import Features
 from reenact.facts.ids import make_run_id
-from reenact.facts.noticing import FeatureCollector
 from reenact.facts.record import EvidenceNoted, HeadArrived, Record, SegmentArrived, StreamEnded
 from reenact.facts.run import Run, Status
 from reenact.store.feature_rows import FEATURE, put

@@ -94,7 +94,7 @@ class BlobMissing(StoreError):
     """A payload that the log names is not in the store (``digest``).
 
     Attributes:
-        reason: ``withheld`` where the store knows that it was taken out, or never kept; empty where it was lost.
+        reason: ``withheld`` where the store knows that the payload was removed, or never kept; empty where it was lost.
     """
 
     reason: str = ""
@@ -183,11 +183,11 @@ class EffectRefused(ReplayError):
 
 
 class EffectInDoubt(ReplayError):
-    """A write began, and it is not known how it ended; a person must say whether it happened."""
+    """A write began, and its end is not known; a user must say whether it happened."""
 
 
 class ForkError(ReenactError):
-    """A fork was asked for at a place, or with a change, that cannot be."""
+    """The fork is impossible at this place, or with this change."""
 
 
 class GoldenMismatch(ReenactError, AssertionError):

@@ -72,7 +72,7 @@ def test_a_process_has_one_hook_however_many_listen() -> None:
         "import sys; added = []; sys.addaudithook(lambda event, _: added.append(event) if event == 'sys.addaudithook' "
         "else None)\n"
         "from reenact.replaying import guard\nfrom reenact.replaying.network_block import BLOCK\n"
-        "from reenact.replaying.touching import CHANGE_WATCH\nfrom reenact.seams import escapes\n"
+        "from reenact.replaying.change_watch import CHANGE_WATCH\nfrom reenact.seams import escapes\n"
         "escapes.install()\n"
         "for _ in range(2):\n"
         "    guard.arm(RuntimeError)\n"

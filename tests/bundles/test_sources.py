@@ -18,7 +18,7 @@ import pytest
 
 from reenact.facts.record import EvidenceNoted
 from reenact.facts.run import Entry
-from reenact.replaying import filtering
+from reenact.replaying import system_call_filter
 from reenact.replaying.isolation import Isolation
 from reenact.store.bundles import write_bundle
 from tests.bundles.conftest import SECRET, Place
@@ -320,7 +320,7 @@ def test_where_something_is_not_cut_it_is_refused() -> None:
 
 def test_where_the_system_cuts_nothing_nothing_is_run(other: Place) -> None:
     forged(other.folder / "x.reenact", {"agent.py": "print('ran')"})
-    denied = filtering.program(os.uname().machine, 0, rules=[filtering.Ban("unshare", 272, 97)])
+    denied = system_call_filter.program(os.uname().machine, 0, rules=[system_call_filter.Ban("unshare", 272, 97)])
     if not denied:
         pytest.skip("no filter for this machine")
     wrapper = f"""

@@ -15,11 +15,11 @@ import pytest
 from reenact.abc.sources import ENTROPY
 from reenact.errors import UnreplayableRun
 from reenact.facts.run import Entry, Run
+from reenact.replaying.agent_process import environment_of
 from reenact.replaying.caller import find
 from reenact.replaying.options import Options
 from reenact.replaying.program_start import start_of
-from reenact.replaying.relocating import ProjectRenaming, relocated
-from reenact.replaying.starting import environment_of
+from reenact.replaying.relocation import ProjectRenaming, relocated
 from reenact.replaying.worktree import Tree
 from reenact.seams import trust
 from reenact.store import open_store

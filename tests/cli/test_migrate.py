@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.main import cli
-from reenact.store.checking import check_store
 from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_check import check_store
 from reenact.store.versions import WRITTEN
 from tests.store.aging import age, formats
 from tests.store.damaging import change, fill

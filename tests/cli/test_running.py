@@ -14,7 +14,7 @@ from reenact.interfaces.cli.commands import record, replay
 from reenact.recording.command import ProgramEnd
 from reenact.replaying.options import Options
 from reenact.replaying.replay_report import EndDifference, Report
-from reenact.seams.boot.forwarding import SignalForwarder
+from reenact.seams.boot.signal_forwarder import SignalForwarder
 from tests.cli import scenes
 
 Cli = Callable[..., Any]

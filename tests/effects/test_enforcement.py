@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.replaying.covering import CoveredFiles, outermost
+from reenact.replaying.disk_cover import CoveredFiles, outermost
 from reenact.replaying.isolation import Isolation, folders_of
 from reenact.replaying.replay_report import enforced
 from reenact.seams.boot.folders import Folder

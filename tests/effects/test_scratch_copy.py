@@ -18,8 +18,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from reenact.replaying.copying import Copy
-from reenact.replaying.redirecting import Redirect
+from reenact.replaying.file_redirection import Redirect
+from reenact.replaying.scratch_copy import Copy
 from reenact.replaying.temporaries import MadeFiles
 
 from . import refusing

@@ -19,7 +19,7 @@ from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.event import Event, Payload
 from reenact.facts.run import Run
 from reenact.testing.expectations.expectation import Expectation, expect
-from reenact.testing.expectations.judging import _lost_with
+from reenact.testing.expectations.judgement import _lost_with
 from reenact.testing.expectations.prefixes import Prefixes, Upto
 from reenact.testing.provider import Route, Script, ScriptedProvider
 from tests.expectations.conftest import get_order, recorded, refund, search_docs, write
@@ -281,7 +281,7 @@ def test_what_is_much_work_is_not_done_again_and_again(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Prefixes, "upto", counted)
     for allowed, most in ((1_000_000, 20), (2_000, 6), (100, 0)):
-        monkeypatch.setattr("reenact.testing.expectations.judging.MAX_WORK", allowed)
+        monkeypatch.setattr("reenact.testing.expectations.judgement.MAX_WORK", allowed)
         asked.clear()
         verdict = expect(text).judge(bad)
         assert verdict.event == (9 if most else 39) and len(asked) <= most, asked

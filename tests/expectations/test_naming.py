@@ -14,7 +14,7 @@ from reenact.abc.store import Recording
 from reenact.store.memory_store import MemoryStore
 from reenact.testing import ScriptedProvider
 from reenact.testing.expectations.expectation import expect
-from reenact.testing.expectations.naming import unnamed
+from reenact.testing.expectations.unnamed_answers import unnamed
 from reenact.testing.provider import Rule, Script, ToolUse, When
 from tests.expectations.conftest import get_order, recorded, search_docs
 

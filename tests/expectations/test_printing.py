@@ -6,7 +6,7 @@ import reenact
 from reenact.abc.store import Recording
 from reenact.store.memory_store import MemoryStore
 from reenact.testing.expectations.expectation import expect
-from reenact.testing.expectations.printing import beside
+from reenact.testing.expectations.printed_text import beside
 from reenact.testing.expectations.strength import weak
 from reenact.timetravel.vocabulary import RunScope
 

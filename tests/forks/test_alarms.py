@@ -133,9 +133,9 @@ LATE_TOOL = """
 def _alarm_of(world: Forks, run: str) -> tuple[int, int]:
     """For how long the one alarm of a run was set, and how late its signal came, in milliseconds."""
     with reenact.open_store(str(world.desk.folder / ".reenact")) as store:
-        ((at_us, timed),) = [(each.at_us, each.timed) for each in store.open(run).deliveries() if each.tag.kind == "i"]
-    assert timed is not None
-    return (timed.due_us - timed.set_us) // 1000, (at_us - timed.due_us) // 1000
+        ((at_us, times),) = [(each.at_us, each.times) for each in store.open(run).deliveries() if each.tag.kind == "i"]
+    assert times is not None
+    return (times.due_us - times.set_us) // 1000, (at_us - times.due_us) // 1000
 
 
 def test_one_that_rang_late_rings_again_in_forks_that_change_nothing(world: Forks) -> None:

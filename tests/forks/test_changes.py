@@ -161,7 +161,7 @@ def test_code_gets_the_plan_as_a_value() -> None:
         run = store.run("@")
         for entry in (agent, "agents:main"):
             plan = reenact.fork(run, "look#2", live="all", entry=entry, store=store, dry_run=True)
-            assert (plan.frozen, plan.anew, plan.writes) == (1, {"look": 1}, {"mail": 1})
+            assert (plan.frozen, plan.again, plan.writes) == (1, {"look": 1}, {"mail": 1})
             assert "blocked write   mail (1 recorded)" in "\n".join(plan.lines())
         assert [each.id for each in store.runs()] == [run.id], "nothing is made"
         with pytest.raises(EventNotFound, match="no event 9"):

@@ -12,9 +12,9 @@ from reenact.abc.sources import CLOCK
 from reenact.facts.ids import make_run_id
 from reenact.facts.retention import DAY_US
 from reenact.facts.run import Run, Status
-from reenact.interfaces.cli import tidying
+from reenact.interfaces.cli import background_expiry
+from reenact.interfaces.cli.background_expiry import tidy
 from reenact.interfaces.cli.shell import Shell
-from reenact.interfaces.cli.tidying import tidy
 from reenact.store.sqlite_store import SqliteStore
 from tests.forks.conftest import Forks
 from tests.store.records import closing, issued, opening, settled
@@ -76,7 +76,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     found: list[str] = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("REENACT_STORE", raising=False)
-    monkeypatch.setattr(tidying, "start", lambda url: found.append(url) is None)
+    monkeypatch.setattr(background_expiry, "start", lambda url: found.append(url) is None)
     return found
 
 
@@ -95,8 +95,8 @@ def test_once_an_hour_and_only_where_something_is_old_enough(
         for _ in range(3):
             tidy(Shell())
         assert len(started) == 1 and capsys.readouterr().err.count(SAID) == 1
-        later = CLOCK.wall_us() + 2 * tidying.EVERY_US
-        monkeypatch.setattr(tidying, "CLOCK", type("Later", (), {"wall_us": staticmethod(lambda: later)}))
+        later = CLOCK.wall_us() + 2 * background_expiry.EVERY_US
+        monkeypatch.setattr(background_expiry, "CLOCK", type("Later", (), {"wall_us": staticmethod(lambda: later)}))
         tidy(Shell())
         assert len(started) == 2 and capsys.readouterr().err == ""
         for url in ("memory:", f"sqlite:///{tmp_path}/none.db", "postgresql://x"):

@@ -16,7 +16,7 @@ from reenact.timetravel.forks import due_moments
 from reenact.timetravel.forks.due_moments import LATE_US, UNSURE_US
 from reenact.timetravel.forks.fork_schedule import own_tag
 from reenact.timetravel.forks.fork_time import OWN, ForkTime
-from reenact.timetravel.forks.waiter_lines import Lines
+from reenact.timetravel.forks.waiter_lines import WaiterLines
 
 KEPT = 3
 """So few calls and timers are remembered, that some are forgotten."""
@@ -63,7 +63,7 @@ class Plain:
         return found
 
     def sooner(self, tag: Tag, comes_us: int, *, answers: bool) -> Waiter | None:
-        """See ``Lines``."""
+        """See ``WaiterLines``."""
         known = self.others(tag)
         early = [
             each for each in known if is_before(each[0], comes_us) and (answers or each[1].deadline_us is not None)
@@ -75,19 +75,19 @@ class Plain:
         return min(calls, key=lambda each: each[0], default=(fires, first))[1]
 
     def is_unsure(self, tag: Tag, comes_us: int, *, timer: bool) -> bool:
-        """See ``Lines``."""
+        """See ``WaiterLines``."""
         return any(
             coming + UNSURE_US < comes_us and (timer or waiter.deadline_us is not None)
             for coming, waiter in self.others(tag)
         )
 
     def first(self, tag: Tag, comes_us: int) -> Waiter | None:
-        """See ``Lines``."""
+        """See ``WaiterLines``."""
         before = [each for each in self.others(tag) if each[0] < comes_us]
         return min(before, key=lambda each: each[0], default=(comes_us, None))[1]
 
     def is_near(self, tag: Tag, comes_us: int) -> bool:
-        """See ``Lines``."""
+        """See ``WaiterLines``."""
         events = [coming for coming, waiter in self.others(tag) if waiter.tag.kind == "e"]
         return any(not (is_before(other, comes_us) or is_before(comes_us, other)) for other in events)
 
@@ -171,15 +171,15 @@ class Waits(RuleBasedStateMachine):
         """Whatever is next, and whenever that comes: also so near to each of the others."""
         time, plain = self.time, self.plain
         tag = data.draw(st.sampled_from([Tag("t", "next", 0, 0), *self.gate.waiting]))
-        now_us, lines = time.known_us(), time.in_lines()
+        now_us, queues = time.known_us(), time.by_arrival()
         known = [coming + near_us for coming, _ in plain.others(tag)]
         for comes in (from_us, now_us + near_us, *known):
             for flag in (False, True):
-                assert lines.is_unsure(tag, comes, now_us, timer=flag) == plain.is_unsure(tag, comes, timer=flag)
+                assert queues.is_unsure(tag, comes, now_us, timer=flag) == plain.is_unsure(tag, comes, timer=flag)
             early = plain.sooner(tag, comes, answers=time.departed)
-            assert lines.sooner(tag, comes, now_us, answers=time.departed) is early
-            assert lines.first(tag, comes, now_us) is plain.first(tag, comes)
-            assert lines.is_near(tag, comes, now_us) == plain.is_near(tag, comes)
+            assert queues.sooner(tag, comes, now_us, answers=time.departed) is early
+            assert queues.first(tag, comes, now_us) is plain.first(tag, comes)
+            assert queues.is_near(tag, comes, now_us) == plain.is_near(tag, comes)
             event(f"departed {time.departed}, early {early is not None}")
 
 
@@ -222,17 +222,17 @@ def test_a_delivery_looks_at_a_few_of_those_who_wait() -> None:
     assert looks_at(100) == looks_at(4_000) <= 50 * 4
 
 
-def lines_of(moments: dict[Tag, int]) -> tuple[dict[Tag, Waiter], Lines]:
+def lines_of(moments: dict[Tag, int]) -> tuple[dict[Tag, Waiter], WaiterLines]:
     """Those who come then, each of which is a timer or an answer."""
     waiting = {tag: Waiter(tag, lambda: None, None, 1 if tag.kind == "t" else None) for tag in moments}
-    return waiting, Lines(waiting, lambda waiter: moments[waiter.tag], lambda _: False)
+    return waiting, WaiterLines(waiting, lambda waiter: moments[waiter.tag], lambda _: False)
 
 
 @pytest.mark.parametrize(("later_us", "first"), [(LATE_US, "e"), (LATE_US + 1, "t")])
 def test_an_answer_goes_before_a_timer_unless_that_is_clearly_before(later_us: int, first: str) -> None:
     timer, answer = Tag("t", "root", 1, 0), event_tag(1, 0)
-    _, lines = lines_of({timer: 10, answer: 10 + later_us})
-    found = lines.sooner(Tag("t", "next", 0, 0), 10**6, 0, answers=False)
+    _, queues = lines_of({timer: 10, answer: 10 + later_us})
+    found = queues.sooner(Tag("t", "next", 0, 0), 10**6, 0, answers=False)
     assert found is not None and found.tag.kind == first
 
 
@@ -244,7 +244,7 @@ def test_who_has_left_is_forgotten_before_long() -> None:
     for number, tag in enumerate((first, *others)):
         time.sets(tag, TimerSpan(0, number))
         waiting[tag] = Waiter(tag, lambda: None, None, number)
-        assert time.in_lines().first(Tag("t", "next", 0, 0), 9, 0) is waiting[first]
-        assert sum(map(len, time.in_lines()._lines)) < 100
+        assert time.by_arrival().first(Tag("t", "next", 0, 0), 9, 0) is waiting[first]
+        assert sum(map(len, time.by_arrival()._queues)) < 100
         if tag is not first:
             del waiting[tag]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reenact.seams import accepting
+from reenact.seams import accepted_connections
 
 from .desk import Desk, Ended
 
@@ -101,11 +101,11 @@ def test_a_program_that_connects_to_itself_has_no_such_gap(tmp_path: Path) -> No
 def test_a_place_that_is_named_costs_a_server_no_further_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every descriptor of the process is looked at to find out whose a connection is: thousands, in a busy server."""
     looks: list[object] = []
-    monkeypatch.setattr(accepting, "_made_here", lambda *accepted: looks.append(accepted))
+    monkeypatch.setattr(accepted_connections, "_made_here", lambda *accepted: looks.append(accepted))
     named: set[str] = set()
     lane: Any = SimpleNamespace(session=SimpleNamespace(fault=lambda error: True))
     for _ in range(3):
-        accepting._look(
+        accepted_connections._look(
             lane,
             (socket.socket(), ("192.0.2.1", 1)),
             lambda session, what, place, target: named.add(place),

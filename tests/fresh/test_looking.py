@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reenact.seams import accepting, readiness
+from reenact.seams import accepted_connections, readiness
 
 
 class Reused:
@@ -83,11 +83,11 @@ def test_the_copy_of_what_is_no_socket_any_more_stays_open(monkeypatch: pytest.M
         before = _open()
         with monkeypatch.context() as patched:
             patched.setattr(os, "fstat", reused.look(os.fstat))
-            assert accepting._address_of(reused.number) is None
+            assert accepted_connections._address_of(reused.number) is None
         (left,) = _open() - before
         os.close(int(left))
-        assert accepting._address_of(reused.number) is None
-        assert accepting._address_of(server.fileno()) == server.getsockname()
+        assert accepted_connections._address_of(reused.number) is None
+        assert accepted_connections._address_of(server.fileno()) == server.getsockname()
         assert _open() == before, "neither a file nor a socket that stays one leaves a copy"
         os.close(reused.number)
-        assert accepting._address_of(reused.number) is None
+        assert accepted_connections._address_of(reused.number) is None

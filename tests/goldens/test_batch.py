@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from reenact.replaying.starting import Starter
+from reenact.replaying.agent_process import Starter
 from reenact.testing.goldens.golden_batch import several
 
 

@@ -18,7 +18,7 @@ import pytest
 from reenact import open_store
 from reenact.facts.shell_text import typed
 from reenact.testing.expectations.expectation_verdict import Verdict
-from reenact.testing.goldens.drifting import drift_of
+from reenact.testing.goldens.drift import drift_of
 from reenact.testing.goldens.golden_dir import open_golden_dir
 from reenact.testing.goldens.golden_execution import concluded
 from reenact.testing.goldens.golden_launch import ProcessResult

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Kind, Outcome, Stream, Value
 from reenact.facts.event import Event
 from reenact.testing.goldens.acceptance import accepted, concluded, decided, left_open
-from reenact.testing.goldens.differing import Category, GoldenDifference, has_failed
+from reenact.testing.goldens.golden_differences import Category, GoldenDifference, has_failed
 from reenact.testing.goldens.golden_trace import Golden
 
 DIGESTS = st.sampled_from(["a" * 32, "b" * 32])

@@ -19,7 +19,7 @@ from reenact.recording.run_evidence import PROCESS
 from reenact.store.bundles import read_bundle, write_bundle
 from reenact.testing import ProviderProcess
 from reenact.testing.goldens.causes import Cause, requests, runs_on
-from reenact.testing.goldens.drifting import Drift, drift_of, drifts, in_order
+from reenact.testing.goldens.drift import Drift, drift_of, drifts, in_order
 from reenact.testing.goldens.golden_dir import open_golden_dir
 from reenact.testing.goldens.golden_trace import ScriptedAnswer
 from reenact.triage.scene import Scene

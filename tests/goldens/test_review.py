@@ -20,16 +20,16 @@ from hypothesis import strategies as st
 from reenact.errors import GoldenMismatch, StoreError, UsageError
 from reenact.store.bundles import read_bundle, write_bundle
 from reenact.store.bundles.text import text_of
-from reenact.testing.goldens import reviewing
+from reenact.testing.goldens import golden_acceptance
 from reenact.testing.goldens.acceptance import Reasons, concluded, decided
-from reenact.testing.goldens.differing import Category
-from reenact.testing.goldens.drifting import drift_of
+from reenact.testing.goldens.drift import drift_of
+from reenact.testing.goldens.golden_acceptance import ReviewResult, accept, look, revision_of, settle
+from reenact.testing.goldens.golden_differences import Category
 from reenact.testing.goldens.golden_dir import open_golden_dir
 from reenact.testing.goldens.golden_trace import Golden, ScriptedAnswer
 from reenact.testing.goldens.golden_writer import with_golden
 from reenact.testing.goldens.modes import record_missing
 from reenact.testing.goldens.opened_golden import open_golden
-from reenact.testing.goldens.reviewing import ReviewResult, accept, look, revision_of, settle
 
 from .project import AGENT, ASKS_ON, FIX
 from .reviewed import EXPECTED, Reviewed
@@ -145,7 +145,7 @@ def test_expectations_that_hold_on_the_incident_by_now_are_refused(project: Revi
 def test_a_golden_that_must_stay_the_same_is_reviewed_the_same_way(
     project: Reviewed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reviewing, "any_seed", lambda *_: True)
+    monkeypatch.setattr(golden_acceptance, "any_seed", lambda *_: True)
     found = look(project.golden_dir, "same")
     assert [each.place for each in found.left] == [*TRIMMED, "end"]
     assert settle(project.golden_dir, found, Reasons(everything="it stops early")).replaced
@@ -321,8 +321,8 @@ def test_in_whichever_order_and_parts_the_same_bundle_comes_of_it(
     cuts = sorted(data.draw(st.sets(st.integers(1, len(order) - 1))))
     parts = [order[start:end] for start, end in zip([0, *cuts], [*cuts, len(order)], strict=True)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reviewing, "on_run", lambda *_: replace(seen.outcome, status="passed"))
-        patch.setattr(reviewing, "any_seed", lambda *_: True)
+        patch.setattr(golden_acceptance, "on_run", lambda *_: replace(seen.outcome, status="passed"))
+        patch.setattr(golden_acceptance, "any_seed", lambda *_: True)
         at_once = _come_of(project, seen, [reasons])
         in_parts = _come_of(project, seen, [{place: reasons[place] for place in part} for part in parts])
     assert in_parts == at_once

@@ -11,7 +11,7 @@ import pytest
 
 from reenact.store import open_store
 from reenact.testing.expectations.expectation import expect
-from reenact.testing.goldens import proving
+from reenact.testing.goldens import golden_proof
 from reenact.testing.goldens.adding import add_golden
 from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.goldens.opened_golden import open_golden
@@ -53,7 +53,7 @@ def test_the_other_hash_seed_is_tried_while_todays_code_runs(yard: Yard, monkeyp
     yard.enter(monkeypatch)
     both = threading.Barrier(2, timeout=60)
     for name in ("served", "under_another"):
-        monkeypatch.setattr(proving, name, _beside(both, getattr(proving, name)))
+        monkeypatch.setattr(golden_proof, name, _beside(both, getattr(golden_proof, name)))
     said: list[str] = []
     golden = Golden("gives-up", expect=(expect("'gave up' not in answer").to_json(),))
     with open_store(f"sqlite:///{yard.project / '.reenact' / 'store.db'}") as store:

@@ -24,7 +24,7 @@ from reenact.facts.reading import Reading
 from reenact.facts.run import Run
 from reenact.facts.trace_runs import reading_in
 from reenact.interop import archive_writing, archives, cassette_writing, cassettes, plain_json, yamltext
-from reenact.interop.assembling import DECODED, ENCODED, LENGTH, exchange
+from reenact.interop.exchange_assembly import DECODED, ENCODED, LENGTH, exchange
 from reenact.interop.exchanges import ImportedExchange, decoded, header
 from reenact.interop.file_formats import read, write
 from reenact.interop.importing import import_runs

@@ -13,7 +13,7 @@ import reenact
 from reenact.abc.store import Store
 from reenact.errors import ForkError, UnreplayableRun
 from reenact.facts.call import Effect
-from reenact.facts.kit import ItemState, Verdict
+from reenact.facts.kit import ItemState, ReplayUse
 from reenact.interop.file_formats import write
 from reenact.interop.readers import ReaderOptions
 from reenact.timetravel.forks.fork_launch import require_ended
@@ -98,7 +98,7 @@ def test_its_kit_says_of_each_item_whether_it_is_exact_semantic_or_absent(bring:
         kit = kit_of(store, run)
         items = {item.name: item for item in kit.items}
         assert {items[name].fidelity for name in ("system_prompt", "history", "model_calls", "model")} == {grade}
-        assert kit.verdict is Verdict.EVENTS and items["input"].fidelity == "absent", "it has no program"
+        assert kit.verdict is ReplayUse.EVENTS and items["input"].fidelity == "absent", "it has no program"
         assert items["commit"].capture == ("reenact import vcr FILE --tag commit=…",)
         assert not items.keys() & {"packages", "python", "hash_seed", "undecorated_tools"}
         assert audited(run, kit).replays, "with a program that is given"

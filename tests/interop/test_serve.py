@@ -27,9 +27,9 @@ from reenact.abc.store import Store
 from reenact.errors import StoreError
 from reenact.facts.policy import Policy
 from reenact.facts.trace_runs import trace_of
-from reenact.interop.otlp import listening, receiving
+from reenact.interop.otlp import span_listener, span_receiver
 from reenact.interop.otlp.intake import LARGEST
-from reenact.interop.otlp.receiving import Receiver
+from reenact.interop.otlp.span_receiver import Receiver
 
 from .conftest import Tried
 
@@ -96,7 +96,7 @@ class Model(BaseHTTPRequestHandler):
 
 SLOW = """
 import sys, time
-from reenact.interop.otlp.receiving import Receiver
+from reenact.interop.otlp.span_receiver import Receiver
 joined = Receiver._joined
 def slowly(*given):
     print("it joins", file=sys.stderr, flush=True)
@@ -340,7 +340,7 @@ def test_a_connection_that_waits_does_not_hold_the_end_and_a_request_under_way_i
                 socket.create_connection(("127.0.0.1", served.port)).close()
         slow.sendall(body)
         assert answers.readline().split()[1] == b"200"
-    assert served.process.wait(listening._PATIENCE_S - 5) == 0
+    assert served.process.wait(span_listener._PATIENCE_S - 5) == 0
     waits.close()
     assert sorted(steps(desk)) == ["step 1", "step 2"]
 
@@ -443,7 +443,7 @@ def watch() -> Watch:
 @pytest.fixture
 def receiver(store: Store, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> Receiver:
     """A receiver for which ten spans are many."""
-    monkeypatch.setattr(receiving, "MOST", 10)
+    monkeypatch.setattr(span_receiver, "MOST", 10)
     return Receiver(store, Policy(), watch, ENTROPY)
 
 
@@ -509,7 +509,7 @@ def test_spans_that_come_while_parts_are_joined_are_kept(
     monkeypatch.setattr(receiver, "_joined", meanwhile)
     assert receiver.join_due(every=True) == 14 and sizes(store) == [14, 2]
     monkeypatch.undo()
-    monkeypatch.setattr(receiving, "MOST", 10)
+    monkeypatch.setattr(span_receiver, "MOST", 10)
     assert receiver.join_due(every=True) == 16 and sizes(store) == [16]
 
 
@@ -529,7 +529,7 @@ def test_a_part_that_cannot_be_joined_stays(
     assert sizes(store) == [12, 2]
     monkeypatch.undo()
     again = Receiver(store, Policy(), watch, ENTROPY)  # one that is started later
-    monkeypatch.setattr(receiving, "MOST", 10)
+    monkeypatch.setattr(span_receiver, "MOST", 10)
     again.take(piece(15, 16))
     assert again.join_due(every=True) == 15 and sizes(store) == [15]
 

@@ -22,7 +22,7 @@ from reenact.facts.features import OTHER, Case, Features, fingerprint
 from reenact.facts.frequent import FingerprintTally, Key
 from reenact.facts.run import Run, Status
 from reenact.interop.otlp.measures import Instrument, Measurement, cold_case, of_run
-from reenact.interop.otlp.summing import MOST, SenderSums, as_protobuf
+from reenact.interop.otlp.metric_sums import MOST, SenderSums, as_protobuf
 from tests.http.server import Server
 from tests.interop.conftest import Tried
 from tests.interop.spans_out import AGENT, Receiver, said, serve

@@ -18,15 +18,15 @@ from reenact.facts.call import Failure
 from reenact.facts.event import Event
 from reenact.facts.features import Case, fingerprint
 from reenact.facts.ids import made_us, tail
-from reenact.facts.kit import Hold, ItemState, Verdict
+from reenact.facts.kit import Hold, ItemState, ReplayUse
 from reenact.facts.policy import Policy
 from reenact.facts.run import Status
 from reenact.facts.trace_runs import Grade, graded
 from reenact.interop.file_formats import read
 from reenact.interop.importing import import_runs
-from reenact.interop.landing import EARLIER
 from reenact.interop.otlp.trace_columns import CLOCKS, DIFFERING, MERGED, ORPHANS, REPEATED, ROOTS
 from reenact.interop.readers import ReaderOptions
+from reenact.interop.trace_import import EARLIER
 from reenact.recording.recording_opening import Who
 from reenact.timetravel.forks.fork_launch import require_ended
 from reenact.timetravel.gist import answer_of, question_of
@@ -34,8 +34,8 @@ from reenact.timetravel.model_readings import decision_of, reading_of
 from reenact.triage.budget import budget_of
 from reenact.triage.cold import reasons
 from reenact.triage.featured_runs import seen
-from reenact.triage.featuring import features_of
 from reenact.triage.kit_of_run import kit_of
+from reenact.triage.run_features import features_of
 from tests.interop.conftest import Bring, Tried
 from tests.interop.spans import START, TRACE, chat, lines, span, text, tool
 
@@ -91,14 +91,14 @@ def test_the_kit_says_of_each_item_whether_it_is_exact_semantic_or_absent(bring:
     assert said["tool_calls"] == ("absent", ItemState.PARTIAL)
     assert said["user"] == ("exact", ItemState.CAPTURED)
     assert {item.fidelity for item in kit.items} == {"exact", "semantic", "absent"}
-    assert kit.verdict is Verdict.EVENTS, "a trace has no program"
+    assert kit.verdict is ReplayUse.EVENTS, "a trace has no program"
 
 
 def test_a_trace_without_content_is_a_cold_case_with_the_setting_that_captures_it(bring: Bring, store: Store) -> None:
     bare = {"gen_ai.input.messages": None, "gen_ai.output.messages": None}
     (run,) = bring("otlp", text(agent(), chat(2, 1, says=bare)))
     kit = kit_of(store, run)
-    assert kit.verdict is Verdict.COLD
+    assert kit.verdict is ReplayUse.COLD
     given, history = kit.item("input"), kit.item("history")
     assert given is not None and given.standing is ItemState.MISSING
     assert history is not None
@@ -123,7 +123,7 @@ def test_tools_of_which_the_trace_tells_what_came_of_them_make_no_cold_case(
 ) -> None:
     more = {"says": {"gen_ai.tool.call.result": None, **says}, "error": "no order 7"} if "error.type" in says else {}
     (run,) = bring("otlp", text(agent(), chat(2, 1), tool(3, 1, **(more or {"says": says}))))
-    assert kit_of(store, run).verdict is Verdict.EVENTS
+    assert kit_of(store, run).verdict is ReplayUse.EVENTS
 
 
 def test_the_budget_of_a_trace_claims_no_more_than_the_trace_knows(bring: Bring, store: Store) -> None:

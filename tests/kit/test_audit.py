@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reenact.facts.kit import Bucket, Item, ItemState, Kit, Stops
 from reenact.facts.run import Run
-from reenact.interfaces.cli.auditing import _text
+from reenact.interfaces.cli.audit_text import _text
 from reenact.triage.audit import AuditedRun, audit, audited
 from tests.fresh.desk import Desk
 

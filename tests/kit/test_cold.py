@@ -20,8 +20,8 @@ from reenact.store.back_ends import open_store
 from reenact.store.sqlite_store import SqliteStore
 from reenact.triage.cold import Reason, reasons
 from reenact.triage.coldcases import ColdCase
-from reenact.triage.featuring import features_of
 from reenact.triage.kit_of_run import kit_of
+from reenact.triage.run_features import features_of
 from tests.interop.spans import chat, text, tool
 from tests.interop.test_traces import agent
 from tests.kit.recorded import Desk

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.facts.call import Kind, Value
-from reenact.facts.kit import Verdict, allowance_data, item_data, kit_data
+from reenact.facts.kit import ReplayUse, allowance_data, item_data, kit_data
 from reenact.facts.record import CallSettled, EvidenceNoted
 from reenact.facts.run import Entry, Status
 from reenact.store.memory_store import MemoryStore
@@ -57,7 +57,7 @@ def test_nothing_in_a_store_keeps_a_kit_from_being_judged(
             scene._put(CallSettled(number, number, Value(b"1", head=answer)))
         found = scene_of(store, scene.close(Status.OK))
         kit = judge(found)
-        assert kit.verdict in set(Verdict) and len({item.name for item in kit.items}) == len(kit.items)
+        assert kit.verdict in set(ReplayUse) and len({item.name for item in kit.items}) == len(kit.items)
         for item in kit.items:
             assert item.about and item_data(item, kit.run)
         assert kit_data(kit)["counted"] >= kit_data(kit)["there"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reenact.facts.call import Effect, ErrorFact, Failure, Kind, Value
-from reenact.facts.kit import Bucket, Item, ItemState, Kit, Stops, Verdict, verdict
+from reenact.facts.kit import Bucket, Item, ItemState, Kit, ReplayUse, Stops, verdict
 from reenact.facts.record import CallSettled
 from reenact.facts.run import Entry, Run, Status
 from reenact.triage.kit_of_run import kit_of
@@ -35,15 +35,15 @@ TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 @pytest.mark.parametrize(
     ("stops", "standing", "expected"),
     [
-        (Stops.NOTHING, ItemState.MISSING, Verdict.CODE),
-        (Stops.CODE, ItemState.MISSING, Verdict.EVENTS),
-        (Stops.CODE, ItemState.PARTIAL, Verdict.EVENTS),
-        (Stops.CODE, ItemState.PINNED, Verdict.CODE),
-        (Stops.EVENTS, ItemState.MISSING, Verdict.COLD),
-        (Stops.EVENTS, ItemState.CAPTURED, Verdict.CODE),
+        (Stops.NOTHING, ItemState.MISSING, ReplayUse.CODE),
+        (Stops.CODE, ItemState.MISSING, ReplayUse.EVENTS),
+        (Stops.CODE, ItemState.PARTIAL, ReplayUse.EVENTS),
+        (Stops.CODE, ItemState.PINNED, ReplayUse.CODE),
+        (Stops.EVENTS, ItemState.MISSING, ReplayUse.COLD),
+        (Stops.EVENTS, ItemState.CAPTURED, ReplayUse.CODE),
     ],
 )
-def test_the_verdict_follows_from_what_is_not_there(stops: Stops, standing: ItemState, expected: Verdict) -> None:
+def test_the_verdict_follows_from_what_is_not_there(stops: Stops, standing: ItemState, expected: ReplayUse) -> None:
     good = Item(Bucket.INPUT, "good", ItemState.CAPTURED, "")
     assert verdict([good, Item(Bucket.INPUT, "one", standing, "", stops=stops)]) is expected
 
@@ -63,14 +63,14 @@ def test_what_nobody_offers_does_not_count() -> None:
 
 def test_a_block_cannot_be_called_again_and_a_command_can(store: Any) -> None:
     block = kit(store, story(store, entry=Entry("block")))
-    assert item(block, "input").standing is ItemState.PARTIAL and block.verdict is Verdict.EVENTS
+    assert item(block, "input").standing is ItemState.PARTIAL and block.verdict is ReplayUse.EVENTS
     assert "--cmd" in item(block, "input").capture[0]
     command = kit(store, story(store))
-    assert item(command, "input").standing is ItemState.CAPTURED and command.verdict is Verdict.CODE
+    assert item(command, "input").standing is ItemState.CAPTURED and command.verdict is ReplayUse.CODE
 
 
-@pytest.mark.parametrize(("opaque", "expected"), [([], Verdict.CODE), (["agent.Client"], Verdict.EVENTS)])
-def test_arguments_that_cannot_be_stored_stop_the_code(store: Any, opaque: list[str], expected: Verdict) -> None:
+@pytest.mark.parametrize(("opaque", "expected"), [([], ReplayUse.CODE), (["agent.Client"], ReplayUse.EVENTS)])
+def test_arguments_that_cannot_be_stored_stop_the_code(store: Any, opaque: list[str], expected: ReplayUse) -> None:
     scene = story(store, entry=Entry("callable", target="agent:run", hash_seed="0"))
     scene.settle(scene.issue(Kind.INPUT, "arguments", b"{}", head={"opaque": opaque}, observed=True), None)
     found = kit(store, scene)
@@ -279,42 +279,42 @@ def test_outputs_without_inputs_are_partial_and_stop_the_code(store: Any) -> Non
     scene = story(store)
     scene.settle(scene.issue(Kind.TOOL, "imported"), {"x": 1})
     found = kit(store, scene)
-    assert "outputs without inputs" in item(found, "tool_calls").about and found.verdict is Verdict.EVENTS
+    assert "outputs without inputs" in item(found, "tool_calls").about and found.verdict is ReplayUse.EVENTS
 
 
 def test_a_result_that_cannot_be_stored_makes_a_cold_case_and_names_the_way_through(store: Any) -> None:
     scene = story(store)
     scene.opaque("connect")
     found = kit(store, scene)
-    assert found.verdict is Verdict.COLD and "--through connect" in item(found, "tool_calls").capture[1]
+    assert found.verdict is ReplayUse.COLD and "--through connect" in item(found, "tool_calls").capture[1]
 
 
 def test_a_tool_that_only_computes_may_return_anything(store: Any) -> None:
     scene = story(store)
     number = scene.issue(Kind.TOOL, "compute", b"{}", effect=Effect.NONE, observed=True)
     scene._put(CallSettled(number, 1, Value(b"null", head={"opaque": ["x"]})))
-    assert kit(store, scene).verdict is Verdict.CODE
+    assert kit(store, scene).verdict is ReplayUse.CODE
 
 
 def test_a_call_without_an_answer_is_partial(store: Any) -> None:
     scene = story(store)
     scene.issue(Kind.TOOL, "never", b"{}")
     found = kit(store, scene, Status.FAILED)
-    assert item(found, "tool_calls").standing is ItemState.PARTIAL and found.verdict is Verdict.CODE
+    assert item(found, "tool_calls").standing is ItemState.PARTIAL and found.verdict is ReplayUse.CODE
 
 
 @pytest.mark.parametrize(
     ("what", "expected"),
     [
-        ("raw socket", Verdict.EVENTS),
-        ("child process", Verdict.EVENTS),
-        ("native connection", Verdict.EVENTS),
-        ("standard stream", Verdict.CODE),
-        ("unowned task", Verdict.CODE),
-        ("file read", Verdict.CODE),
+        ("raw socket", ReplayUse.EVENTS),
+        ("child process", ReplayUse.EVENTS),
+        ("native connection", ReplayUse.EVENTS),
+        ("standard stream", ReplayUse.CODE),
+        ("unowned task", ReplayUse.CODE),
+        ("file read", ReplayUse.CODE),
     ],
 )
-def test_a_gap_is_an_item_and_contact_with_the_world_stops_the_code(store: Any, what: str, expected: Verdict) -> None:
+def test_a_gap_is_an_item_and_contact_with_the_world_stops_the_code(store: Any, what: str, expected: ReplayUse) -> None:
     scene = story(store)
     scene.gap(what, "agent.py:3")
     found = kit(store, scene)

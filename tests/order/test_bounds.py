@@ -16,7 +16,7 @@ import pytest
 
 import reenact
 from reenact.recording.arrival_schedule import ArrivalSchedule
-from reenact.recording.holding import budget_us
+from reenact.recording.holds import budget_us
 
 from .driver import Recorded, World, assert_exact, record, replay
 

@@ -14,7 +14,7 @@ import reenact
 from reenact.abc.sources import CLOCK
 from reenact.facts.order import Tag
 from reenact.recording.arrival_schedule import ArrivalSchedule
-from reenact.recording.holding import (
+from reenact.recording.holds import (
     BUDGET_US,
     CEILING_US,
     GROWTH,
@@ -25,7 +25,7 @@ from reenact.recording.holding import (
     budget_us,
 )
 from reenact.seams import watch
-from reenact.seams.reckoning import LOOK_US, HoldClock, WatchLook
+from reenact.seams.hold_clock import LOOK_US, HoldClock, WatchLook
 from reenact.seams.watch import delayed
 
 from .driver import Program, Recorded, World, record, replay

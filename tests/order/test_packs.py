@@ -29,7 +29,7 @@ def test_what_was_packed_is_read_back(found: list[tuple[Tag, int, bool, TimerSpa
 
 def test_a_pack_from_before_timers_were_kept_says_nothing_of_them() -> None:
     known = [Delivery(n, Tag("t", "root", n, 1), n * 900, True, TimerSpan(n * 800, n * 850)) for n in range(5)]
-    bare = [each._replace(timed=None) for each in known]
+    bare = [each._replace(times=None) for each in known]
     assert pack(known, LANES).startswith(pack(bare, LANES))
     assert list(unpack(pack(bare, LANES), 0, {0: "root"})) == bare
 

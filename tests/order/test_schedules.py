@@ -13,7 +13,7 @@ from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, TimerSpan, event_ta
 from reenact.recording.arrival_schedule import ArrivalSchedule
 from reenact.replaying.recorded_schedule import RecordedSchedule
 from reenact.replaying.request_replay import PreambleSchedule
-from reenact.seams.schedules import Change, Standstill
+from reenact.seams.schedules import PendingChange, Standstill
 from reenact.seams.waits import Waiter, never_tag
 from reenact.timetravel.forks.alarms import own_signal
 from reenact.timetravel.forks.fork_schedule import ForkSchedule, own_tag
@@ -176,6 +176,6 @@ def test_a_schedule_chooses(make: Callable[[Row], Any], row: Row) -> None:
     at = Standstill(schedule.gate.waiting, row.settled, -1, row.held)
     chosen = [schedule.choose(at), schedule.choose(at)]
     assert known(schedule) == before and chosen[0] == chosen[1]
-    change = chosen[0].does if isinstance(chosen[0], Change) else None
+    change = chosen[0].does if isinstance(chosen[0], PendingChange) else None
     went = getattr(change, "__name__", None) if change is not None else chosen[0] and chosen[0].tag
     assert went == row.goes or (row.goes == "reached_end" and change is schedule.reached_end)

@@ -53,15 +53,15 @@ def timers(wait: Callable[[], object]) -> list[tuple[int, TimerSpan | None]]:
 
     recorded = record(program)
     order = recorded.store.open(recorded.run).deliveries()
-    return [(each.at_us, each.timed) for each in order if each.tag.kind == "t"]
+    return [(each.at_us, each.times) for each in order if each.tag.kind == "t"]
 
 
 @pytest.mark.parametrize("name", WAITS)
 def test_a_wait_says_when_it_began_and_how_long_it_was_to_last(name: str) -> None:
-    ((at_us, timed),) = timers(WAITS[name])
-    assert timed is not None
-    assert 0 < timed.due_us - timed.set_us <= WAIT_S * 1e6 + 1, "to the next microsecond"
-    assert 0 <= timed.set_us < at_us
+    ((at_us, times),) = timers(WAITS[name])
+    assert times is not None
+    assert 0 < times.due_us - times.set_us <= WAIT_S * 1e6 + 1, "to the next microsecond"
+    assert 0 <= times.set_us < at_us
 
 
 HOUR_S = 3_600
@@ -92,9 +92,9 @@ def test_so_do_the_waits_of_other_loops(library: str) -> None:
         found = timers(lambda: loop.run(loop.sleep, WAIT_S))
     else:
         found = timers(lambda: asyncio.Runner(loop_factory=loop.new_event_loop).run(asyncio.sleep(WAIT_S)))
-    ((at_us, timed),) = found
-    assert timed is not None and timed.set_us < at_us
-    assert 0 < timed.due_us - timed.set_us <= WAIT_S * 1e6 + 1000, "uvloop counts in milliseconds"
+    ((at_us, times),) = found
+    assert times is not None and times.set_us < at_us
+    assert 0 < times.due_us - times.set_us <= WAIT_S * 1e6 + 1000, "uvloop counts in milliseconds"
 
 
 def test_what_was_late_is_known_as_late() -> None:
@@ -108,5 +108,5 @@ def test_what_was_late_is_known_as_late() -> None:
         asyncio.run(main())
 
     found = timers(works)
-    late_us = [at_us - timed.due_us for at_us, timed in found if timed and timed.due_us - timed.set_us < 20_000]
+    late_us = [at_us - times.due_us for at_us, times in found if times and times.due_us - times.set_us < 20_000]
     assert len(late_us) == 1 and late_us[0] > 50_000

@@ -38,7 +38,7 @@ from reenact.facts.record import (
 from reenact.facts.run import Entry, Run
 from reenact.facts.text_spans import SearchExhausted
 from reenact.privacy import CredentialRedactor
-from reenact.privacy.erasing import Eraser
+from reenact.privacy.eraser import Eraser
 from reenact.privacy.record_cleaning import FIELDS, WITHHELD, Way, cleaned
 from reenact.seams import lanes
 from tests.privacy.canaries import seen

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from reenact.facts import spotting
+from reenact.facts import credential_search
 from reenact.facts.call import Call, Effect, Kind, Value
 from reenact.facts.known_credentials import KnownCredentials
 from reenact.facts.record import CallIssued, CallSettled, EvidenceNoted, Record
-from reenact.privacy import foreseeing, make_redactor, text_memory
+from reenact.privacy import batch_search, make_redactor, text_memory
 from tests.privacy.canaries import FIELDS, LONG, LOOK_ALIKES, SHAPES
 from tests.privacy.corpus import cases
 
@@ -24,7 +24,7 @@ TABLE = f"user,password\nann,{LONG[:20]}\nbob,{LONG[4:24]}\n"
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is remembered of other tests."""
-    monkeypatch.setattr(foreseeing, "_KNOWN", {})
+    monkeypatch.setattr(batch_search, "_KNOWN", {})
     monkeypatch.setattr(text_memory, "_HARMLESS", set())
 
 
@@ -115,8 +115,8 @@ def test_a_table_is_read_whatever_the_text_before_it_holds() -> None:
 
 def test_texts_in_which_nothing_is_are_looked_through_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[int] = []
-    real = spotting._spot
-    monkeypatch.setattr(spotting, "_spot", lambda data, *rest: looked.append(len(data)) or real(data, *rest))
+    real = credential_search._spot
+    monkeypatch.setattr(credential_search, "_spot", lambda data, *rest: looked.append(len(data)) or real(data, *rest))
     records = [
         record
         for n in range(100)

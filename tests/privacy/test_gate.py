@@ -17,6 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Fidelity, Kind, Value
+from reenact.facts.credential_search import spot
 from reenact.facts.keys import canonical
 from reenact.facts.known_credentials import KnownCredentials
 from reenact.facts.record import (
@@ -32,7 +33,6 @@ from reenact.facts.record import (
     StreamEnded,
 )
 from reenact.facts.run import Entry, Run
-from reenact.facts.spotting import spot
 from reenact.privacy import CredentialRedactor, make_redactor
 from reenact.privacy.text_memory import Spotter
 from tests.privacy.canaries import FIELDS, HEADERS, LOOK_ALIKES, SHAPES, A, arrived, issued, nested

@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from reenact.facts import spotting, text_map
+from reenact.facts import credential_search, text_map
 from reenact.facts.keys import canonical
 from reenact.facts.record import CallIssued, SegmentArrived
 from reenact.facts.text_spans import Budget
@@ -172,8 +172,8 @@ def test_a_text_full_of_escapes_is_looked_through_once_for_each_level_of_them(le
             super().read(size)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(spotting, "Budget", Counting)
-        assert spotting.spot(data) == []
+        patched.setattr(credential_search, "Budget", Counting)
+        assert credential_search.spot(data) == []
     assert looked <= 3.5 * len(data)
 
 
@@ -199,13 +199,13 @@ def test_what_stands_behind_a_few_escapes_of_a_long_text_is_found_as_if_all_of_i
         lines.insert(chance.randrange(len(lines)), each)
     data = "\n".join(lines).encode()
     reached: list[int] = []
-    spot = spotting._spot
-    monkeypatch.setattr(spotting, "_spot", lambda text, *rest: reached.append(len(text)) or spot(text, *rest))
-    around = spotting.spot(data)
+    spot = credential_search._spot
+    monkeypatch.setattr(credential_search, "_spot", lambda text, *rest: reached.append(len(text)) or spot(text, *rest))
+    around = credential_search.spot(data)
     near = sum(reached)
     monkeypatch.setattr(text_map, "_LONG", len(data) + 1)
     reached.clear()
-    assert around == spotting.spot(data)
+    assert around == credential_search.spot(data)
     assert len(around) >= 4
     assert near < 1.5 * len(data) < sum(reached), "the lines around them are looked at again, and not all of it"
 
@@ -213,5 +213,5 @@ def test_what_stands_behind_a_few_escapes_of_a_long_text_is_found_as_if_all_of_i
 def test_many_escapes_make_one_view_of_all_of_a_long_text() -> None:
     lines = [f"\x1b[1mline {n}\x1b[0m {'x' * 60}" for n in range(3000)]
     lines[1500] = "pass\x1b[1mword=Tr0ub4dor-\x1b[0mand-3xY"
-    (found,) = spotting.spot("\n".join(lines).encode())
+    (found,) = credential_search.spot("\n".join(lines).encode())
     assert found.end - found.start >= len("Tr0ub4dor-and-3xY")

@@ -9,8 +9,8 @@ import random
 
 import pytest
 
+from reenact.facts.credential_search import spot
 from reenact.facts.record import OutputPrinted, Record, SegmentArrived
-from reenact.facts.spotting import spot
 from reenact.facts.text_spans import SearchExhausted
 from tests.privacy.canaries import arrived
 from tests.privacy.corpus_places import body

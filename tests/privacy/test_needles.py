@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.facts import needles, spotting, views
+from reenact.facts import credential_search, needles, views
 from reenact.facts.needles import Needles
 from reenact.facts.text_spans import Budget, CredentialSpan
 from tests.privacy.corpus import cases
 
-WORDS = spotting._NEEDLES.words
+WORDS = credential_search._NEEDLES.words
 scanned = pytest.mark.skipif(
     Needles([b"word"]).within(b" " * 600) == (b" " * 600).find, reason="ahocorasick-rs is not installed"
 )
@@ -29,8 +29,8 @@ pieces = st.lists(
 
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """No scanner is there."""
-    monkeypatch.setattr(spotting._NEEDLES, "_scanner", None)
-    monkeypatch.setattr(spotting._NEEDLES, "_sought", True)
+    monkeypatch.setattr(credential_search._NEEDLES, "_scanner", None)
+    monkeypatch.setattr(credential_search._NEEDLES, "_sought", True)
 
 
 def places(find: object, word: bytes, size: int) -> list[int]:
@@ -46,7 +46,7 @@ def places(find: object, word: bytes, size: int) -> list[int]:
 @given(pieces)
 def test_each_word_is_found_where_a_search_finds_it(text: bytes) -> None:
     text = text.lower() + b" " * 600  # a short text is searched word by word
-    find = spotting._NEEDLES.within(text)
+    find = credential_search._NEEDLES.within(text)
     assert find != text.find
     for word in WORDS:
         assert places(find, word, len(text)) == places(text.find, word, len(text))
@@ -58,7 +58,7 @@ def test_so_it_is_at_the_edges_of_what_is_looked_through_at_once(text: bytes, wi
     text = text.lower() + b" " * 600
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(needles, "_WINDOW", window)
-        find = spotting._NEEDLES.within(text)
+        find = credential_search._NEEDLES.within(text)
         for word in WORDS:
             assert places(find, word, len(text)) == places(text.find, word, len(text))
 
@@ -68,7 +68,7 @@ def test_a_text_of_nothing_but_words_takes_little_room() -> None:
     text = b"pw" * (2 << 20)
     tracemalloc.start()
     try:
-        find = spotting._NEEDLES.within(text)
+        find = credential_search._NEEDLES.within(text)
         taken = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -91,7 +91,7 @@ def test_a_scanner_that_fails_is_done_without(monkeypatch: pytest.MonkeyPatch) -
 def looked(data: bytes) -> tuple[list[CredentialSpan], Budget]:
     """What is found in a text, and what was left of its budget."""
     budget = Budget(1 << 30, 1 << 30)
-    return spotting._spot(data, None, budget, 0), budget
+    return credential_search._spot(data, None, budget, 0), budget
 
 
 def work(budget: Budget) -> dict[str, object]:
@@ -112,9 +112,9 @@ def test_the_same_is_found_at_the_same_work(text: bytes, chance: random.Random) 
 @scanned
 def test_the_corpus_is_cleaned_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [each.place.write(each.field, each.secret) + b" " * 600 for each in cases()]
-    found = [spotting.spot(text) for text in texts]
+    found = [credential_search.spot(text) for text in texts]
     one_by_one(monkeypatch)
-    assert [spotting.spot(text) for text in texts] == found
+    assert [credential_search.spot(text) for text in texts] == found
     assert sum(map(len, found)) > len(texts) // 2
 
 

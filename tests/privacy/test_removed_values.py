@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reenact.facts.call import Call, Effect, Kind, Value
 from reenact.facts.credentials import STANDIN
-from reenact.facts.guessing import LISTED_BITS, SOUGHT_BITS, bits, is_sought, may_be_listed
+from reenact.facts.guess_cost import LISTED_BITS, SOUGHT_BITS, bits, is_sought, may_be_listed
 from reenact.facts.keys import Rules
 from reenact.facts.known_credentials import KnownCredentials
 from reenact.facts.record import (

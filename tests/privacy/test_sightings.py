@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from reenact.facts import sightings, spotting
-from reenact.facts.spotting import spot
+from reenact.facts import credential_search, sightings
+from reenact.facts.credential_search import spot
 from reenact.facts.text_spans import Budget
 from tests.privacy.canaries import FIELDS, LOOK_ALIKES, SHAPES
 
@@ -29,7 +29,7 @@ def documents(seed: int) -> list[dict[str, Any]]:
 
 
 def as_one(data: bytes) -> list[Any]:
-    return spotting._spot(data, None, Budget(1 << 30, 1 << 30), 0)
+    return credential_search._spot(data, None, Budget(1 << 30, 1 << 30), 0)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -52,8 +52,8 @@ def test_a_string_that_looks_like_the_end_of_an_object_is_not_cut() -> None:
 
 def test_a_part_that_was_seen_is_not_looked_through_again(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
-    real = spotting._spot
-    monkeypatch.setattr(spotting, "_spot", lambda data, *rest: looked.append(len(data)) or real(data, *rest))
+    real = credential_search._spot
+    monkeypatch.setattr(credential_search, "_spot", lambda data, *rest: looked.append(len(data)) or real(data, *rest))
     entries = [{"role": "user", "content": f"message {n} of a conversation " * 20} for n in range(200)]
     spot(json.dumps({"messages": entries}).encode())
     first = sum(looked)

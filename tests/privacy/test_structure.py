@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.privacy.erasing import Eraser
+from reenact.privacy.eraser import Eraser
 
 PIECES = st.sampled_from(
     [

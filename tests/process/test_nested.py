@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import reenact
-from reenact.store.nesting import holder_of
+from reenact.store.nested_runs import holder_of
 from tests.kit.recorded import Desk
 
 AGENT = """

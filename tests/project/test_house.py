@@ -124,7 +124,12 @@ def test_modules_are_told_apart_by_their_names() -> None:
     assert {name for name, count in names.items() if count > 1} == SHARED_NAMES
 
 
-SHARED_CLASSES = frozenset(("Change", "Course", "Rule", "Step", "Turn", "Verdict"))
+SHARED_CLASSES = frozenset(
+    {
+        "Rule",  # of suspicion; of a scripted model, under the name that ``reenact.testing.provider`` exports
+        "Turn",  # a place in the order; a message of a conversation, under the name that the provider exports
+    }
+)
 """Names of classes that more than one module defines. A name leaves the list with its second class; none is added."""
 
 
@@ -144,7 +149,6 @@ NOUNS_LIKE_PARTICIPLES = frozenset(
         "Replayed",  # a public name of reenact.testing
         "Said",  # a public name of reenact.testing
         "Setting",  # one thing that a project may set
-        "_Ranking",
     }
 )
 """Classes with such a name. A name leaves the list when its class is renamed; none is added."""

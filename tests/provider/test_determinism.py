@@ -9,7 +9,7 @@ import httpx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.facts.answers.drawing import pieces
+from reenact.facts.answers.seeded_choices import pieces
 from reenact.testing import SeededEntropy
 from reenact.testing.provider import Reply, Route, Rule, Script, ScriptedProvider, Visit, When
 from reenact.testing.provider.provider_decisions import HttpRequest, decide

@@ -16,8 +16,8 @@ from reenact.errors import BlobMissing, UsageError
 from reenact.facts.call import Fidelity
 from reenact.facts.large import LARGE
 from reenact.facts.policy import Policy
-from reenact.store.checking import check_store
-from reenact.store.salvaging import salvage
+from reenact.store.salvaged_store import salvage
+from reenact.store.store_check import check_store
 from reenact.timetravel.bundling.packing import pack
 from reenact.timetravel.bundling.unpacking import unpack
 from reenact.triage.kit_of_run import kit_of

@@ -18,7 +18,7 @@ from reenact.errors import BlobCorrupt
 from reenact.facts.call import Fidelity
 from reenact.facts.large import LARGE
 from reenact.facts.policy import Policy
-from reenact.store.checking import check_store
+from reenact.store.store_check import check_store
 
 SECRET = "sk-proj-" + "".join(f"{n:02x}" for n in range(40))[:48]
 CEILING = 64

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import reenact
 from reenact.facts.known_credentials import KnownCredentials
 from reenact.facts.policy import Policy
-from reenact.privacy.erasing import Eraser
+from reenact.privacy.eraser import Eraser
 from tests.withstand.test_secrets import _unpacked
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import reenact
 from reenact.store import borrow_store, connection, give_back, open_stores
-from reenact.store.checking import check_store
+from reenact.store.store_check import check_store
 
 
 @reenact.tool(effect="read")

@@ -19,15 +19,15 @@ from reenact.facts.policy import Policy
 from reenact.facts.record import EvidenceNoted, GapNoted, OutputPrinted, Record
 from reenact.facts.run import Entry, Run, Status
 from reenact.privacy import make_redactor
-from reenact.privacy.erasing import Eraser
+from reenact.privacy.eraser import Eraser
 from reenact.recording import surroundings as module
 from reenact.recording.process_facts import LOCALE
 from reenact.recording.recording_opening import OpenRun
 from reenact.recording.surroundings import same_surroundings, surroundings
-from reenact.recording.unthreaded import UnthreadedWriter
+from reenact.recording.unthreaded_writer import UnthreadedWriter
 from reenact.recording.writer import QUEUE_BYTES
 from reenact.seams import lanes
-from reenact.seams.setting import variables_now
+from reenact.seams.process_setting import variables_now
 from reenact.store.memory_store import MemoryStore
 
 SECRET = "zq7Rk2Xw9LmP4tVb8NcJ"

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.replaying.normalising import normalised
+from reenact.replaying.normal_output import normalised
 from reenact.replaying.results import Output, outputs_differ
 
 OURS = '  File "/somewhere/reenact/seams/switchboard.py", line 64, in cross\n    return reveal()\n'

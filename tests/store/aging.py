@@ -8,8 +8,8 @@ from pathlib import Path
 
 from reenact.store.connection import connect_writing
 from reenact.store.full_text import plain
-from reenact.store.inheriting import Heir
 from reenact.store.payloads import compress
+from reenact.store.row_sharing import Heir
 from reenact.store.schema import SHIFT
 from reenact.store.slot_rows import packed_rows, put_rows, states_of
 from reenact.store.splice_rows import SPLICED, SplicedBodies

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from reenact.errors import FormatTooNew, StoreError
-from reenact.store.checking import CheckResult, check_store
 from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_check import CheckResult, check_store
 from reenact.store.versions import WRITTEN
 from tests.store.damaging import Damaged, change, fill
 from tests.store.records import closing, issued, new_run, opening, settled

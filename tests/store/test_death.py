@@ -14,9 +14,9 @@ import pytest
 
 from reenact.errors import StoreError
 from reenact.facts.run import Status
-from reenact.store.checking import check_store
 from reenact.store.liveness import LiveLock, is_live
 from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_check import check_store
 from tests.conftest import ROOT
 from tests.store.recorder import resent
 from tests.store.records import closing, issued, new_run, opening, settled

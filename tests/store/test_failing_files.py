@@ -15,8 +15,8 @@ from reenact.errors import StoreError
 from reenact.facts.call import Kind
 from reenact.facts.record import CallIssued, CheckpointTaken, Record
 from reenact.facts.run import Run
-from reenact.store.checking import check_store
 from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_check import check_store
 from tests.store.failing_files import Disk, over
 from tests.store.records import closing, issued, new_run, opening, settled, streamed, turns
 

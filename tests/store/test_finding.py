@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from reenact.facts.ids import make_run_id
 from reenact.facts.record import LaneOpened, Record, RunClosed, RunOpened
 from reenact.facts.run import Run, Status
-from reenact.store import finding, hits
+from reenact.store import hits, run_query
 from reenact.store.full_text import occurs
 from reenact.store.sqlite_log import write_whole
 from reenact.store.sqlite_store import SqliteStore
@@ -114,9 +114,9 @@ def expected(wanted: Mapping[str, Any]) -> list[str]:
 @given(wanted=FILTERS)
 def test_what_is_found_is_what_agrees(path: Path, few: int, wanted: dict[str, Any]) -> None:
     with pytest.MonkeyPatch.context() as patch, SqliteStore(path) as store:
-        patch.setattr(finding, "FEW", few)
+        patch.setattr(run_query, "FEW", few)
         patch.setattr(hits, "FEW", few)
-        patch.setattr(finding, "_PAGE", 8)
+        patch.setattr(run_query, "_PAGE", 8)
         patch.setattr(hits, "_AHEAD", 5)
         patch.setattr(hits, "_FAR_APART", few // 3)
         assert [run.id for run in store.runs(**wanted)] == expected(wanted)
@@ -133,7 +133,7 @@ def without_index(path: Path, place: Path) -> Path:
 
 def has_index(path: Path) -> bool:
     with closing(sqlite3.connect(path)) as connection:
-        return finding.has_narrow(lambda sql, values: connection.execute(sql, values).fetchall())
+        return run_query.has_narrow(lambda sql, values: connection.execute(sql, values).fetchall())
 
 
 WANTED: tuple[dict[str, Any], ...] = ({"tenant": "t"}, {"user": "u", "text": "order"}, {"status": Status.TIMEOUT}, {})
@@ -160,7 +160,7 @@ def test_a_large_store_is_given_the_index_by_housekeeping(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     older = without_index(path, tmp_path / "store.db")
-    monkeypatch.setattr(finding, "_SMALL", 10)
+    monkeypatch.setattr(run_query, "_SMALL", 10)
     with SqliteStore(older) as store:
         store.amend(next(store.runs()), flag="seen")
         assert not has_index(older)
@@ -187,7 +187,7 @@ def test_no_row_of_a_run_is_read_that_does_not_agree(
     path: Path, monkeypatch: pytest.MonkeyPatch, wanted: dict[str, Any]
 ) -> None:
     """Asked of SQLite itself: runs are gone through by the index alone, in its order."""
-    monkeypatch.setattr(finding, "FEW", 0)
+    monkeypatch.setattr(run_query, "FEW", 0)
     with SqliteStore(path) as store:
         reading, _ = store._file.read()
         asked: list[tuple[str, Any]] = []

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from reenact.errors import ReenactError
-from reenact.store.checking import check_store
+from reenact.store.store_check import check_store
 from tests.store.answers import answers
 from tests.store.damaging import fill
 

@@ -20,10 +20,10 @@ from reenact.errors import StoreError
 from reenact.facts.call import Kind
 from reenact.facts.record import EvidenceNoted, HeadArrived, Record
 from reenact.facts.run import Run
-from reenact.store.checking import check_store
 from reenact.store.folding import FOLDED, ColumnFold, first_of, parts_of, unfolded, whole
 from reenact.store.schema import SHIFT
 from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_check import check_store
 from reenact.store.versions import OLDEST_READER, WRITTEN, Format, read_format, write_format
 from tests.store.records import closing, failed, issued, new_run, opening, settled
 

@@ -19,7 +19,7 @@ from reenact.abc.store import Recording
 from reenact.errors import BlobMissing, RunNotFound
 from reenact.facts.run import Status
 from reenact.store import open_store
-from reenact.store.checking import check_store
+from reenact.store.store_check import check_store
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="recorders are forked here, for there are many")

@@ -32,9 +32,9 @@ from reenact.facts.record import (
     TurnsDelivered,
 )
 from reenact.facts.run import Run, Status
-from reenact.store.checking import check_store
 from reenact.store.memory_store import MemoryStore
 from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_check import check_store
 from tests.store.records import closing, failed, issued, new_run, opening, settled, turns
 
 bodies = st.one_of(

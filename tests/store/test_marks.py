@@ -12,9 +12,9 @@ from reenact.abc.store import Store
 from reenact.errors import StoreError, UsageError
 from reenact.facts.marks import Mark, Periods, find_mark
 from reenact.store.bundles.file_store import bundle_store
-from reenact.store.checking import check_store
-from reenact.store.salvaging import salvage
+from reenact.store.salvaged_store import salvage
 from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_check import check_store
 from reenact.timetravel.bundling.packing import pack
 from tests.store.aging import age
 from tests.store.conftest import Backend

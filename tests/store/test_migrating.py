@@ -16,12 +16,12 @@ import pytest
 
 from reenact.errors import StoreError
 from reenact.store import log_migration
-from reenact.store.checking import check_store
 from reenact.store.folding import FOLDED
 from reenact.store.log_migration import MARK
-from reenact.store.migrating import MigrationPlan, MigrationResult
 from reenact.store.splice_rows import SPLICED
 from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_check import check_store
+from reenact.store.store_migration import MigrationPlan, MigrationResult
 from reenact.store.versions import OLDEST_READER, WRITTEN
 from tests.conftest import ROOT
 from tests.store.aging import age, formats
@@ -87,7 +87,7 @@ def migrate(path: Path, **options: Any) -> MigrationResult:
     with SqliteStore(path) as store:
         migration = store.migration()
         found = migration.migrate(store.writing(), migration.plan(**options), quiet)
-        for _ in store.give_back(anew=False):
+        for _ in store.give_back(rewrite=False):
             pass
         return found
 
@@ -261,14 +261,14 @@ def test_a_run_that_is_recorded_is_left_and_named(path: Path) -> None:
         planned = migration.plan()
         assert planned.live == (run.id,) and run.id not in [name for _, name in planned.logs]
         found = migration.migrate(store.writing(), planned, quiet)
-        assert found.live == (run.id,) and not found.anew
+        assert found.live == (run.id,) and not found.rewrites
         log.write([issued(9, b"later " * 300), settled(9), closing(run)])
         log.close()
         calls = [event.call for event in store.events(run.id)]
         store_said = everything(store, store.run(run.id))
         assert len(calls) == 10
         again = migration.migrate(store.writing(), migration.plan(), quiet)
-        assert again.runs == (run.id,) and again.live == () and again.anew
+        assert again.runs == (run.id,) and again.live == () and again.rewrites
         assert everything(store, store.run(run.id)) == store_said
         store.delete(run.id)
     assert said(path) == before and check_store(path).breaks == ()
@@ -306,4 +306,4 @@ def test_one_that_is_written_differently_is_undone(path: Path, monkeypatch: pyte
 def test_a_store_of_today_has_nothing_to_do(tmp_path: Path) -> None:
     fill(tmp_path / "store.db")
     planned = plan(tmp_path / "store.db")
-    assert planned.is_new and planned.logs == () and not planned.anew
+    assert planned.is_new and planned.logs == () and not planned.rewrites

@@ -17,11 +17,11 @@ import pytest
 
 from reenact.errors import RunNotFound
 from reenact.facts.run import Run
-from reenact.store import payloads, removing
-from reenact.store.checking import check_store
+from reenact.store import payloads, stepwise_removal
 from reenact.store.connection import WriteConnection
-from reenact.store.removing import MARK
 from reenact.store.sqlite_store import SqliteStore
+from reenact.store.stepwise_removal import MARK
+from reenact.store.store_check import check_store
 from tests.store.records import closing, issued, new_run, opening, settled, streamed
 
 SIZE = 1 << 20
@@ -105,8 +105,8 @@ def test_a_large_run_goes_in_steps(store: SqliteStore, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(WriteConnection, "checkpoint", watched)
     getattr(store, way)(run.id)
-    assert len(sizes) >= BODIES * SIZE // removing.STEP_BYTES, "one after each step"
-    assert max(sizes) < 5 * removing.STEP_BYTES, "of which none waits for the last"
+    assert len(sizes) >= BODIES * SIZE // stepwise_removal.STEP_BYTES, "one after each step"
+    assert max(sizes) < 5 * stepwise_removal.STEP_BYTES, "of which none waits for the last"
     assert _left(store.path) == {}
     assert not check_store(store.path).breaks
 

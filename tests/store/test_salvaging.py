@@ -17,9 +17,9 @@ import pytest
 from reenact.errors import StoreError, UsageError
 from reenact.facts.call import Fidelity
 from reenact.store import connection as connections
-from reenact.store.checking import check_store
-from reenact.store.salvaging import SalvageResult, salvage
+from reenact.store.salvaged_store import SalvageResult, salvage
 from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_check import check_store
 from tests.conftest import ROOT
 from tests.store.damaging import Damaged, change, fill
 from tests.store.test_machine import everything
@@ -155,7 +155,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(
 
 def test_a_killed_salvage_leaves_no_store_and_the_next_one_cleans_up(store: Damaged, tmp_path: Path) -> None:
     program = (
-        "import os, sys; from pathlib import Path; from reenact.store.salvaging import salvage\n"
+        "import os, sys; from pathlib import Path; from reenact.store.salvaged_store import salvage\n"
         "def told(what, done, total):\n"
         "    if done == 2: os.kill(os.getpid(), 9)\n"
         f"salvage(Path({str(store.path)!r}), Path({str(tmp_path / 'new' / 'store.db')!r}), told, own_directory=True)"

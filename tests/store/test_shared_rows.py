@@ -17,12 +17,12 @@ from reenact.abc.store import Store
 from reenact.facts.call import Fidelity, Kind
 from reenact.facts.record import AmbientRead, CheckpointTaken, EvidenceNoted, LaneOpened, OutputPrinted, Record
 from reenact.facts.run import Run, Status
-from reenact.store.checking import check_store
 from reenact.store.connection import WriteConnection
 from reenact.store.memory_store import MemoryStore
 from reenact.store.pieces import pieces
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_check import check_store
 from tests.store.records import closing, issued, new_run, opening, settled, streamed, turns
 from tests.store.test_machine import Writer, again, batch_of, everything
 

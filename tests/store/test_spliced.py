@@ -23,12 +23,12 @@ from reenact.errors import BlobCorrupt, StoreError
 from reenact.facts.record import CheckpointTaken, EvidenceNoted, Record
 from reenact.facts.run import Run
 from reenact.store import frames, splicing
-from reenact.store.checking import check_store
 from reenact.store.keyed_hash import KeyedHash
 from reenact.store.payload_contents import Contents
 from reenact.store.splice_rows import SPLICED, Splice, unpack_splice
 from reenact.store.splices import SplicePiece, VersionChange
 from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_check import check_store
 from reenact.store.versions import OLDEST_READER, WRITTEN, Format, read_format, write_format
 from tests.store.records import closing, issued, new_run, opening, settled
 

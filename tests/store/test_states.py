@@ -18,11 +18,11 @@ from reenact.facts.call import Fidelity, Kind
 from reenact.facts.event import Payload
 from reenact.facts.record import CheckpointTaken, Record
 from reenact.facts.run import Run
-from reenact.store.checking import check_store
 from reenact.store.keyed_hash import KeyedHash
 from reenact.store.schema import SHIFT
 from reenact.store.slot_rows import PACKED, SHAPES, SHORT, SlotRow, StateReader, pack_state
 from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_check import check_store
 from reenact.store.versions import OLDEST_READER, WRITTEN, Format, read_format, write_format
 from reenact.timetravel.authorship import last_set
 from tests.store.aging import age

@@ -16,8 +16,8 @@ from reenact.facts.day_limit import RunSize, over_limit
 from reenact.facts.record import EvidenceNoted
 from reenact.facts.run import Run, Status
 from reenact.facts.thinned_runs import NOTE, why_thinned
-from reenact.store.checking import check_store
 from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_check import check_store
 from tests.store.records import closing, issued, new_run, opening, settled, streamed
 from tests.store.test_expiring import noise
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.timetravel.aligning import STREAMED, CallPair, Face, PairSort, align
+from reenact.timetravel.alignment import STREAMED, CallPair, Face, PairSort, align
 from reenact.timetravel.sequence_pairs import matched
 
 # --- tokens -----------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import pytest
 import reenact
 from reenact.store.memory_store import MemoryStore
 from reenact.testing.provider import Rule, Script, ScriptedProvider, When
-from reenact.timetravel.aligning import PairSort
+from reenact.timetravel.alignment import PairSort
 from reenact.timetravel.event_documents import document
 from reenact.timetravel.run_comparison import Comparison
 from tests.store.records import closing, issued, new_run, opening, settled

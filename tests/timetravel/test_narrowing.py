@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reenact.facts.expressions import compile_expression
 from reenact.facts.run import Run, Status, Totals
 from reenact.store.sqlite_store import SqliteStore
-from reenact.timetravel.narrowing import OF_ROW, NarrowedQuery
+from reenact.timetravel.narrowed_query import OF_ROW, NarrowedQuery
 from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
 from tests.store.records import closing, issued, new_run, opening, settled
 

@@ -18,9 +18,9 @@ from reenact.store import event_rows
 from reenact.store.memory_store import MemoryStore
 from reenact.store.rows import event_of
 from reenact.timetravel.authorship import ABSENT
+from reenact.timetravel.run_watch import wanted
 from reenact.timetravel.timeline import Timeline
 from reenact.timetravel.vocabulary import EVENT_WORDS, EventScope
-from reenact.timetravel.watching import wanted
 from tests.timetravel.conftest import Answer
 from tests.timetravel.long import keep_long
 

@@ -24,9 +24,9 @@ from reenact.errors import BlobMissing, UsageError
 from reenact.facts import growth
 from reenact.privacy.redactor import CredentialRedactor
 from reenact.store import open_store
-from reenact.store.checking import check_store
 from reenact.store.run_records import records_of
 from reenact.store.sqlite_recording import SqliteRecording
+from reenact.store.store_check import check_store
 
 GROWS = ("messages",)
 

@@ -10,7 +10,7 @@ import pytest
 
 import reenact
 from reenact.errors import Divergence
-from reenact.facts import keys, spotting, weaving
+from reenact.facts import credential_search, keys, weaving
 from reenact.recording import writer
 
 SECRET = "sk-proj-9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c"
@@ -70,7 +70,7 @@ def test_what_is_as_before_is_neither_encoded_nor_cleaned_again(
 ) -> None:
     whole = len(json.dumps(database()))
     made = counted(monkeypatch, weaving, "_new", lambda blob, mapping: len(blob))
-    looked_through = counted(monkeypatch, spotting, "_spot", lambda data, *_: len(data))
+    looked_through = counted(monkeypatch, credential_search, "_spot", lambda data, *_: len(data))
     parsed = counted(monkeypatch, keys, "_fast_json", lambda body, paths, ignored: len(body))
     reenact.record(agent, store=store)()
     # The first sight costs what it costs, and what is encoded in a text is looked through beside it; a change costs its

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.facts.call import End, EndKind, ErrorFact, Failure, Kind, Value
+from reenact.facts.feature_collector import shape
 from reenact.facts.features import Case, Features, case_of, fingerprint
-from reenact.facts.noticing import shape
 from reenact.facts.record import (
     CallSettled,
     EvidenceNoted,
@@ -28,7 +28,7 @@ from reenact.facts.run import Run, Status
 from reenact.store.back_ends import open_store
 from reenact.store.feature_rows import FeatureRow, thin_features
 from reenact.store.sqlite_store import SqliteStore
-from reenact.triage.featuring import features_of
+from reenact.triage.run_features import features_of
 from tests.fresh.desk import Desk
 from tests.store.records import closing, issued, new_run, opening
 

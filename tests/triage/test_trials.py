@@ -17,7 +17,7 @@ from reenact.testing.experiments.candidates import Candidate
 from reenact.testing.experiments.cell import CellResult, Status
 from reenact.testing.experiments.dataset import Row
 from reenact.testing.experiments.fix_trial import Fate, FixTrial, FixVerdict, judged_by_person, trial, varied
-from reenact.testing.experiments.pricing import Estimate, estimate
+from reenact.testing.experiments.live_price import Estimate, estimate
 from reenact.testing.goldens.golden_outcome import JudgedExpectation
 from reenact.testing.goldens.golden_trace import Golden
 from reenact.triage.groups import RunGroup, grouped

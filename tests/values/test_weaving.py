@@ -18,12 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reenact.facts import encoding, keys, weaving, woven_text
-from reenact.facts.spotting import normalise, spot, spot_woven
+from reenact.facts.credential_search import normalise, spot, spot_woven
 from reenact.facts.states import encode_state
 from reenact.facts.text_spans import CredentialSpan
 from reenact.facts.woven_text import Woven
 from reenact.privacy.crossings import clean_slots
-from reenact.privacy.erasing import Eraser
+from reenact.privacy.eraser import Eraser
 from reenact.store.payloads import compress, decompress
 
 SECRETS = (

@@ -19,7 +19,7 @@ import pytest
 import reenact
 from reenact.facts.run import Status
 from reenact.recording import arrival_schedule, blocks, recording_session
-from reenact.recording.holding import Holds, budget_us
+from reenact.recording.holds import Holds, budget_us
 from reenact.store import open_store
 
 REQUESTS = 12

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reenact.facts.credential_search import normalise
 from reenact.facts.credentials import CredentialSort
 from reenact.facts.known_credentials import KnownCredentials, placeholder, same_values, telling, token
-from reenact.facts.spotting import normalise
 from reenact.privacy import make_redactor
-from reenact.privacy.erasing import Eraser
+from reenact.privacy.eraser import Eraser
 from tests.withstand.stage import Recorded, record, replay
 from tests.withstand.test_secrets import _files, _unpacked
 

@@ -64,8 +64,7 @@ def _located(parts: list[str], root: Path) -> tuple[Path, Path] | None:
 
 
 def _is_ours(top: str, root: Path) -> bool:
-    """Whether no foreign module is loaded under the first part of the name; an import would run the code of that
-    one."""
+    """Whether no foreign module is loaded under the first part of the name; an import would run that module's code."""
     loaded = sys.modules.get(top)
     if loaded is None:
         return True

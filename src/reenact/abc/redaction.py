@@ -26,7 +26,7 @@ class Redactor(Protocol):
         ...
 
     def flush(self) -> tuple[Record, ...]:
-        """All that is still held back when the run closes."""
+        """The data that is still held back when the run closes."""
         ...
 
     def call(self, call: Call) -> Call:

@@ -48,11 +48,11 @@ class Live(Protocol):
         ...
 
     def enter(self) -> AbstractContextManager[None]:
-        """The scope of the call. For a transport (``kind`` http) nothing below it is recorded or ordered; for a
-        tool, model, retriever or step, what happens inside is recorded as its children.
+        """The scope of the call. For a transport (``kind`` http) nothing below it is recorded or ordered. For a tool,
+        model, retriever or step, the calls inside are recorded as its children.
 
-        Inside a transport the strand waits for the world, and must take a turn before the agent's code goes on. After
-        an end that does not wait (a connection is closed) it needs none."""
+        Inside a transport the strand waits for the world, and must take a turn before the agent's code goes on. An end
+        that does not wait (a closed connection) needs none."""
         ...
 
     def settle(self, outcome: Value | Failure) -> Turn[None]:
@@ -65,8 +65,8 @@ class Live(Protocol):
         ...
 
     def sends(self, url: str, body: bytes) -> tuple[str, bytes] | None:
-        """The URL and the body that are really sent, of a request that is made anew, perhaps rewritten, and signed now;
-        None: it goes as the agent has made it.
+        """The URL and the body that are sent for a request that is made again: perhaps rewritten, and signed now. None:
+        the request goes as the agent has made it.
 
         For transports that can send something else. ``url`` is whole, or begins at its path; an unchanged value is
         returned as the same object."""
@@ -89,7 +89,7 @@ class Live(Protocol):
         ...
 
     def unmade(self) -> None:
-        """Note that it cannot be performed, and that nothing was done to the world: it is in no doubt."""
+        """Note that the call cannot be performed and has not touched the world, so that it is not in doubt."""
         ...
 
     def dropped(self, end: End) -> None:
@@ -107,7 +107,7 @@ class Frozen(Protocol):
 
     @property
     def form(self) -> Literal["value", "failure", "stream", "open"]:
-        """The form of the recorded result. ``open``: there never was one (cancelled, or the process died)."""
+        """The form of the recorded result. ``open``: the call never had a result (cancelled, or the process died)."""
         ...
 
     def outcome(self) -> Turn[Value | Failure]:
@@ -116,12 +116,12 @@ class Frozen(Protocol):
         ...
 
     def answer(self) -> Turn[Value | Failure | Live]:
-        """``outcome`` for a seam that can still perform the call: a fork may return it as a live one, where the
-        resource that would have brought the recorded answer has changed (``go_live``)."""
+        """``outcome`` for a seam that can still perform the call. If the resource that would bring the recorded answer
+        has changed, a fork may return the call as a live one (``go_live``)."""
         ...
 
     def go_live(self) -> None:
-        """Perform the call after all, because the resource that was to bring its recorded answer is live now: the
+        """Perform the call after all, because the resource that was to bring its recorded answer is live now. The
         waiter in ``answer`` goes on with it. No effect after the answer was delivered, and in a replay."""
         ...
 
@@ -147,7 +147,7 @@ class Frozen(Protocol):
 
 
 class NeverLive:
-    """The part of a ``Frozen`` call that never goes live, whatever is live by then: a value or a stream."""
+    """The part of a ``Frozen`` call that never goes live: a value or a stream."""
 
     __slots__ = ()
     mode: Literal["frozen"] = "frozen"

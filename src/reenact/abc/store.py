@@ -145,7 +145,7 @@ class Recording(Protocol):
         ...
 
     def begin_digest(self) -> Hash:
-        """A hash that has been given nothing yet: from the bytes of a payload it makes the digest of that payload."""
+        """A new hash object, which makes the digest of a payload from the payload's bytes."""
         ...
 
     def checkpoint_note(self, event: int, phase: str) -> str:
@@ -176,8 +176,8 @@ class Recording(Protocol):
     def versions(
         self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
     ) -> Iterator[SlotVersion]:
-        """The values of one slot of the agent's state, newest first; a value that stays the same from place to place
-        comes once. The bytes of every version are checked against their digest.
+        """The values of one slot of the agent's state, newest first; a value that does not change between places comes
+        once. The bytes of every version are checked against their digest.
 
         Args:
             slot: The name of the slot.
@@ -208,7 +208,7 @@ class Store(Protocol):
     url: str
 
     def runs(self, **filters: Any) -> Iterator[Run]:
-        """Runs, the one that was made last first.
+        """The runs, newest first.
 
         Filters (all optional): ``agent``, ``user``, ``tenant``, ``session``, ``status``, ``failed`` (bool), ``tag``
         (mapping of labels that must agree), ``since_us``, ``before_us``, ``text`` (full text over messages and tool
@@ -262,17 +262,17 @@ class Store(Protocol):
         ...
 
     def discard(self, run_id: str) -> bool:
-        """Forget a run that nothing needs, with the runs of the processes that it has started; gives whether it did.
+        """Forget a run that is not needed, with the runs of the processes that it started. Returns whether they were
+        forgotten.
 
-        In one step with the look whether anything does: one of these runs, or one nested in them, did not end well or
-        has not ended, was flagged or labelled, or another run goes on from it (a fork, a replay that was kept, a
-        request that was served).
+        The check and the removal are one step. A run is needed if it, or a run nested in it, did not end well or has
+        not ended, was flagged or labelled, or if another run goes on from it (a fork, a kept replay, a served request).
         """
         ...
 
     def thin(self, run_id: str, why: str) -> bool:
-        """Remove the bodies of a run that no other one needs (as ``discard`` defines it), and those of the processes
-        that it has started; returns whether it did. The events stay, with the size and digest of each body.
+        """Remove the bodies of a run that is not needed (as ``discard`` defines it), and those of the processes that it
+        started. Returns whether they were removed. The events stay, with the size and digest of each body.
 
         Args:
             run_id: The id of the run.
@@ -309,7 +309,7 @@ class Store(Protocol):
         ...
 
     def unmark(self, mark_id: str) -> None:
-        """Forget a mark; one that is not there is no error."""
+        """Forget a mark; a missing mark is no error."""
         ...
 
     def marks(self) -> Sequence[Mark]:
@@ -330,8 +330,8 @@ class Store(Protocol):
         ...
 
     def claim(self, claim: Claim, *, over: Claim | None = None) -> bool:
-        """Claim a write before it is made. On return the claim survives a power loss; of several processes that ask at
-        the same time, one gets it.
+        """Claim a write before it is made. When it returns, the claim survives a power loss. Of several processes that
+        claim at the same time, one gets the claim.
 
         Args:
             claim: The claim.
@@ -346,7 +346,7 @@ class Store(Protocol):
         ...
 
     def note_claims(self, claims: Iterable[Claim]) -> None:
-        """Claim writes that have been made already, that are not claimed yet."""
+        """Claim writes that have been made already and are not claimed yet."""
         ...
 
     def exchange(self, left: Run, right: Run) -> Run:

@@ -15,10 +15,10 @@ _MEMBERS = 20
 
 
 def abridged(value: Json, path: str) -> Json:
-    """As much of a value as says where it differs: along ``path`` in full, beside it in short.
+    """A value, shortened for a difference at ``path``: the parts along the path are whole, those beside it are short.
 
-    In the place of a part that is left out stands a text that says how much it was (``… (3500 members)``), in its own
-    place, so that the path leads where it led.
+    A text with the size (``… (3500 members)``) replaces each omitted part, in its place, so that the path still leads
+    to the same part.
 
     Args:
         value: JSON-able.
@@ -45,7 +45,7 @@ def _along(value: Json, steps: Sequence[str]) -> Json:
 
 
 def _short(value: Json) -> Json:
-    """A value, if it is short; else text that says how long it is."""
+    """A short value as it is; else a text with its length."""
     if isinstance(value, str):
         return value if len(value) <= _BESIDE else value[:_BESIDE] + f"… ({len(value)} characters)"
     if not isinstance(value, (dict, list)):

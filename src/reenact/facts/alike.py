@@ -44,7 +44,7 @@ def common_head(one: bytes, other: Bytes, a: int = 0, b: int = 0, most: int = sy
 def nearest(body: bytes, others: Iterable[Bytes]) -> tuple[int, int]:
     """Which of some texts begins like a body for longest, the last of equal ones, and for how many bytes; -1 for none.
 
-    One that is no nearer than those before it costs one comparison of memory.
+    A body that is no nearer than the earlier ones costs one comparison of memory.
     """
     most, found = 0, -1
     for number, other in enumerate(others):

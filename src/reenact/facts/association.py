@@ -1,9 +1,9 @@
 """Association: how much more common something is among some runs than among others, and whether that is chance. Pure.
 
 A triage makes many comparisons at once, so their p-values are corrected by the procedure of Benjamini and Hochberg
-(1995): of what is reported at 5 %, at most one in twenty is expected to be chance. Holm's, which bounds the chance of
-any false report, would be the choice for a proof; a triage is a list of leads, where a cause that is not reported
-costs more than one lead that is none.
+(1995): at 5 %, at most one in twenty reported traits is expected to be random. Holm's procedure bounds the chance of
+any false report, and would be right for a proof. A triage is a list of leads: there a missed cause costs more than a
+false lead.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def tail(hits: int, drawn: int, marked: int, every: int) -> float:
     """The chance of at least this many hits, drawing without replacement.
 
     Args:
-        hits: The number of marked ones among those drawn.
+        hits: The number of marked members among the drawn ones.
         drawn: The number drawn.
         marked: The number of marked ones in all.
         every: The number in all.

@@ -21,7 +21,7 @@ class Bases:
     moved: tuple[tuple[str, str], ...] = ()
 
     def today(self, url: str) -> str:
-        """Where an address is today; itself where nothing says that it has moved."""
+        """Today's form of an address; the address itself if no variable says that it has moved."""
         for before, now in self.moved:
             rest = url[len(before) :]
             if url.startswith(before) and (not rest or rest[0] in "/?#"):
@@ -30,7 +30,7 @@ class Bases:
 
 
 def moved_bases(recorded: Mapping[str, str], today: Mapping[str, str], names: Iterable[str]) -> list[list[str]]:
-    """Pairs of addresses of variables that name one in both environments, and not the same.
+    """The pairs of addresses of variables that hold different addresses in the two environments.
 
     Args:
         recorded: The environment of the recording.

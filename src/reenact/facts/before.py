@@ -1,7 +1,7 @@
 """The state of a path before a run changed it first: missing, a file, a folder or a link.
 
 Each is a note of the run, ``before.N``. The content of a file is a state of its own, phase ``file``, under a number
-counted downwards from the last one that an event could have: no event has it, so other readers ignore it.
+counted downwards from the largest number of an event. No event has such a number, so other readers ignore the state.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Before:
         target: The target of a link.
         content: The number of its content among those of the run; None where it is not kept.
         why: The reason why not.
-        below: Whether everything below an absent path goes with it: more was made there than is named one by one.
+        below: Whether everything below an absent path is removed with it, because too many files were made there to
+            name each.
     """
 
     path: str

@@ -37,7 +37,7 @@ class Kind(StrEnum):
 
 
 RETURN = "return"
-"""Name of the output of a run that is a call of a function: what it returned."""
+"""The name of the output of a run that is a call of a function: its return value."""
 
 TRANSPORTS = frozenset({Kind.HTTP, Kind.PROCESS, Kind.MCP, Kind.WEBSOCKET})
 """Kinds below whose calls nothing is recorded, ordered or numbered: what performs them is no code of the agent's."""
@@ -124,8 +124,8 @@ DEFAULTS: Final = "defaults"
 """In the head of a tool's call, where a session asks for it (``names_defaults``): arguments that are their defaults."""
 
 TOLD: Final = "told"
-"""In the head of a value: another tool told it, as text or as data; which of them it was is said by the declared type.
-The text where it is known, else true."""
+"""In the head of a value: the value comes from another tool's file, as text or as data. The declared type decides
+between the two. The text where it is known, else true."""
 
 
 @dataclass(frozen=True, slots=True)

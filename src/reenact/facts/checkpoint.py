@@ -60,14 +60,14 @@ class SlotVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """That the agent's state was kept at one event: what a look-up needs, without the state itself.
+    """The fact that the agent's state was kept at one event: all that a look-up needs, without the state.
 
     Attributes:
         event: Number of the step.
         phase: ``in`` for its start, ``out`` for its end.
         lane: Lane of the step.
         slots: Digest of each slot by its name, in order; an empty digest where the value is of no bytes.
-        unproven: Names of those that are not known to have been so: lists that were declared to grow only.
+        unproven: The names of slots whose values are not proven: lists that were declared to grow only.
         note: The remark on these, until it is known which they are.
         short: Values of a few bytes that were at hand with their digests, by name.
     """

@@ -1,7 +1,7 @@
 """Clients of the world that Python programs import, and by which way each reaches it.
 
-A client is captured when one of the modules it goes through has a seam; which ones have is asked of the seams, never
-written down here. The table only knows through which modules a client goes.
+A client is captured when one of the modules that it goes through has a seam. The seams say which modules have one; this
+list does not. The table only knows through which modules a client goes.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ class Client:
 
     Attributes:
         through: Modules it may go through; it is captured where one of them has a seam.
-        native: Whether a C library of its own opens the sockets, or a program of its own does the work: no Python
-            hook sees them.
+        native: Whether its own C library opens the sockets, or its own program does the work: no Python hook sees
+            those.
         fix: The remedies where it is not captured, cheapest first; empty takes the usual advice.
-        distribution: Name it is installed by, where that is another than the imported one.
+        distribution: The name of its distribution, where it differs from the imported name.
     """
 
     through: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Client:
 
 
 TOOL = "@reenact.tool on the functions that use it"
-"""The usual advice: what stands behind a tool need not be seen."""
+"""The usual advice: requests inside a tool need not be seen."""
 _RETRIEVER = "@reenact.retriever on the functions that search with it"
 _MODEL = "@reenact.model on the function that asks it"
 _WEBSOCKETS = "the client of websockets or of aiohttp, which are recorded message by message"
@@ -88,7 +88,7 @@ CLIENTS: Mapping[str, Client] = {
     **_native("pycurl", "curl_cffi", "primp", "tls_client", "pywebpush", "ibm_db"),
     "ctypes": Client(("ctypes",), native=True, fix=(TOOL,)),
     "cffi": Client(("cffi",), native=True, fix=(TOOL,)),
-    # models in the process: nothing leaves it, but nothing says what it was asked either
+    # models in the process: no request leaves it, but none is recorded either
     **_native("llama_cpp", "vllm", "onnxruntime", "ctransformers", "mlx_lm", fix=(_MODEL,)),
     **_alone("transformers", "sentence_transformers", fix=(_MODEL,)),
     **_native("faiss", "hnswlib", "annoy", fix=(_RETRIEVER,)),
@@ -112,7 +112,7 @@ LEAST: Mapping[str, tuple[int, ...]] = {
 
 
 def client_of(module: str) -> tuple[str, Client] | None:
-    """The client that an imported module belongs to: its import name, and what is known of it."""
+    """The client that an imported module belongs to: its import name, and its facts."""
     name = module
     while name:
         found = CLIENTS.get(name)
@@ -132,7 +132,7 @@ def way_in(client: Client, hooked: Iterable[str]) -> str:
 
 
 def too_old(distribution: str, version: str) -> str:
-    """The lowest version known of a distribution, if this one is below it; empty otherwise."""
+    """The lowest supported version of a distribution, if ``version`` is lower; else empty."""
     least = LEAST.get(distribution)
     if least is None or not version:
         return ""

@@ -14,7 +14,7 @@ _BITS_48: Final = (1 << 48) - 1
 
 
 def moment_of(uuid: int) -> int | None:
-    """Microseconds since 1970 in an id of 128 bits; None where it is none that is made from a clock."""
+    """Microseconds since 1970 in an id of 128 bits; None where the id is not made from a clock."""
     version = _version(uuid)
     if version == 7:
         return (uuid >> 80) * 1000
@@ -29,7 +29,7 @@ def counts_ticks(uuid: int) -> bool:
 
 
 def moved(uuid: int, by_us: int) -> int:
-    """The same id, so many microseconds later; itself where it is none that is made from a clock."""
+    """The same id, some microseconds later; unchanged if the id is not made from a clock."""
     version = _version(uuid)
     if version == 7:
         return ((((uuid >> 80) + by_us // 1000) & _BITS_48) << 80) | (uuid & ((1 << 80) - 1))
@@ -47,7 +47,7 @@ def made(moment_us: int, salt: bytes) -> int:
 
 
 def _version(uuid: int) -> int:
-    """The version of an id that is laid out as RFC 9562 says; 0 of any other number."""
+    """The version of an id in the layout of RFC 9562; 0 for any other number."""
     return uuid >> 76 & 0xF if uuid >> 62 & 0b11 == _RFC else 0
 
 

@@ -1,4 +1,4 @@
-"""Content encodings: undo what ``Content-Encoding`` says was done to a body, as it arrives, within a bound.
+"""Content encodings: decode a body by its ``Content-Encoding`` while it arrives, up to a bound.
 
 gzip and deflate come with Python; brotli and zstandard are used where their libraries are installed.
 """
@@ -34,7 +34,7 @@ class Decoder:
 
     Attributes:
         known: Whether every encoding is known and its library at hand; if not, nothing is decoded.
-        damaged: Whether the bytes so far were not what the encoding promised.
+        damaged: Whether the bytes so far were not valid in the encoding.
     """
 
     __slots__ = ("_stages", "damaged", "known")

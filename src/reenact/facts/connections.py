@@ -16,13 +16,13 @@ LOST: Final = "lost"
 """Name of the call that waits for the connection to fail."""
 
 FAILURE: Final = "failure"
-"""Name of the call that tells what it failed with."""
+"""The name of the call that reports the connection's error."""
 
 DISCONNECT: Final = "disconnect"
 """Name of the call that closes it."""
 
 DIFFERS: Final = "mcp_server_differs"
-"""Key of the evidence that a server that a fork has gone on with is another one than the recorded one."""
+"""The key of the evidence that a fork went on with a server that differs from the recorded one."""
 
 _INCOMING: Final = frozenset({RECEIVE, LOST, FAILURE})
 _OWN: Final = _INCOMING | {SESSION, DISCONNECT}

@@ -1,7 +1,7 @@
-"""Conventional environment variables: what CI systems, containers and platforms say of the code and place of a run.
+"""Conventional environment variables: facts of CI systems, containers and platforms about the code and place of a run.
 
-They fill what a process cannot see by itself: a container image has no ``.git``, and no SDK says in which region it
-runs. Nothing here is asked of anybody; names that hold credentials are not in the table.
+They give facts that a process cannot find out by itself: a container image has no ``.git``, and no SDK knows its
+region. Nothing here is asked of anybody; names that hold credentials are not in the table.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CONVENTIONS: Mapping[str, tuple[str, ...]] = {
 """The variables for each fact; the first one that is set counts."""
 
 VARIABLES = frozenset(name for names in CONVENTIONS.values() for name in names) | {"OTEL_RESOURCE_ATTRIBUTES"}
-"""Every variable that is asked."""
+"""All variables that are read."""
 
 _LONGEST = 256
 _TRACEPARENT = lazy_regex(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")

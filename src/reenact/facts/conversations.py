@@ -1,4 +1,4 @@
-"""Conversations compared across protocols and traces: who said what, and nothing of how it was spelled.
+"""Conversations compared across protocols and traces: the speakers and their texts, without the spelling of a protocol.
 
 Each protocol, and each dialect of traces, has its own way to put a system prompt, parts, calls of tools and their
 results. Two records of one conversation share the order of the messages; ids, reasoning and white space are not
@@ -18,9 +18,9 @@ from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.reading import Reading
 
 if TYPE_CHECKING:
-    from reenact.facts.spotting import normalise
+    from reenact.facts.credential_search import normalise
 else:  # it knows every shape of a credential
-    normalise = late("reenact.facts.spotting", "normalise")
+    normalise = late("reenact.facts.credential_search", "normalise")
 
 _ROLES: Final[Mapping[str, str]] = {"developer": "system", "human": "user", "ai": "assistant", "model": "assistant"}
 _DATE: Final = lazy_regex(r"[-@:](?:\d{4}-\d\d-\d\d|\d{8}|\d{3,4})\Z")
@@ -71,9 +71,9 @@ def data_of(value: Json) -> Json:
 
 
 def is_same_model(now: str, reading: Reading) -> bool:
-    """Whether a model that is asked now is the one that a trace tells: by the name that was asked then, else by that of
-    the one that answered. It may stand behind a provider's, and have a date or version where the name now has none. A
-    trace that names no model tells nothing against it."""
+    """Whether the model of today's request is the one in a trace: by the requested name there, or else by the name that
+    answered. That name may have a provider's name before it, and a date or version that today's name lacks. A trace
+    that names no model tells nothing against it."""
     told = (reading.model_asked or reading.model_answered).rpartition("/")[2]
     asked = now.rpartition("/")[2]
     return not told or not asked or asked in (told, _DATE.sub("", told))

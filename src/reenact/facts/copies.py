@@ -39,7 +39,7 @@ class Class(NamedTuple):
     """A class.
 
     Attributes:
-        itself: The class: it is referenced, so that no other one gets its address.
+        itself: The class. The reference keeps its address from being reused.
         shape: The form in which its instances keep their state.
         number: Its number in fingerprints, never used twice; 0: its instances are no records.
         readers: The readers of the dictionary, if there is one, and of each slot.
@@ -66,7 +66,8 @@ def are_plain(values: Iterable[Any]) -> bool:
 
 def copy_of(values: Iterable[Any], unlike: Unlike, *, deep: bool = False) -> tuple[tuple[int | None, ...], list[Any]]:
     """Values, each record as a tuple of its content, with the number of the class of each: 0 for values that are no
-    record, below 0 where slots are named because one was never set, None for values that are copied part by part.
+    record, a negative number where slots are named because one was never set, None for values that are copied part by
+    part.
 
     Args:
         values: The content of a container.
@@ -148,7 +149,7 @@ def forget() -> None:
 
 
 def is_sound(copies: Collection[Any]) -> bool:
-    """Whether copies that were read back can have been made of nothing but what they look like."""
+    """Whether decoded copies are unambiguous: only values that look like them can have been their origin."""
     level: list[Any] = [copies]
     count = 0
     for _ in range(_MOST_LEVELS):

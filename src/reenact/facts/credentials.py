@@ -1,4 +1,4 @@
-"""Credentials: which names and shapes are one, and the stand-in that takes a credential's place.
+"""Credentials: the names and shapes by which they are known, and their stand-ins.
 
 A stand-in reads ``~rx`` + one letter for its class + a keyed digest + ``~``. Its characters survive headers, URLs and
 JSON strings unescaped, no credential's shape allows ``~``, and so a stand-in is never mistaken for a credential:
@@ -32,7 +32,7 @@ class CredentialSort(StrEnum):
     SCHEME = "b"
     """The scheme before a credential: ``Bearer`` or ``Basic``."""
     NAMED = "n"
-    """A value whose name says what it is (``password``, ``client_secret``)."""
+    """The class of a value whose name says that it is a credential (``password``, ``client_secret``)."""
     USERINFO = "u"
     """The password in a URL's user part."""
     COOKIE = "c"
@@ -89,7 +89,7 @@ _FRAGMENT = lazy_regex(rb"~(?:r(?:x(?:[a-z][a-z2-7]*0*~?)?)?)?")
 
 
 def is_stand_in(value: bytes) -> bool:
-    """Whether a whole value is already a stand-in, or the beginning of one: short ones of tildes included."""
+    """Whether a whole value is a stand-in already, or the beginning of one, including short ones of tildes."""
     return _FRAGMENT.fullmatch(value) is not None or not value.strip(b"~")
 
 
@@ -223,8 +223,8 @@ _SMALL, _LARGE = string.ascii_lowercase.encode(), string.ascii_uppercase.encode(
 
 
 def is_coded(data: bytes, start: int, end: int) -> bool:
-    """Whether what surrounds a place is base64: any shape comes up in it by chance, once in some megabytes. A key is
-    not joined to so long a text without words."""
+    """Whether the text around a place is base64, where any shape appears by chance once in some megabytes. A key is not
+    joined to so long a text without words."""
     left = _CODED_BEFORE.search(data, max(0, start - _AROUND), start)
     right = _CODED_BEHIND.match(data, end, end + _AROUND)
     around = (left[0] if left is not None else b"") + (right[0] if right is not None else b"")

@@ -2,8 +2,8 @@
 
 Standard types come back by themselves. Records, enums and subclasses of built-in types come back only when the declared
 type reaches them; a name in the data never picks a class by itself (exceptions are found among the classes that are
-already loaded, see ``facts.exceptions``). A value that was opaque, or whose type is not declared, cannot be replayed,
-and the error says so.
+already loaded, see ``facts.exceptions``). An opaque value, or a value without a declared type, cannot be replayed, and
+the error says so.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _MOST_TOKENS = 20_000
 
 
 class Leaf(NamedTuple):
-    """A string of an event: what it belongs to, and where its text stands between the quotes."""
+    """A string of an event: its channel, and the place of its text between the quotes."""
 
     group: tuple[bytes, ...]
     start: int

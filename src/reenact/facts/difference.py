@@ -1,7 +1,7 @@
 """Structural difference of two JSON-able values: what was added, removed and changed, and where.
 
-Lists are aligned by equal members, so that one inserted message does not make every later one differ. The result
-reads for people (``render``), and exports as an RFC 6902 patch that turns the left value into the right one.
+Lists are aligned by equal members, so that one inserted message does not change all later ones. The result reads for
+people (``render``), and exports as an RFC 6902 patch that turns the left value into the right one.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def render(found: Sequence[Difference], most: int = 5, width: int = 160) -> str:
 
 def words(left: str, right: str) -> list[tuple[Literal["=", "-", "+"], str]]:
     """A word diff: what both texts share (``=``), what only the left has (``-``) and only the right (``+``). Texts that
-    have next to nothing in common stand one after the other: the words they share by chance would tear them apart."""
+    have almost no words in common come one after the other, because the few common words would cut them into pieces."""
     before, after = _WORDS.findall(left), _WORDS.findall(right)
     start, end = _common(before, after)
     out: list[tuple[Literal["=", "-", "+"], str]] = []

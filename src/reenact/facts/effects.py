@@ -1,8 +1,8 @@
-"""Effects: what makes two writes of one lineage the same write, and who made it.
+"""Effects: when two writes of one lineage are the same write, and which run made it.
 
-The identity of a write is the root of its lineage, the name of what writes, what it asks (or the key that its author
-gave it), and which of the like requests it is. Lane and position are no part of it: a call that a fork inserts
-before a write does not make it another one.
+The identity of a write is: the root of its lineage, the name of the tool or request, its arguments (or the key that its
+author gave it), and its number among equal requests. Lane and position are no part of it: a call that a fork inserts
+before a write does not change the write's identity.
 """
 
 from __future__ import annotations
@@ -75,18 +75,18 @@ class Identities:
     def of(self, call: Call, within: str = "") -> str:
         """The identity of the next write that asks this: 32 hexadecimal digits. About 10 µs a KB of its arguments.
 
-        One with a key of its own is the same however often it is asked.
+        A write with a key of its own is the same at each request.
 
         Args:
             call: The write.
-            within: Identity of the write that it is a part of; empty where it is part of none.
+            within: The identity of the write that contains it; empty without one.
         """
         own = call.head.get("key")
         asked = own.encode() if isinstance(own, str) else canonical(call.rule, _lasting(call), call.body, self._ignore)
         kind = b"key" if isinstance(own, str) else b"call"
         scope = (within or self._root) if kind == b"call" else self._root
         like = sha256(b"\0".join((scope.encode(), kind, call.name.encode(), asked)))
-        told = like.digest()  # what is asked may be megabytes, and is not kept
+        told = like.digest()  # a request may have megabytes, and is not kept
         occurrence = 0 if isinstance(own, str) else self._counts[told]
         self._counts[told] = occurrence + 1
         like.update(b"\0%d" % occurrence)

@@ -37,10 +37,11 @@ _ENTRIES = 200
 _MOST_BYTES = 4 << 30
 """Bytes beyond which a value is taken for one that shares its parts, and unfolds without bound."""
 _MARGIN = 10
-"""Levels by which depth may be counted otherwise: what is nearly as deep as can be is written as ever."""
+"""A margin in levels, because depth may be counted differently: a value that is nearly too deep is encoded without
+weaving."""
 _SEVERAL = 4000
 _SOME = 500
-"""Parts of a value beyond which it is woven; of one that is seen again and again."""
+"""The number of parts from which a repeated value is woven."""
 
 
 _fast = writer(ascii_only=False, nan=False)
@@ -147,8 +148,8 @@ def encode_in_pieces(value: object) -> tuple[bytes, ...] | None:
 
 
 def fingerprint_of(entries: list[object]) -> bytes:
-    """The ``marshal`` bytes of entries, without references: equal only for equal plain data; those of several entries
-    are those of each, one after the other.
+    """The ``marshal`` bytes of entries, without references: equal only for equal plain data. Those of several entries
+    are the bytes of each in turn.
 
     Raises:
         ValueError: An entry cannot be marshalled.
@@ -157,7 +158,7 @@ def fingerprint_of(entries: list[object]) -> bytes:
 
 
 def encode_plain(value: object) -> tuple[bytes, bytes] | None:
-    """The fingerprint of a value and what ``encode`` writes of it, both of one copy; None where it is not plain."""
+    """The fingerprint of a value and its encoding by ``encode``, both from one copy; None where it is not plain."""
     try:
         blob = marshal.dumps([value], _WITHOUT_REFERENCES)
         copy = marshal.loads(blob)

@@ -1,4 +1,4 @@
-"""An exception in one line: how a traceback of it ends, which is how a run is said to have ended."""
+"""An exception in one line: the last line of its traceback, which is shown as the end of a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _LONGEST = 2000
 
 
 def error_line(error: BaseException) -> str:
-    """Its type and its text on one line, without the notes that its catchers have added: they say where it passed."""
+    """Its type and its text on one line, without the notes that its catchers have added."""
     told = traceback.TracebackException(type(error), error, None, lookup_lines=False, compact=True)
     told.__notes__ = None
     lines = list(told.format_exception_only())

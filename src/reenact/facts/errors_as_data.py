@@ -1,7 +1,6 @@
 """Exceptions as facts: described when they are recorded, made again when they are replayed.
 
-Both go through the one encoding of values, so that an exception that was raised and one that was stored in a list
-are kept alike.
+Both go through the one encoding of values, so that a raised exception and an exception in a list have the same form.
 """
 
 from __future__ import annotations

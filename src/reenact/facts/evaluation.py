@@ -1,6 +1,7 @@
-"""Evaluating a checked expression: the work it may do, and what each operator says about data that do not fit.
+"""Evaluating a checked expression: the amount of work that it may do, and the result of each operator on data that do
+not fit.
 
-Nothing here raises for data: what they do not say is unknown (None), and unknown spreads as in Kleene's logic. Only
+No data raises an error here: missing data is unknown (None), and unknown spreads as in Kleene's logic. Only
 ``facts.expressions`` makes the trees that are evaluated here.
 """
 
@@ -12,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from reenact.errors import UsageError
-from reenact.facts.asserting import ASSERTIONS, assertion
 from reenact.facts.call import Json
+from reenact.facts.value_assertions import ASSERTIONS, assertion
 
 MAX_WORK = 1_000_000
 """Most units of work of one evaluation: one for each node visited and for each sixteen characters or members read."""
@@ -255,7 +256,8 @@ def _calculated(op: type[ast.operator], left: Number, right: Number) -> Number |
 
 
 def _relation(op: ast.cmpop, left: Json, right: Json) -> bool | None:
-    """One comparison. ``== None`` asks whether something is unknown; every other one with it stays unknown."""
+    """One comparison. ``== None`` asks whether a value is unknown; every other comparison with an unknown value is
+    unknown."""
     try:
         match op:
             case ast.Eq():

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from reenact.facts.call import Call, Json, Outcome
 
 NODE: Final = "node"
-"""The attribute that names the node of a graph (LangGraph), on the first call of a lane that it makes. Empty: what
-follows is made by none."""
+"""The attribute that names the node of a graph (LangGraph), on the first call of a lane that it makes. Empty: no node
+makes the following events."""
 
 
 class Payload(NamedTuple):

@@ -2,8 +2,8 @@
 
 The state of an exception is its ``args``, its instance dictionary, its slots and the fields that its built-in ancestor
 keeps in C (``OSError.errno``, ``UnicodeDecodeError.object`` …). A class is found again only among those that the
-running program has already loaded: nothing is ever imported because data named it, except the transport of a library
-that the program has loaded itself.
+running program has already loaded: no module is imported because data named it, except the transport of a library that
+the program has loaded itself.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def state_of(error: BaseException) -> dict[str, Any]:
 
 
 def _is_hint(cls: type, name: str, value: object) -> bool:
-    """Fields that only help the interpreter to suggest a spelling; they hold any object that was at hand."""
+    """Fields that only help the interpreter to suggest a spelling; they may hold any object."""
     if type(value) in _SCALARS:
         return False
     return name == _HINT[1] and issubclass(cls, _HINT[0])
@@ -104,7 +104,7 @@ def notes_of(error: BaseException) -> tuple[str, ...]:
 
 
 def text_of(error: BaseException) -> str:
-    """``str()`` of it; the class's own ``__str__`` may run, and may fail: then what went wrong is said."""
+    """``str()`` of it. The class's own ``__str__`` may run and may fail: then the text says so."""
     try:
         text = str(error)
     except Exception as fault:
@@ -141,11 +141,11 @@ def make_error(cls: type, args: tuple[object, ...], state: dict[str, object]) ->
 
 
 def loaded_class(name: str) -> type[BaseException]:
-    """The exception class of this ``module.QualName`` among those that the program has loaded, or that a library which
-    it has loaded brings along.
+    """The exception class of this ``module.QualName``, among the classes that the program has loaded, or that one of
+    its loaded libraries would load.
 
     Raises:
-        UnreplayableRun: There is none, or several that cannot be told apart.
+        UnreplayableRun: There is no such class, or several without a difference.
     """
     found = find_class(name)
     if found is not None and issubclass(found, BaseException):
@@ -176,7 +176,7 @@ def find_class(name: str) -> type[Any] | None:
             continue
         found: object = module
         for part in parts[cut:]:
-            # Only what is there already: no __getattr__ of a lazy module may import on our behalf.
+            # Only existing attributes: no __getattr__ of a lazy module may import on our behalf.
             space = namespace_of(found) if isinstance(found, type) else getattr(found, "__dict__", {})
             found = space.get(part)
             if found is None:

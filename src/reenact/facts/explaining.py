@@ -1,7 +1,7 @@
 """Explaining: why an expression does not hold, in the author's own words with the values that were seen beside them.
 
 ``calls(search_docs) <= 3`` becomes ``calls(search_docs) = 20, expected <= 3``. Of a conjunction only the parts that do
-not hold are told; of a loop the first member that is to blame.
+not hold are shown; of a loop, the first member that decides.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from reenact.facts.asserting import ASSERTIONS, shortcoming
 from reenact.facts.call import Json
 from reenact.facts.evaluation import FUNCTIONS, Evaluation, Scope, argument, truth_of
 from reenact.facts.expressions import Expression
+from reenact.facts.value_assertions import ASSERTIONS, shortcoming
 
 __all__ = ["brief", "explain", "values"]
 
@@ -48,7 +48,7 @@ def explain(expression: Expression, scope: Scope, remark: Remark = lambda *_: ""
 
 
 def values(expression: Expression, scope: Scope) -> str:
-    """The values that decided an expression: those of each word outside of the conditions of loops."""
+    """The values that decided an expression: the value of each word outside of a loop's condition."""
     explanation = _Explanation(expression, scope, lambda *_: "")
     return ", ".join(dict.fromkeys(map(explanation.valued, _words(expression.root))))
 
@@ -72,7 +72,7 @@ def _words(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def brief(value: Json) -> str:
-    """A value as one would write it in an expression, its middle left out where it is long; None is unknown."""
+    """A value as it is written in an expression; the middle of a long one is left out; None is unknown."""
     if value is None:
         return "unknown"
     text = repr(value)
@@ -172,5 +172,5 @@ def _not(wanted: bool) -> str:
 
 
 def _written_out(node: ast.expr) -> bool:
-    """Whether a value stands there in full, so that telling it again says nothing."""
+    """Whether the expression contains the value in full, so that it need not be shown again."""
     return not any(isinstance(each, (ast.Name, ast.Call)) for each in ast.walk(node))

@@ -1,8 +1,8 @@
 """Expressions over a run or an event: one closed grammar, checked whole before anything is evaluated.
 
-The text is parsed by Python's own parser, and only the nodes listed here are accepted: literals, names and functions
-of a vocabulary, comparison, ``and or not in``, arithmetic, indexing, one loop inside ``any all len max min sum``, and
-what a value may be asked (``json matches conforms``, see ``facts.asserting``). There are no attributes, no methods, no
+The text is parsed by Python's own parser, and only the nodes listed here are accepted: literals, names and functions of
+a vocabulary, comparison, ``and or not in``, arithmetic, indexing, one loop inside ``any all len max min sum``, and the
+functions on values (``json matches conforms``, see ``facts.value_assertions``). There are no attributes, no methods, no
 calls but those of the table, and nothing is ever given to ``eval``; so data and expressions alike stay data.
 
 Grammar and names are judged when an expression is compiled; a mistake is a ``UsageError`` with its position. Evaluation
@@ -23,10 +23,10 @@ from enum import Enum
 from itertools import pairwise
 
 from reenact.errors import UsageError
-from reenact.facts.asserting import ASSERTIONS, objection
 from reenact.facts.call import Json
 from reenact.facts.evaluation import ARITHMETIC, FUNCTIONS, Evaluation, Scope, bare, fault, truth_of
 from reenact.facts.lazy_dataclass import dataclass, field
+from reenact.facts.value_assertions import ASSERTIONS, objection
 
 MAX_TEXT = 2_000
 """Longest expression, in characters."""
@@ -56,8 +56,8 @@ class WordForm(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a vocabulary: its name, how it is used, what it means, and the type of its value wherever that is
-    known; empty for one that has several."""
+    """One word of a vocabulary: its name, its use, its meaning, and the type of its value; the type is empty for a word
+    with several."""
 
     name: str
     form: WordForm
@@ -221,7 +221,7 @@ class _Check:
         self._brackets(node, self._known[name])
 
     def _brackets(self, node: ast.Call, word: Word) -> None:
-        """Judge what stands in the brackets of a word."""
+        """Check the contents of a word's brackets."""
         name, args, bares = word.name, node.args, [bare(part) for part in node.args]
         match word.form:
             case WordForm.NAMES:

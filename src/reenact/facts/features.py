@@ -1,7 +1,7 @@
 """Features: the few facts about a run by which runs that fail alike are found, and the fingerprint they come to.
 
-They are cleaned values or digests of such, small and bounded: one row a run in its store. A person's flag is none of
-them, as it is given later.
+They are cleaned values or digests of such, small and bounded: one row a run in its store. A user's flag is not among
+them, because it is set later.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Features:
         tool: The call that failed last: a tool, or an exchange by its name; empty without one.
         steps: Its last steps, or else its last calls, oldest first: a repeat counts once, and a call of any model is
             ``model``.
-        asked, answered: Models that were asked, and that answered.
+        asked, answered: The requested models, and the models that answered.
         tools: Tools that it called.
         shapes: For each tool, the form of its last answer, as ``lookup_order {id, items[]}``.
         prompts: Versions of its system prompts: noted names, or short digests.
@@ -120,7 +120,7 @@ class Case(StrEnum):
 
 
 def case_of(status: Status, flagged: bool, features: Features) -> Case | None:
-    """Why a run is looked into; None for a healthy one, and for one that is still recorded.
+    """Why a run is looked into; None for a healthy run, and for a run that is still being recorded.
 
     Of several reasons the first counts: it failed, a person flagged it, it cannot be replayed.
     """

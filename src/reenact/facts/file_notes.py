@@ -1,4 +1,4 @@
-"""How a run names the files that its program read: the form of the notes, for those who write and who read them."""
+"""How a run names the files that its program read: the form of the notes, for their writers and readers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Finer: of a text behind an encoding, only the few characters around each credential in it.
 
-A stream in pieces cannot wait for the end of a long encoded text. Where a few characters of the encoding stand for a
-few of the text (base64, hexadecimal, UTF-16 of plain letters), a span of the whole becomes one for each credential.
+A stream in pieces cannot wait for the end of a long encoded text. If a few characters of the encoding represent a few
+of the text (base64, hexadecimal, UTF-16 of plain letters), one span over the whole becomes a span for each credential.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where a fork was stopped: kept with its run, so that the fork's own replay stops there too, and nowhere else.
 
-A fork that asks what it may not ask stops there, and the call is no event: it was not made. Kept of it are the lane
-that asked and a digest of the request.
+A fork stops at a call that it may not make. The call is no event, because it was not made. Kept of it are the lane that
+asked and a digest of the request.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def stopped_at(run: Run, lane: str, call: Call, rules: Rules, *, write: bool = F
 
 
 def stopped_waiting() -> Mapping[str, Json]:
-    """The facts that are kept of a fork that was stopped because everything waited for ever."""
+    """The facts of a fork that was stopped because all of its strands waited for ever."""
     return _AT_THE_END
 
 

@@ -14,7 +14,7 @@ _LONGEST_LINE = 1 << 20
 
 
 class Unframer:
-    """Takes the body of one response out of the bytes of its connection. Never raises.
+    """Extracts the body of one response from the bytes of its connection. Never raises.
 
     Attributes:
         head: All bytes of the final response's head, with its empty line, once it has arrived.

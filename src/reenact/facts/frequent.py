@@ -16,7 +16,7 @@ class Key(NamedTuple):
     """The key of a count.
 
     Attributes:
-        agent: Name of the agent; ``other`` for one that is not among the most frequent.
+        agent: Name of the agent; ``other`` for a name that is not among the most frequent.
         fingerprint: The fingerprint of the group; ``other`` likewise.
     """
 
@@ -28,16 +28,15 @@ class FingerprintTally:
     """Sums by agent and fingerprint, those of the most frequent fingerprints by their names.
 
     A run is counted once, by the name that its group has at that time. A group that becomes one of the most frequent is
-    counted by its name from then on; the sum of one that is no longer among them is added to the rest: no sum ever
-    shrinks.
+    counted by its name from then on. The sum of a group that drops out is added to the rest. So no sum ever shrinks.
 
     Args:
         most: The most fingerprints, and the most agents, that are named.
     """
 
     def __init__(self, most: int = MOST_NAMED) -> None:
-        self._groups = _Ranking(most)
-        self._agents = _Ranking(most)
+        self._groups = _FrequentNames(most)
+        self._agents = _FrequentNames(most)
         self.sums: Counter[Key] = Counter()
 
     def add(self, found: Iterable[Key]) -> None:
@@ -58,7 +57,7 @@ class FingerprintTally:
         )
 
 
-class _Ranking:
+class _FrequentNames:
     """How often names came, and the most frequent of them."""
 
     def __init__(self, most: int) -> None:
@@ -67,8 +66,8 @@ class _Ranking:
         self.named: dict[str, None] = {}
 
     def add(self, names: Iterable[str]) -> frozenset[str]:
-        """Count names, and name the most frequent; of equally frequent ones those that are named already. Gives those
-        that are not named any more."""
+        """Count names, and name the most frequent ones; among equally frequent ones, those that are named already win.
+        Gives those that are not named any more."""
         new = Counter(names)
         self._counts.update(new)
         counts, before = self._counts, frozenset(self.named)

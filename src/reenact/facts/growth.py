@@ -1,13 +1,13 @@
 """Growing lists: parts of a state that are declared to grow only, looked at from their old end on.
 
-Of such a list a look takes the entries behind those it knows, and looks at the last known one again: what that costs
-does not depend on the list. That the entries before are as they were is **proved**: all of them are gone through
-whenever the list has doubled, and when its run ends. Entries recorded since the last proof are not proven until then.
+A look at such a list takes the entries after the known ones, and compares the last known one again. Its cost does not
+depend on the length of the list. A **proof** shows that the old entries are unchanged: it reads all of them whenever
+the list has doubled, and when its run ends. Entries recorded since the last proof are not proven until then.
 
-A list goes on where the same object comes again, or another one with the same entry at the old end (``a + b``), or one
-that is equal all through (a copy). A list that does none of these begins again, and is looked at whole. That a list is
-not what it was declared to be is found at its old end or by a proof, and said once; lists of that name are recorded
-whole from there on. A value that is changed and changed back between two proofs is not found.
+A list continues if the same object comes again, or another list with the same entry at the old end (``a + b``), or a
+list that is equal throughout (a copy). A list that does none of these begins again, and is looked at whole. A list that
+does not only grow is found at its old end or by a proof, and is reported once. From then on, lists of that name are
+recorded whole. A value that is changed and changed back between two proofs is not found.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NOTE = "grown."
 
 _MARK = "grown "
 _RUN = 64
-"""Entries that a proof goes through in one go."""
+"""The number of entries that a proof reads in one go."""
 _SIZE = 16
 _UNKNOWN = bytes(_SIZE)
 _KEPT = 8
@@ -40,7 +40,7 @@ _MOST_BEGUN = 64
 """Lists of one name that are begun in a run: behind them lists are recorded whole."""
 
 
-class Grown(bytes):
+class NewEntries(bytes):
     """The new entries of a list, as JSON with commas between them, in the place of the bytes of the whole list.
 
     Attributes:
@@ -61,16 +61,16 @@ class Grown(bytes):
             return b"["
         return b"," if self else b""
 
-    def holding(self, new: bytes) -> Grown:
+    def holding(self, new: bytes) -> NewEntries:
         """The same with other bytes for the entries."""
-        found = Grown(new)
+        found = NewEntries(new)
         found.number, found.look, found.start, found.end = self.number, self.look, self.start, self.end
         return found
 
 
-def is_grown(body: object) -> TypeGuard[Grown]:
-    """Whether what stands for the bytes of a list is its new entries."""
-    return type(body) is Grown
+def is_grown(body: object) -> TypeGuard[NewEntries]:
+    """Whether the object in the place of a list's bytes is its new entries."""
+    return type(body) is NewEntries
 
 
 class GrowthProof(NamedTuple):
@@ -79,7 +79,7 @@ class GrowthProof(NamedTuple):
     Attributes:
         number: The number of the list.
         look: The last look whose entries, and all before, are proven.
-        wrong: A text that it does not only grow, to be followed by the place; empty where it does.
+        wrong: A text that says that the list does not only grow, to be followed by the place; empty if it only grows.
         place: The place where that was found.
     """
 
@@ -110,7 +110,8 @@ class _List:
         held, state: The last list, and the state that it is part of.
         last: Its last known entry.
         digests: The digest of each entry's encoding.
-        runs: Of each run of entries: of the fingerprints of all of them; of one in which not all is plain, nothing.
+        runs: The digest of each run of entries, over the fingerprints of all of them; none for a run with an entry that
+            is not plain.
         run: The hash of the run that is not complete; None where not all in it is plain.
         looks: The number of looks.
         proven: The number of proven looks.
@@ -159,7 +160,7 @@ class _List:
         self.opaque.update(dict.fromkeys(entry.opaque))
 
     def differs(self, held: list[object], name: str) -> int | None:
-        """The first entry that is not as it was; None where all that are known are."""
+        """The first entry that has changed; None where all that are known are."""
         for run in range(len(self.runs) // _SIZE):
             first = run * _RUN
             known = self.runs[run * _SIZE : (run + 1) * _SIZE]
@@ -176,21 +177,21 @@ class _List:
         return None
 
     def proved(self, place: str) -> None:
-        """All that is known is as it was."""
+        """All known entries are unchanged."""
         self.proven = self.looks
         self.least = self.count
         self.counts = array("q", [self.count])
         self.places = [place]
 
     def looked(self, place: str) -> None:
-        """There was a look, and all that is known now was there."""
+        """A look has taken place, at which all known entries were there."""
         self.looks += 1
         self.counts.append(self.count)
         self.places.append(place)
 
 
 class _Wrong(Exception):
-    """A list is not what it was declared to be: its first entry that is another one."""
+    """A list does not only grow: its first entry that has changed."""
 
 
 class Growth:
@@ -198,8 +199,7 @@ class Growth:
 
     Args:
         told: Told of each proof.
-        cleaned: Gives something else when a value must not come again that may stand in what is known: then lists begin
-            again.
+        cleaned: Returns another value once a known value must not appear again: then lists begin again.
     """
 
     def __init__(self, told: Callable[[GrowthProof], None], cleaned: Callable[[], bytes] = bytes) -> None:
@@ -213,7 +213,7 @@ class Growth:
         self._whole: set[str] = set()
         self._stale = False
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """The recording of the lists cannot be continued: the next look at each covers all of it."""
         self._stale = True
 
@@ -223,7 +223,9 @@ class Growth:
             every = [each for lists in self._lists.values() for each in lists]
         return next((each.held for each in every if each.number == number), None)
 
-    def look(self, name: str, held: list[object], state: object, place: str) -> tuple[Grown, tuple[str, ...]] | None:
+    def look(
+        self, name: str, held: list[object], state: object, place: str
+    ) -> tuple[NewEntries, tuple[str, ...]] | None:
         """A look at a list: its new entries, and the types in it that could not be stored. None: it is to be recorded
         whole.
 
@@ -256,7 +258,7 @@ class Growth:
 
     def _looked_at(
         self, name: str, held: list[object], state: object, place: str
-    ) -> tuple[Grown, tuple[str, ...]] | None:
+    ) -> tuple[NewEntries, tuple[str, ...]] | None:
         held_now = held
         known = self._known(name, held, state, place)
         if known is None:
@@ -289,12 +291,12 @@ class Growth:
         if proves or not start:
             known.proved(place)
             self._told(GrowthProof(known.number, known.looks))
-        found = Grown(b",".join([each.text for each in entries]))
+        found = NewEntries(b",".join([each.text for each in entries]))
         found.number, found.look, found.start, found.end = known.number, known.looks, start, known.count
         return found, tuple(known.opaque)
 
     def _known(self, name: str, held: list[object], state: object, place: str) -> _List | None:
-        """The list that goes on in this one; None where it begins."""
+        """The known list that this one continues; None where it begins."""
         lists = self._lists.get(name, [])
         for each in reversed(lists):
             if each.held is held:
@@ -352,7 +354,7 @@ class Growth:
         self._told(GrowthProof(known.number, known.looks))
 
     def _found_wrong(self, name: str, known: _List, held: list[object], at: int, place: str) -> None:
-        """Say that a list does not grow only, if that has not been said of its name."""
+        """Report that a list does not only grow, once for its name."""
         said = name in self._whole
         self._whole.add(name)
         if known in self._lists.get(name, ()):
@@ -418,7 +420,7 @@ def _entry(item: object, name: str) -> _Entry:
 
 
 def _digest_of(run: list[object]) -> bytes:
-    """The digest of plain entries together; of others one that nothing has."""
+    """The digest of plain entries together; for other entries, a digest that matches no other."""
     try:
         return _digest(fingerprint_of(run))
     except ValueError:

@@ -1,6 +1,6 @@
-"""Calls on something that another call began and that goes on: a process, a websocket, an RPC under way.
+"""Calls on a resource that another call began and that lasts: a process, a websocket, an RPC under way.
 
-Such a call names what it is made on by the number of the event that began it. (MCP sessions have their own way, see
+Such a call names its resource by the number of the event that began it. (MCP sessions have their own way, see
 ``connections``.)
 """
 

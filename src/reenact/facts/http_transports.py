@@ -1,7 +1,7 @@
-"""How each HTTP transport that has a seam sends a request and gives a response, by the name that its calls keep.
+"""How each HTTP transport with a seam sends a request and returns a response, by the transport's name in its calls.
 
-A fork that changes a request or makes an answer up asks for it. A transport without a row is recorded and replayed, and
-a fork says that it can do neither there.
+A fork that changes a request or makes an answer up asks for it. A transport without a row is recorded and replayed, but
+a fork refuses both rewriting and made-up answers there.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Transport:
         framing: The form of its recorded segments: ``payload``, the body alone, or ``wire``, the bytes of the
             connection with the head.
         sends_another: Whether it can send the result of ``Live.sends`` in place of the agent's request.
-        chooses_host: Whether it can send that to another host, because it chooses its connection below the seam, or
-            takes another one. A connection of ``http.client`` has a fixed host.
+        chooses_host: Whether it can send a request to another host, because it chooses its connection below the seam or
+            can take another one. A connection of ``http.client`` has a fixed host.
     """
 
     framing: str

@@ -1,4 +1,4 @@
-"""Runs that were imported: what another tool wrote down, which knows neither the program nor its order.
+"""Imported runs: made from another tool's file, which has neither the program nor the order of its calls.
 
 Such a run holds HTTP exchanges and nothing else: no command, no lanes, no deliveries, no clock, no output. Everything
 that judges or replays a run asks here.
@@ -36,7 +36,7 @@ def remarks(run: Run) -> tuple[str, ...]:
 
 
 def times_known(run: Run) -> bool:
-    """Whether a run's times are those of what happened: a file of another tool may not have kept them."""
+    """Whether a run has the real times of its events: another tool's file may not have them."""
     return not is_imported(run) or bool((run.capture.get(NOTE) or {}).get("times"))
 
 
@@ -47,6 +47,6 @@ MADE_UP: Final = "the answer's frame (id, model, finish reason) is made up: the 
 """Remarks on exchanges whose request is not, byte for byte, what was sent."""
 
 
-def is_asked_anew(remark: str) -> bool:
-    """Whether a remark says that the bytes of an imported request are not those that were sent."""
+def says_asked_again(remark: str) -> bool:
+    """Whether a remark says that the bytes of an imported request differ from those that were sent."""
     return remark in (PARSED, RESENT, PAIRED, MADE_UP)

@@ -1,4 +1,4 @@
-"""Insides: which calls of a run were answered as a whole, so that what happened inside them is unknown there.
+"""Insides: the calls of a run that were answered as a whole, so that the calls inside them are unknown there.
 
 A replay answers a tool without running it. The work of the tool when it was recorded (its exchanges, its models) has no
 event in such a run; that does not mean that it was lost.
@@ -17,7 +17,8 @@ ANSWERED: Final = "answered_whole"
 """Note of a fork on a call that it answered from a recording in which something happens inside that call, or may."""
 
 RAN: Final = "ran_through"
-"""Note of a replay that is kept on a call whose own code it ran: what it has no event of inside did not happen."""
+"""The note of a kept replay on a call whose own code it ran: inside such a call, a missing event means that no call was
+made."""
 
 
 def holds_unseen(event: Event) -> bool:

@@ -23,7 +23,7 @@ def by_signal_handler(error: BaseException) -> bool:
 def let_through(error: BaseException) -> None:
     """Raise ``error`` again where one of the program's signal handlers raised it: it is for the program, not for us.
 
-    The first line wherever an error of ours is set right in the agent's thread. About 5 µs.
+    The first line of every handler of our own errors in the agent's thread. About 5 µs.
     """
     if by_signal_handler(error):
         raise error

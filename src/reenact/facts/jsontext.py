@@ -1,4 +1,4 @@
-"""JSON text, written by one encoder that is made once, and read without what ``json.loads`` does for other input.
+"""JSON text, written by one shared encoder, and read without the checks that ``json.loads`` makes for other input.
 
 ``json.JSONEncoder.encode`` makes the encoder in C again at each call, which for small data costs more than using it.
 """

@@ -22,10 +22,10 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Json
 from reenact.facts.compression import undo
+from reenact.facts.credential_search import normalise
 from reenact.facts.credentials import CredentialSort, constant, looks_random, named_in_url
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.removed_digests import NOTHING, REMOVED, RemovedDigests, listed
-from reenact.facts.spotting import normalise
 from reenact.facts.woven_keys import canonical_woven
 from reenact.facts.woven_text import Woven
 
@@ -78,7 +78,7 @@ def canonical(
     elif name == "tool":
         lead = _compact({"tool": head.get("tool"), "opaque": head.get("opaque") or []})
         lead = normalise(lead) if b"~rx" in lead else lead
-    elif name == "mcp":  # over which connection a session begins is for whoever asks, not for what it is
+    elif name == "mcp":  # the caller chooses the connection of a session: it is no part of the request
         lead = normalise(_compact({field: said for field, said in head.items() if field != "over"}))
     else:
         lead = normalise(_compact(dict(head)))
@@ -142,7 +142,7 @@ class Rules:
     def same(
         self, rule: str, head: Mapping[str, Json], body: bytes, other_head: Mapping[str, Json], other_body: bytes
     ) -> bool:
-        """Whether two calls under one rule are the same; equal bytes are found to be equal without parsing."""
+        """Whether two calls under one rule are the same. Equal bytes are not parsed."""
         if body == other_body and (head == other_head or plain(rule, head) == plain(rule, other_head)):
             return True
         if rule.startswith("tool/") and min(len(body), len(other_body)) > _DEAR:
@@ -171,8 +171,8 @@ class Rules:
         return found
 
     def one_name(self, recorded: str, now: str) -> bool:
-        """Whether two names, or ids, are one: that of a call of today has constants in place of credentials; older
-        recordings have stand-ins there, and names from before something was removed hold it."""
+        """Whether two names, or ids, are the same. A name of today has constants in the place of credentials. Older
+        recordings have stand-ins there, or the value itself if it was removed only later."""
         if recorded == now:
             return True
         return ("~rx" in now or "~rx" in recorded) and self._name(recorded) == self._name(now)
@@ -187,8 +187,8 @@ class Rules:
 
 
 def rules_of(capture: Mapping[str, Json], more: Ignore = _NOTHING) -> Rules:
-    """The comparison of a run, by what its recording was asked to do and has removed (``Run.capture``), and by ``more``
-    ignore rules."""
+    """The rules by which a run's calls are compared: those of its recording (``Run.capture``), and ``more`` ignore
+    rules."""
     return Rules({**(capture.get("ignore") or {}), **more}, removed=listed(capture.get(REMOVED)))
 
 
@@ -246,7 +246,7 @@ def canonical_url(url: str, ignore: Sequence[tuple[str, str]] = (), ignored: Cou
 
 
 def _sorted_pairs(query: str, ignore: Sequence[tuple[str, str]], ignored: Counter[str]) -> str:
-    """Pairs sorted by name, those of one name in their own order, one spelling for each escaped character."""
+    """Pairs sorted by name; pairs of one name keep their order. Each escaped character has one spelling."""
     if not query:
         return ""
     dropped = {path: rule for rule, path in ignore}
@@ -360,7 +360,7 @@ def _spelled(value: object) -> str:
 
 
 def _drop(value: Any, path: Sequence[str]) -> int:
-    """Remove what a path names (``*`` stands for every member); how many were removed."""
+    """Remove the members that a path names (``*`` is every member). Returns how many were removed."""
     chosen: list[Any]
     if isinstance(value, _Pairs):
         chosen = [at for at, (name, _) in enumerate(value) if path[0] in (name, "*")]

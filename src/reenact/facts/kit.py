@@ -1,4 +1,4 @@
-"""The replay kit: what a replay of one run needs, item by item, and what follows from it.
+"""The replay kit: the things that a replay of one run needs, item by item, and the possible uses of the run.
 
 Only values and the verdict over them; ``triage`` makes them from a run's own events.
 """
@@ -37,7 +37,7 @@ class ItemState(StrEnum):
     MISSING = "missing"
 
 
-class Verdict(StrEnum):
+class ReplayUse(StrEnum):
     """The possible uses of a run."""
 
     CODE = "replays as code"
@@ -65,7 +65,7 @@ class Item:
         events: Numbers of the events it was seen in, or is missing from.
         value: The evidence itself, JSON-able; None where words say it all.
         capture: How to capture it, cheapest first; empty where there is no way.
-        expected: False where no library offers it, or it was not asked for: then it does not count.
+        expected: False if no library offers it, or the program did not use it: then it does not count.
         stops: The uses that its absence prevents.
         fidelity: ``exact``, ``semantic`` or ``absent``, for a run that was made of a trace; empty for others.
     """
@@ -100,13 +100,13 @@ class Kit:
     items: tuple[Item, ...]
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ReplayUse:
         """The possible use of the run."""
         return verdict(self.items)
 
     @property
     def counted(self) -> tuple[Item, ...]:
-        """The items that count: all but those that no library offers, or that were not asked for."""
+        """The items that count: all except those that no library offers, or that the program did not use."""
         return tuple(item for item in self.items if item.expected)
 
     @property
@@ -124,12 +124,12 @@ class Kit:
         return next((item for item in self.items if item.name == name), None)
 
 
-def verdict(items: Iterable[Item]) -> Verdict:
+def verdict(items: Iterable[Item]) -> ReplayUse:
     """The use that some items leave possible: a lack that stops the walk over the events stops the code too."""
     stopped = {item.stops for item in items if not item.there}
     if Stops.EVENTS in stopped:
-        return Verdict.COLD
-    return Verdict.EVENTS if Stops.CODE in stopped else Verdict.CODE
+        return ReplayUse.COLD
+    return ReplayUse.EVENTS if Stops.CODE in stopped else ReplayUse.CODE
 
 
 class Hold(StrEnum):

@@ -1,8 +1,8 @@
-"""Credentials known by value: what the environment's secret variables hold, found wherever it stands in a text.
+"""Credentials known by value: the values of the environment's secret variables, which are found anywhere in a text.
 
 An agent that writes a credential into a prompt (``"my key is " + os.environ["OPENAI_API_KEY"]``) asks something else in
 a replay, where a placeholder stands in the variable. So the value of each such variable, and its placeholder, are one
-token in every text: a stand-in that names the *variable*, which keeps two prompts apart that hold two variables.
+token in every text: a stand-in that names the *variable*. So two prompts with two variables stay different.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from base64 import b32encode
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 
+from reenact.facts.credential_search import spot_named
 from reenact.facts.credentials import (
     MARK,
     SHORTEST,
@@ -22,7 +23,6 @@ from reenact.facts.credentials import (
     trivial,
 )
 from reenact.facts.removed_digests import NOTHING, RemovedDigests
-from reenact.facts.spotting import spot_named
 from reenact.facts.text_spans import CredentialSpan, SearchExhausted, apart, replaced
 
 RULE = "credential-values/1"
@@ -33,8 +33,8 @@ _DIGEST = SHORTEST - len(MARK) - 2
 
 
 def placeholder(name: str) -> str:
-    """The value that a replay gives an SDK in place of a credential: another one for each variable. It never leaves the
-    process.
+    """The value that a replay gives to an SDK in place of a credential; it differs for each variable. It never leaves
+    the process.
 
     Args:
         name: The variable.
@@ -73,7 +73,7 @@ def telling(name: str, value: str) -> bool:
 
 
 def same_values(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """Which of these variables hold what an earlier one (by name) holds: variable to that earlier one."""
+    """The variables that have the same value as an earlier one (by name), each with that earlier one."""
     first: dict[str, str] = {}
     found: dict[str, str] = {}
     for name in sorted(names):
@@ -90,7 +90,7 @@ class KnownCredentials:
     Args:
         environment: The environment with the values.
         names: The variables; those that are not set, or whose value is not telling, are left out.
-        same: Variables that stand for another one (``same_values`` of a recording).
+        same: Variables with the value of another one (``same_values`` of a recording).
         fields: Names of fields whose values are credentials too.
         listed: The values that were removed in the run, or in one before it, by digest.
     """
@@ -117,14 +117,14 @@ class KnownCredentials:
 
     @property
     def told(self) -> bytes:
-        """All that it knows, in one line: two of the same know the same. It holds credentials; empty where nothing is
-        known."""
+        """All that it knows, in one line: objects with equal lines know the same values. It holds credentials; empty
+        where nothing is known."""
         if not (self._values or self._fields or self.listed):
             return b""
         return repr((self._values, self._fields, self.listed.told)).encode()
 
     def with_listed(self, listed: RemovedDigests) -> KnownCredentials:
-        """The same, and what was removed in a run that this one goes on from."""
+        """The same, together with the values that were removed from the run that this one continues."""
         more = KnownCredentials({}, (), listed=listed)
         more._fields, more._values = self._fields, self._values
         return more
@@ -145,7 +145,7 @@ class KnownCredentials:
         return token(self._values.get(value, ""), len(value) if fit else 0)
 
     def holds(self, value: bytes) -> bool:
-        """Whether this very value is a variable's: it is found wherever it stands, and needs no list."""
+        """Whether a value is exactly a variable's: it is found anywhere, and needs no list."""
         return value in self._values
 
     def field(self, name: str) -> bool:
@@ -155,7 +155,7 @@ class KnownCredentials:
     def erased(self, data: bytes) -> bytes:
         """``data`` with each value replaced by the token of its variable, or the constant of its class, for comparing.
 
-        A text that was made to be slow is returned as it is."""
+        A text that was constructed to be slow is returned unchanged."""
 
         def change(value: bytes, span: CredentialSpan) -> bytes:
             if span.sort == CredentialSort.VALUE.value:
@@ -168,12 +168,12 @@ class KnownCredentials:
             return data
 
     def within(self, data: bytes) -> list[CredentialSpan]:
-        """Where the values stand, and those of further names, in a text that stands behind an encoding."""
+        """The places of the values, and of those of further names, in a decoded text."""
         return [*self._named(data), *self._valued(data)]
 
     def joined(self, data: bytes, spotted: Callable[[bytes], list[CredentialSpan]]) -> list[CredentialSpan]:
-        """The findings of shapes and names in ``data``, and the known values. Of two that overlap, the longer stays; of
-        two equal ones, that of a variable."""
+        """The findings of shapes and names in ``data``, and the known values. Of two overlapping spans the longer
+        stays; of two equal ones, the span of a variable."""
         fields, known = self._named(data), self._valued(data)
         found = spotted(data)
         return apart([*fields, *found, *known]) if fields or known else found

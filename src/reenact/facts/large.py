@@ -1,8 +1,8 @@
 """Large values: long text and bytes of the program, written as data piece by piece, so that there is never a second
 copy.
 
-Text and bytes never change, so the recorder may keep the program's own object until its writer comes to it. A value
-that is too long for a recording is kept as size and digest.
+Text and bytes are immutable, so the recorder may hold the program's own object until it is written. A value that is too
+long for a recording is kept as size and digest.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PIECE = 3 << 18
 
 
 class Large:
-    """A value as ``facts.encoding.encode`` writes it: text and bytes are made again whenever they are asked for.
+    """A value as ``facts.encoding.encode`` writes it: the pieces of text and bytes are made again at each read.
 
     Its parts are its content: for bytes the bytes themselves, and not their base64.
 
@@ -94,11 +94,11 @@ class Large:
 
 
 class Withheld:
-    """A value that is not kept, but for its size and digest.
+    """A value of which only size and digest are kept.
 
     Args:
         size: Its bytes, as data.
-        digest: Its digest, in hexadecimal digits; empty where it is still to be made of ``source``.
+        digest: Its digest, in hexadecimal digits; empty if it has yet to be computed from ``source``.
         source: Itself, until its digest is made.
     """
 
@@ -127,12 +127,12 @@ class Withheld:
 
 
 def is_large(body: object) -> TypeGuard[Large]:
-    """Whether what stands for the bytes of a value is written in pieces."""
+    """Whether the object in the place of a value's bytes is written in pieces."""
     return type(body) is Large
 
 
 def is_withheld(body: object) -> TypeGuard[Withheld]:
-    """Whether what stands for the bytes of a value is not kept."""
+    """Whether the object in the place of a value's bytes is not kept."""
     return type(body) is Withheld
 
 

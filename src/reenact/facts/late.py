@@ -3,13 +3,13 @@
 A type checker reads the import, the interpreter makes the name::
 
     if TYPE_CHECKING:
-        from reenact.store.forgetting import forget
+        from reenact.store.run_removal import forget
     else:
-        forget = late("reenact.store.forgetting", "forget")
+        forget = late("reenact.store.run_removal", "forget")
 
-A command that shows ten runs then loads none of what removes one. ``tests/project/test_late.py`` holds that both
-branches name the same, and that late names follow the direction of imports too. In the process of an agent nothing is
-late that a recording may need: there a program may have taken away files, descriptors or rights.
+So a command that shows ten runs does not load the code that removes one. ``tests/project/test_late.py`` checks that
+both branches name the same object, and that late names follow the direction of imports. In the process of an agent
+nothing is late that a recording may need: there a program may have taken away files, descriptors or rights.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Late:
 
 
 def late(module: str, name: str = "") -> Any:
-    """A name that is loaded when it is first called, or first asked for an attribute; then about 0.1 µs a call.
+    """A name that is loaded at its first call, or at the first read of an attribute; then about 0.1 µs a call.
 
     Args:
         module: Full name of the module.

@@ -1,7 +1,8 @@
-"""Late binding: what a fact offers and a floor above it does, filled in from above, so that facts import nothing.
+"""Late binding: a method of a fact that a floor above implements. The implementation is set from above, so that facts
+import nothing.
 
-A run has a ``timeline()``; timelines read stores, and facts know none. The facade ``reenact`` binds it when
-the first public name is used, without loading what it is bound to.
+A run has a ``timeline()``. Timelines read stores, which facts must not import. The facade ``reenact`` binds it when the
+first public name is used, without loading its target.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
 ``dataclasses`` writes six methods for a class as text and compiles each: two thirds of a millisecond below Python 3.13,
 and a process defines fifty to seventy classes before it does anything. Here only the constructor is written, when the
-first instance is made; all classes share the other methods. ``dataclasses`` itself knows these classes as its own: it
-gets its description of one when it first asks.
+first instance is made; all classes share the other methods. ``dataclasses`` itself accepts these classes: it gets the
+description of a class on its first look.
 
-A type checker takes each name for that of ``dataclasses``. There is no more of it than this package uses, so each class
-has slots; those that it declares itself are no fields and no part of its value. The constructor of a frozen class sets
-its fields by the descriptors of its slots, in half the time of ``object.__setattr__``.
+A type checker takes each name for that of ``dataclasses``. It has only the features that this package uses, so each
+class has slots. Slots that a class declares itself are no fields and no part of its value. The constructor of a frozen
+class sets its fields by the descriptors of its slots, in half the time of ``object.__setattr__``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["asdict", "complete", "dataclass", "field", "fields", "replace"]
 
 
 class _Absent:
-    """Stands for a default that there is not, or that is made for each instance."""
+    """Marks a field without a default, or with a default that is made for each instance."""
 
     __slots__ = ()
 
@@ -51,10 +51,10 @@ _unwritten: list[_Constructor] = []
 
 
 def complete() -> None:
-    """Write every constructor that is not written yet.
+    """Compile every constructor that is not compiled yet.
 
-    For a process that runs a program of a user: compiling one is an event for the audit hooks of that program, and
-    needs room on a stack that the program may have used up.
+    For a process that runs a user's program: the compilation of a constructor is an event for the program's audit
+    hooks, and needs stack that the program may have used up.
     """
     while _unwritten:
         each = _unwritten.pop()
@@ -181,7 +181,7 @@ def _take_state(self: Any, state: list[Any]) -> None:
 
 
 class _Late:
-    """An attribute of a class that is made when it is first asked for, and takes the place of this one."""
+    """An attribute of a class that is made at its first read, and then replaces this one."""
 
     __slots__ = ("_name", "of")
 
@@ -194,7 +194,7 @@ class _Late:
         return made.__get__(instance, owner) if hasattr(made, "__get__") else made
 
     def put(self) -> Any:
-        """Make it, and put it in the place of this one."""
+        """Make the attribute, and put it in the place of this one."""
         made = self.make()
         setattr(self.of, self._name, made)
         return made

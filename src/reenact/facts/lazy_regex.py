@@ -26,7 +26,7 @@ class _Lazy:
         _uncompiled.append(self)
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _METHODS and name not in _FACTS:  # of a copy, of something that is not there
+        if name not in _METHODS and name not in _FACTS:  # of a copy, of a missing attribute
             raise AttributeError(name)
         compiled = _compile(self.pattern, self._asked)
         vars(self).update({each: getattr(compiled, each) for each in (*_METHODS, *_FACTS)})

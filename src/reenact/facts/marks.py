@@ -26,7 +26,7 @@ class Mark:
         id: Its id, of the grammar of a run's.
         text: The event, in a person's words.
         at_us: The time of the event, microseconds since the epoch.
-        revision: The commit that was deployed; empty where none was given.
+        revision: The deployed commit; empty where none was given.
     """
 
     id: str
@@ -57,7 +57,7 @@ class Mark:
 
 
 def in_order(marks: Iterable[Mark]) -> tuple[Mark, ...]:
-    """Marks by the time of what they mark; those of one moment in the order in which they were set."""
+    """Marks by the time that they mark; marks of one moment in the order in which they were set."""
     return tuple(sorted(marks, key=lambda mark: (mark.at_us, mark.id)))
 
 

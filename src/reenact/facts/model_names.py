@@ -13,12 +13,13 @@ _ASKED_FIRST = ("model_asked", "model", "model_answered")
 
 
 def shown_name(event: Event) -> str:
-    """The name that a list shows: of a model call the model that was asked, else the event's own."""
+    """The name that a list shows: the requested model for a model call, or else the event's name."""
     return next(iter(model_names(event)), event.name)
 
 
 def model_names(event: Event) -> tuple[str, ...]:
-    """The names of the model of a recognised call: the one asked, the one that answered; none for other events."""
+    """The names of the model of a recognised call: the requested one, and the one that answered; none for other
+    events."""
     reading = None if event.call.kind in _UNREAD else event.attributes.get("reading")
     if not isinstance(reading, Mapping):
         return ()
@@ -27,7 +28,7 @@ def model_names(event: Event) -> tuple[str, ...]:
 
 
 def events_called(events: Callable[..., Iterable[Event]], name: str, skip: int = 0) -> Iterator[Event]:
-    """The events of a name, in order: their own, or where there is none the model that was asked or answered.
+    """The events with a name, in order: events with this name, or, without any, model calls with this model.
 
     Args:
         events: Gives the events of a run, with ``name`` those of that name, without the first ``skip``.

@@ -1,7 +1,7 @@
-"""Needles: where each of a set of words stands in a text; in one pass over it where a scanner is installed.
+"""Needles: the places of a set of words in a text, found in one pass where a scanner is installed.
 
 The scanner (``ahocorasick-rs``, the extra ``scan``) finds all places of all words at once. Without it each word is
-searched for by itself. The places are the same, so recordings and replays decide alike with it and without.
+searched for by itself. The places are the same with the scanner and without, so recordings and replays decide alike.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SHORT = 512
 """In a text below this size it does not pay to begin a pass."""
 
 _WINDOW = 1 << 12
-"""Bytes that are looked through at once: so much is held of what the scanner finds."""
+"""The number of bytes that are searched at once. It bounds the scanner's results in memory."""
 
 
 class Needles:
@@ -36,7 +36,7 @@ class Needles:
         self._sought = False
 
     def within(self, text: bytes) -> Find:
-        """Look through a text; gives what finds the words in it, and no others."""
+        """Search a text. Returns the finder of its words, which finds no others."""
         if len(text) < _SHORT:
             return text.find
         if not self._sought:

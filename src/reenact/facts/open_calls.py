@@ -35,7 +35,7 @@ def item_of(call: Call) -> str:
 
 
 def is_opaque(call: Call, outcome: Outcome | None) -> bool:
-    """Whether a frozen answer cannot be given as it was: it is no data."""
+    """Whether a frozen answer cannot be given unchanged, because it is no data."""
     if call.observed or call.effect is Effect.NONE or outcome is None:
         return False
     return bool(outcome.head.get("opaque") or outcome.head.get("mutates_opaque"))
@@ -70,7 +70,7 @@ class OpenCalls(Generic[W]):
         self._open[event] = _OpenCall(replace(call, body=b""), where, inside)
 
     def withheld(self, event: int) -> None:
-        """Some of what it gives is not kept."""
+        """A part of its outcome is not kept."""
         asked = self._open.get(event)
         if asked is not None:
             asked.withheld = True

@@ -23,9 +23,9 @@ class Tag(NamedTuple):
       that has closed a connection or was cancelled (it rejoins the agent's code with nothing in hand): ``lane`` is the
       path of the lane, ``number`` how many calls it had issued, ``n`` a count since then.
     - ``s`` the start of a thread or job: ``lane`` is its own path.
-    - ``i`` a signal that reached a handler of the program: ``lane`` is the interrupted one, ``number`` the signal's.
-      A negative ``n`` says which call of that lane it came in (``call_around``), another where in the lane it came
-      (``Interruption``).
+    - ``i`` a signal that reached a handler of the program: ``lane`` is the interrupted one, ``number`` the signal's. A
+      negative ``n`` gives the call of that lane in which it came (``call_around``); any other ``n`` gives its place in
+      the lane (``Interruption``).
     """
 
     kind: str
@@ -40,7 +40,7 @@ ALARM_SIGNAL: Final = 14
 
 class TimerSpan(NamedTuple):
     """When a timer or an alarm was set, and for when: microseconds of monotonic time since the run began. It fires
-    later than it was due by as much as the code was at work, or the machine was."""
+    later than it was due if the code, or the machine, was busy."""
 
     set_us: int
     due_us: int
@@ -54,14 +54,14 @@ class Delivery(NamedTuple):
         tag: The identity of the turn.
         at_us: Microseconds of monotonic time since the run began.
         proven: False when the gate let go without knowing that nothing else could run.
-        timed: For a timer, and an alarm's signal; None where it is not known, as in old recordings.
+        times: For a timer, and an alarm's signal; None where it is not known, as in old recordings.
     """
 
     number: int
     tag: Tag
     at_us: int
     proven: bool
-    timed: TimerSpan | None = None
+    times: TimerSpan | None = None
 
 
 def event_tag(event: int, part: int) -> Tag:
@@ -125,31 +125,31 @@ def pack(deliveries: Sequence[Delivery], lanes: Mapping[str, int]) -> bytes:
 
     Behind their count (four bytes) stand five columns (``facts.integer_columns``): kind and proof, number of the lane,
     number, n, and time. Numbers and times are kept as the difference from the delivery before (the first: from zero).
-    Where timers are among them, their count follows and three columns more: their places, how long before its turn each
-    was set, and how long it was to wait.
+    If there are timers among them, their count and three more columns follow: their places, how long before its turn
+    each was set, and the length of its wait.
 
     Args:
         deliveries: At least one.
         lanes: Numbers of lane paths; -1 stands for no lane.
     """
-    _, tags, times, proofs, timed = zip(*deliveries, strict=True)
+    _, tags, moments, proofs, timers = zip(*deliveries, strict=True)
     kinds, paths, numbers, counts = zip(*tags, strict=True)
     marks = [_KINDS.index(kind) << 1 | (not proven) for kind, proven in zip(kinds, proofs, strict=True)]
     strands = [lanes[path] if path else -1 for path in paths]
-    packed = [column(each) for each in (marks, strands, steps(numbers), counts, steps(times))]
-    return _COUNT.pack(len(times)) + b"".join(packed) + _pack_timers(times, timed)
+    packed = [column(each) for each in (marks, strands, steps(numbers), counts, steps(moments))]
+    return _COUNT.pack(len(moments)) + b"".join(packed) + _pack_timers(moments, timers)
 
 
-def _pack_timers(times: Sequence[int], timed: Sequence[TimerSpan | None]) -> bytes:
-    timers = [
+def _pack_timers(moments: Sequence[int], timers: Sequence[TimerSpan | None]) -> bytes:
+    known = [
         (place, at_us - one.set_us, one.due_us - one.set_us)
-        for place, (at_us, one) in enumerate(zip(times, timed, strict=True))
+        for place, (at_us, one) in enumerate(zip(moments, timers, strict=True))
         if one is not None
     ]
-    if not timers:
+    if not known:
         return b""
-    places, lives, waits = zip(*timers, strict=True)
-    return _COUNT.pack(len(timers)) + column(steps(places)) + column(lives) + column(waits)
+    places, lives, waits = zip(*known, strict=True)
+    return _COUNT.pack(len(known)) + column(steps(places)) + column(lives) + column(waits)
 
 
 def unpack(data: bytes, first: int, lanes: Mapping[int, str]) -> Iterator[Delivery]:
@@ -172,8 +172,8 @@ def unpack(data: bytes, first: int, lanes: Mapping[int, str]) -> Iterator[Delive
     if at == len(data):
         return map(_make, repeat(Delivery), zip(numbered, tags, sums(times), proofs, repeat(None), strict=False))
     moments = list(sums(times))
-    timed = _unpack_timers(data, at, moments)
-    return map(_make, repeat(Delivery), zip(numbered, tags, moments, proofs, timed, strict=True))
+    timers = _unpack_timers(data, at, moments)
+    return map(_make, repeat(Delivery), zip(numbered, tags, moments, proofs, timers, strict=True))
 
 
 def _unpack_timers(data: bytes, at: int, moments: Sequence[int]) -> list[TimerSpan | None]:
@@ -184,13 +184,13 @@ def _unpack_timers(data: bytes, at: int, moments: Sequence[int]) -> list[TimerSp
         found, at = read(data, at, count)
         columns.append(found)
     places, lives, waits = columns
-    timed: list[TimerSpan | None] = [None] * len(moments)
+    timers: list[TimerSpan | None] = [None] * len(moments)
     for place, life, wait in zip(sums(places), lives, waits, strict=True):
         if not 0 <= place < len(moments):
             raise ValueError("a timer has a place that its pack does not have")
         set_us = moments[place] - life
-        timed[place] = TimerSpan(set_us, set_us + wait)
-    return timed
+        timers[place] = TimerSpan(set_us, set_us + wait)
+    return timers
 
 
 def name_of(work: Any) -> str:

@@ -46,7 +46,7 @@ _SPOKEN: Final = {
 }
 _EMPTY_HAS_NO_BOUNDARY: Final = re.search(r"\B", "") is not None  # it had one before Python 3.14
 
-# What stands beside a place in the text: nothing, or a character of some sort.
+# The neighbour of a place in the text: none, or a character of some sort.
 _NOTHING, _NEWLINE, _ASCII_WORD, _OTHER_WORD, _OTHER = range(5)
 
 
@@ -262,7 +262,8 @@ def _sort(char: str) -> int:
 
 
 def _place(name: str, flags: int) -> Callable[[int, int, bool], bool]:
-    """A condition on what stands before and after a place, and whether the text ends there (but for one newline)."""
+    """A condition on the characters before and after a place, and on whether the text ends there (except one
+    newline)."""
     words = {_ASCII_WORD} if flags & re.ASCII else {_ASCII_WORD, _OTHER_WORD}
     lines = bool(flags & re.MULTILINE)
     match name:

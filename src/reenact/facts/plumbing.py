@@ -108,7 +108,7 @@ def captured(own: Mapping[str, str]) -> dict[str, Json]:
 
 
 def plumbing_of(capture: Mapping[str, Json]) -> PlumbingRules:
-    """The rules that a run was recorded by: one that was recorded without any has none."""
+    """The rules with which a run was recorded; none for a run without rules."""
     kept = capture.get(MARK)
     return ruled(kept.get("own") or {}, int(kept["list"])) if kept else NO_PLUMBING
 

@@ -27,7 +27,7 @@ UNSAMPLED = ("nothing", "events")
 """The parts of a run outside of the sample that may be kept."""
 
 OTEL_PROVIDERS = ("", "program")
-"""The OpenTelemetry that spans go through: none, or that of the recorded program."""
+"""The OpenTelemetry through which spans go: none, or the recorded program's."""
 
 OTEL_CONTENTS = ("reference", "inline")
 """The form of content in spans: a reference to it, or the content itself."""
@@ -39,7 +39,7 @@ OTEL_METRICS = ("released", "next", "off")
 """Names of metrics: of the conventions' last release, of the next one, or no metrics."""
 
 LARGEST_VALUE_MB = 100.0
-"""Longest value that is kept, where nothing else is said."""
+"""The default for the longest value that is kept."""
 
 
 @dataclass(frozen=True, slots=True)

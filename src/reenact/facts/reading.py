@@ -1,4 +1,4 @@
-"""Reading: one model call, told the same way whichever provider's protocol it was made in.
+"""Reading: one model call in one form, whichever provider's protocol it was made in.
 
 A reading is derived from the recorded bytes, which stay the truth; it can be made again at any time.
 """

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from reenact.facts.credentials import CredentialSort, constant
-from reenact.facts.guessing import may_be_listed
+from reenact.facts.guess_cost import may_be_listed
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.text_spans import CredentialSpan, replaced
 
@@ -38,7 +38,7 @@ def is_token(value: bytes) -> bool:
 
 
 def entry(key: bytes, sort: str, value: bytes) -> str:
-    """The entry for a value: its class, its length and its keyed digest; empty where none may be kept.
+    """The entry for a value: its class, its length and its keyed digest; empty where no digest may be kept.
 
     Args:
         key: The key of the run's list.
@@ -123,14 +123,14 @@ def listed(found: object) -> RemovedDigests:
 
 
 def noted(notes: Mapping[str, object]) -> RemovedDigests:
-    """The list as far as the evidence of a run tells it: of one that goes on, or was cut short."""
+    """The list from a run's evidence: for a run that goes on, or was cut short."""
     parts = [listed(value) for name, value in notes.items() if name.startswith(f"{REMOVED}#")]
     parts = [part for part in parts if part]
     return RemovedDigests(parts[0].key, [each for part in parts for each in part.entries]) if parts else NOTHING
 
 
 def runs(data: bytes, smallest: int) -> Iterator[tuple[int, int]]:
-    """Where so many characters of tokens or more stand together: start and end. About 3 ms a MiB."""
+    """The ranges in which at least ``smallest`` characters of tokens are together: start and end. About 3 ms a MiB."""
     flat = data.translate(_FLAT)
     needle = b"a" * smallest
     at = flat.find(needle)

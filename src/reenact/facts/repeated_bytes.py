@@ -1,8 +1,8 @@
-"""Searching bytes that mostly repeat those of a moment ago: only what is new in them is looked at.
+"""Searches bytes that mostly repeat earlier bytes: only the new part is searched.
 
-A request sends its conversation again, with one turn more. A pattern that has found nothing in the last request finds
-nothing in what this one begins and ends with either; the rest is some kilobytes, wherever it stands (a mark that moved,
-an edit). Both are compared in bytes, so that nothing is trusted, and what differs everywhere is searched whole.
+A request sends its conversation again, with one turn more. A pattern without a match in the last request has no match
+in the common beginning and end of this one either. The rest is some kilobytes, at any place (a moved mark, an edit).
+Both are compared in bytes, so that nothing is trusted, and what differs everywhere is searched whole.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SIDE_BY_SIDE = 4
 """Conversations that are kept in mind."""
 
 _MARGIN = 128
-"""Bytes on each side of what is new that belong to it, because a match may lie across its edge."""
+"""The bytes on each side of the new part that are searched too, because a match may cross its edge."""
 
 _GAP = lazy_regex(rb"\s{24}")
 """White space so long that a match may be longer than the margin."""
@@ -33,8 +33,8 @@ class PatternSearch:
     """Whether any of some patterns is found.
 
     Args:
-        patterns: None looks back, and none reads more than 64 bytes beside white space, which stands in two places at
-            most.
+        patterns: No pattern looks back, and none reads more than 64 bytes, not counting white space at up to two
+            places.
     """
 
     def __init__(self, *patterns: re.Pattern[bytes]) -> None:

@@ -24,13 +24,13 @@ GOLDEN: Final = "golden"
 """Label of a run that a golden was made of: the golden's name."""
 
 LABELS: Final = frozenset({KEEP, GOLDEN})
-"""Labels that are said of one run, and not of its forks."""
+"""Labels of one run that its forks do not inherit."""
 
 AT: Final = "@"
 """Between a class and an agent: ``ok@refunds``."""
 
 DEFAULTS: Final[Mapping[str, str]] = {OK: "7d", FAILED: "30d", FLAGGED: "90d", TEST: "1d"}
-"""How long the runs of a class are kept where no setting says otherwise."""
+"""The default time for which the runs of a class are kept."""
 
 DAY_US = 86_400_000_000
 
@@ -74,11 +74,11 @@ def span_us(text: str) -> int | None:
 
 
 def class_of(run: Run, *, cold: bool = False) -> str:
-    """The class of a run without a named one: by its end, or because it was a test.
+    """The class of a run for which none is named: by its end, or because it was a test.
 
     Args:
         run: The run.
-        cold: Whether it cannot be replayed; then it is kept as a failed one.
+        cold: Whether it cannot be replayed; then it is kept like a failed run.
     """
     if is_test(run):
         return TEST
@@ -86,7 +86,7 @@ def class_of(run: Run, *, cold: bool = False) -> str:
 
 
 def classed(run: Run) -> str:
-    """The class by which a run is kept: that of its recording, else by its end; a flag goes before both."""
+    """The class by which a run is kept: that of its recording, or else by its end. A flag goes before both."""
     return FLAGGED if run.flagged else run.retention or class_of(run)
 
 
@@ -112,7 +112,7 @@ def expiry_of(run: Run, terms: Mapping[str, str], *, cold: bool = False, since_u
         run: The run.
         terms: Class, or ``class@agent``, to a span or ``always``, over ``DEFAULTS``.
         cold: Whether it cannot be replayed.
-        since_us: The time when it came here, or of its last sign of life, if that is later than its end.
+        since_us: The time when it came into this store, or of its last sign of life, if that is later than its end.
     """
     if run.status is Status.RECORDING:
         return Expiry(None, "it is being recorded")
@@ -152,7 +152,7 @@ def _said(run: Run, term: str, since_us: int, why: str) -> Expiry:
 
 
 def began_us(run: Run, since_us: int = 0) -> int:
-    """From when on the time of a run counts: its end, or when it came here (see ``expiry_of``)."""
+    """The beginning of a run's time: its end, or when it came into this store (see ``expiry_of``)."""
     return max(run.ended_us or 0, run.started_us, made_us(run.id), since_us)
 
 
@@ -184,8 +184,8 @@ class Kin:
 def settled(runs: Iterable[Kin]) -> dict[str, Expiry]:
     """When each of some runs expires, with what they need of each other.
 
-    A fork, a resumption or a request reads what it goes on from, and the ledger of its writes lies there: so a run
-    stays as long as any that goes on from it. A part goes with the whole.
+    A fork, a resumption or a request reads the run that it continues, and the ledger of its writes is there. So a run
+    stays as long as any run that continues it. A part goes with the whole.
 
     Args:
         runs: All runs that go on from, or are part of, one another.

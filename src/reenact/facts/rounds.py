@@ -1,4 +1,4 @@
-"""Rounds: a pattern that stands several times in a row, found in a sequence of anything that can be compared."""
+"""Rounds: finds a pattern that appears several times in a row, in a sequence of comparable items."""
 
 from __future__ import annotations
 

@@ -11,19 +11,20 @@ from reenact.facts.call import Fidelity, Json
 from reenact.facts.lazy_dataclass import dataclass, field
 
 RESEND = "resend"
-"""``Run.relation`` of a model call that was sent again, and the key in ``environment`` of what its run says of that."""
+"""``Run.relation`` of a model call that was sent again, and the key in ``environment`` for the facts about it."""
 
 ATTEMPT = "attempt"
-"""``Run.relation`` of an attempt at a run: a resumption that did not replace it, or the recording that one replaced."""
+"""``Run.relation`` of an attempt at a run: a resumption that did not replace the run, or a recording that was
+replaced."""
 
 INNER = frozenset({"child", ATTEMPT})
-"""Relations of runs that ``@`` does not mean: those inside another, and attempts at continuing one."""
+"""The relations of runs that ``@`` leaves out: runs inside another run, and attempts to continue one."""
 
 TRIES = frozenset({"fork", "resume", "replay", RESEND})
 """Relations of runs that try something with a recorded one: ``@failed`` does not mean them."""
 
 IDLE = "idle_us"
-"""Key in ``Run.environment`` of a run that was resumed: how long it lay between its attempts."""
+"""The key in ``Run.environment`` of a resumed run for the time between its attempts."""
 
 _CHILD = "child"
 
@@ -61,8 +62,8 @@ class Entry:
         python: Path of the interpreter.
         hash_seed: ``PYTHONHASHSEED`` in force; empty when the interpreter chose a secret one.
         project: Root of the project the code came from: law 5 lets a replay execute only what lies inside it.
-        own: Command of the interpreter itself, where ``argv`` is of something else that started it (a shell, ``make``);
-            empty otherwise.
+        own: The command of the interpreter itself, if ``argv`` is that of another program that started it (a shell,
+            ``make``); else empty.
     """
 
     kind: str
@@ -103,9 +104,9 @@ class Run:  # type: ignore[misc]  # mypy knows `dataclasses` alone, which takes 
         started_us, ended_us: Wall clock, microseconds since the epoch; None while it runs. An imported run began at the
             time in its file, or else at the import.
         origin_us: Our own monotonic clock at the start, to which ``Delivery.at_us`` is relative.
-        parent: Id of the run it was forked or replayed from, or that was recording when it began; ``relation`` says how
-            (``child``, ``fork``, ``replay``, ``resume``; ``attempt`` at resuming its parent); ``fork_event`` is the
-            branching event.
+        parent: The id of the run from which it was forked or replayed, or that was recording when it began;
+            ``relation`` says how (``child``, ``fork``, ``replay``, ``resume``; ``attempt`` at resuming its parent);
+            ``fork_event`` is the branching event.
         lane: Lane of the parent's log that holds this run's events; empty when it has a log of its own.
         tags: Free labels; ``flag`` a person's verdict with its text; both may be set later.
         files: Declared files and their content digests at the end.
@@ -199,5 +200,5 @@ def run_failed(run: Run) -> bool:
 
 
 def belongs_to(run: Run) -> bool:
-    """Whether a run is a part of its parent: one that began inside of it, here or in a process of its own."""
+    """Whether a run is a part of its parent: it began inside the parent, in the same process or in another."""
     return run.relation == _CHILD

@@ -21,8 +21,8 @@ _ROUTE = lazy_regex(r"[A-Z]* ?[/*]")
 def leaves_out(run: Run, share: float, rules: Mapping[str, float]) -> bool:
     """Whether a run is left out. One that has not ended well never is.
 
-    The id of the run decides with which its lineage began: all runs of one lineage share their lot, wherever and
-    whenever that is asked, and the agent's own random numbers stay as they are.
+    The id of the first run of the lineage decides. So all runs of one lineage are treated alike, at any place and time,
+    and the agent's own random numbers are not touched.
 
     Args:
         run: The run, as it has ended.
@@ -37,8 +37,8 @@ def leaves_out(run: Run, share: float, rules: Mapping[str, float]) -> bool:
 
 
 def share_of(run: Run, share: float, rules: Mapping[str, float]) -> float:
-    """Which share of the runs like this one are kept: what is said of its agent's route, else of its route, else of its
-    agent, else of all. Of several routes that fit, the one with the longest pattern decides."""
+    """The share of the runs like this one that are kept: by the rule for its agent's route, or else for its route, its
+    agent, or all runs. Of several routes that fit, the one with the longest pattern decides."""
     method, _, path = run.route.partition(" ")
     best = ((False, -1, False), share)
     for name, own in rules.items():
@@ -71,7 +71,7 @@ def shares(table: Mapping[str, object]) -> dict[str, float]:
     """Rules as they are written, read.
 
     Raises:
-        ValueError: One names neither an agent nor a route, or gives no share.
+        ValueError: An entry names neither an agent nor a route, or has no share.
     """
     found: dict[str, float] = {}
     for name, value in table.items():

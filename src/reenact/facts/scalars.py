@@ -1,8 +1,8 @@
 """Standard types that JSON does not know, as small JSON: one pair of pure functions for each type.
 
-A scalar stands in encoded data as an object with one key, the tag: ``{"~decimal": "1.10"}``. ``WRITE`` maps an
-exact type to its tag and writer, ``READ`` a tag to its reader. Readers accept only what writers wrote and raise
-``ValueError`` (or ``KeyError``, ``TypeError``) for the rest.
+In encoded data, a scalar is an object with one key, the tag: ``{"~decimal": "1.10"}``. ``WRITE`` maps an exact type to
+its tag and writer, ``READ`` a tag to its reader. Readers accept only the output of writers, and raise ``ValueError``
+(or ``KeyError``, ``TypeError``) for the rest.
 """
 
 from __future__ import annotations

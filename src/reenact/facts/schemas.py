@@ -50,7 +50,7 @@ def violation(value: Json, schema: Json, spend: _Spend = lambda _: None) -> str 
     Args:
         value: The data.
         schema: A schema that has been checked.
-        spend: Told of the work: one unit a keyword, and what patterns need. May raise.
+        spend: Called with the amount of work: one unit a keyword, and the steps of patterns. May raise.
 
     Returns:
         The place and what is wrong there, in words; None where they conform.
@@ -187,7 +187,7 @@ _Faults = Iterator[tuple[_Path, str]]
 
 
 class _Judge:
-    """Judges data by one whole schema; what it finds wrong comes when it is asked for, first things first."""
+    """Checks data against one whole schema. Violations are found lazily, in order."""
 
     def __init__(self, root: Json, spend: _Spend) -> None:
         self._root = root
@@ -310,7 +310,7 @@ class _Judge:
         return self._spelled(left) == self._spelled(right)
 
     def _spelled(self, value: Json) -> str:
-        """The one spelling of a value: equal numbers are spelled alike, and objects have no order."""
+        """The one spelling of a value: equal numbers have the same spelling, and objects have no order."""
         try:
             text = json.dumps(_plain(value), sort_keys=True, default=repr)
         except RecursionError:

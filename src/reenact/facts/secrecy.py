@@ -1,4 +1,4 @@
-"""Whether a value that stands behind a name is a credential, by what it looks like."""
+"""Whether a value after a name is a credential, by its look."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def _beside_logprob(data: bytes, stop: int) -> bool:
 
 
 def secretive(value: bytes, following: bytes, sign: bytes, *, alone: bool = False) -> bool:
-    """Whether an unquoted value is more likely a secret than a word of prose or a name in code. ``alone``: it is all
-    that its line says of the name."""
+    """Whether an unquoted value is more likely a secret than a word of prose or a name in code. ``alone``: its line has
+    no other value for the name."""
     if STANDIN.fullmatch(value) is not None or not value.strip(b"~"):
         return True
     plain = value.rstrip(b".,;:")

@@ -99,7 +99,7 @@ def resolve(layers: Iterable[Layer]) -> Settings:
     """Lay layers over the defaults, the last one on top.
 
     Raises:
-        UsageError: A key that is none, naming the nearest one, or a value of another type.
+        UsageError: A key is unknown (the message names the nearest one), or a value has the wrong type.
     """
     chosen = {setting.name: SettingValue(setting.default, "default") for setting in SETTINGS}
     for layer in layers:
@@ -134,7 +134,7 @@ def strangers(environ: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def policy_of(settings: Settings, **over: object) -> Policy:
-    """The policy the settings describe; what is given by name wins over them, None gives way."""
+    """The policy of the settings. Values given by name win over them; None does not."""
     names = {each.name for each in fields(Policy)}
     values = {setting.plain: settings[setting.name].value for setting in SETTINGS if setting.plain in names}
     values.update({name: value for name, value in over.items() if value is not None})

@@ -48,7 +48,7 @@ def has_plain_metaclass(cls: type) -> bool:
 
 
 def is_one_of(cls: type, table: Container[object]) -> bool:
-    """Whether a set or mapping of exact built-in types has this one; asks no metaclass for hash or equality."""
+    """Whether a set or mapping of exact built-in types has this type. Calls no metaclass for hash or equality."""
     return has_plain_metaclass(cls) and cls in table
 
 

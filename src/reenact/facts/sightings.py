@@ -1,8 +1,8 @@
 """Sightings: what was found in parts of a long JSON text, which are not looked through again.
 
 An agent sends its conversation again at each step, perhaps without its oldest messages. A text is cut between the
-objects of its lists, where nothing that says what a value is reaches over, so that each part can be looked at alone, by
-a recording and by its replay alike. The findings of a part are remembered under its digest, in this process.
+objects of its lists. No name there belongs to a value on the other side, so that each part can be searched by itself,
+in a recording and in its replay alike. The findings of a part are remembered under its digest, in this process.
 """
 
 from __future__ import annotations

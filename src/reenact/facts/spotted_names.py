@@ -178,7 +178,7 @@ def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bo
         return
     quoted, sign, at = after[2] is not None, after[3], after.end()
     if sign.startswith(b"=="):
-        sign, weight = b"=", 1  # what is compared is a credential only if it looks like one
+        sign, weight = b"=", 1  # a compared value is a credential only if it looks like one
     fallback = None if quoted or sign != b"=" else _FALLBACK.match(data, end)
     at = at if fallback is None else fallback.end()
     if sign == b",":
@@ -313,7 +313,7 @@ def _next_in_list(
 
 
 def _announces_next(data: bytes, begin: int, stop: int, value: bytes) -> bool:
-    """Whether a name is an option, or the first of two: what follows it in its list is its value."""
+    """Whether a name is an option, or the first of two entries, so that the next entry of its list is its value."""
     if data[begin : begin + 1] == b"-" or data[begin - 2 : begin] == b"--":
         return not value.startswith(b"-")
     return (

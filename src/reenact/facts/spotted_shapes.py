@@ -52,7 +52,8 @@ _MARKED = (
     *((mark, 0, lazy_regex(mark + rb"[A-Za-z0-9+/=,_-]{32,2048}")) for mark in (b"fm1_", b"fm2_")),
     (b"-us", 32, lazy_regex(rb"(?<![\w-])[0-9a-f]{32}-us\d{1,2}(?![\w-])")),
 )
-"""Keys known by what stands within them: that, how far from their beginning, and all of them."""
+"""Keys that are known by a text inside them: the text, its distance from the key's beginning, and the pattern of the
+whole key."""
 _USER = lazy_regex(rb"([^\s/@:\"'\\<>`]{0,256}):([^\s/@\"'\\<>`]{1,512})@(?=[\w\[])")
 _USER_ALONE = lazy_regex(rb"([^\s/@:\"'\\<>`]{16,256})@(?=[\w\[])")
 _SURE = frozenset((b"glpat-", b"GOCSPX-", b"AIza", b"ya29.", b"hvs.", b"pypi-", b"SG.", b"xoxb-", b"xoxp-", b"dapi"))
@@ -68,7 +69,7 @@ def by_shape(data: bytes, flat: bytes, budget: Budget) -> Iterator[CredentialSpa
         end = len(flat) if end < 0 else end
         resume = end
         before = data[at - 1 : at]
-        if before != b"+":  # inside base64: whatever stands there is chance
+        if before != b"+":  # inside base64 any shape is random
             for start in _starts(data, at, end, before):
                 budget.spend(_DEAR)
                 span = _shape_at(data, start) if start >= 0 else None
@@ -143,7 +144,7 @@ def _is_protected(data: bytes, at: int) -> bool:
 
 
 def _schemes(data: bytes, lower: bytes) -> Iterator[re.Match[bytes]]:
-    """Where a scheme stands: to look for its name first is twenty times as quick as to look for all of it."""
+    """The places of schemes. A search for the name first is twenty times as fast as a search for the whole pattern."""
     for name in (b"bearer", b"basic"):
         at = lower.find(name)
         while at >= 0:
@@ -167,7 +168,7 @@ def schemes(data: bytes, lower: bytes, budget: Budget) -> Iterator[CredentialSpa
 
 
 def _is_bearer(value: bytes) -> bool:
-    """Whether it is a token, or was one. A stand-in in it looks random where what it replaced did not."""
+    """Whether it is a token, or was one. A stand-in inside it looks random, although the replaced value did not."""
     rest = STANDIN.sub(b"", value)
     return len(value) >= SHORTEST if not rest else len(rest) >= SHORTEST and looks_random(rest)
 
@@ -192,7 +193,7 @@ def private_keys(data: bytes, budget: Budget, *, in_json: bool) -> Iterator[Cred
 
 
 def marked(data: bytes, lower: bytes, budget: Budget) -> Iterator[CredentialSpan]:
-    """Keys known by what stands within them; ``lower`` has the text in small letters."""
+    """Keys that are known by a text inside them; ``lower`` has the text in small letters."""
     for mark, before, pattern in _MARKED:
         at = lower.find(mark)
         while at >= 0:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from reenact.facts.encoding import EncodedValue, ValuePart, encode, encode_part, join_parts
-from reenact.facts.growth import Grown
+from reenact.facts.growth import NewEntries
 
 GROWS = "grows"
-"""In the head of a step: names of the lists of its state of which its body says how long they are."""
+"""In the head of a step: the names of the lists of its state whose lengths are in its body."""
 
-Look = Callable[[str, list[Any]], tuple[Grown, tuple[str, ...]] | None]
+Look = Callable[[str, list[Any]], tuple[NewEntries, tuple[str, ...]] | None]
 """Looks at a growing list by its name; None: it is to be written whole."""
 
 
@@ -27,7 +27,7 @@ class State(NamedTuple):
         body: The whole: JSON, UTF-8.
         opaque: Names of the types in it that could not be stored.
         slots: The value of each key of a dictionary; of anything else the whole, without a name.
-        grows: Names of the lists of which the whole says how long they are.
+        grows: The names of the lists whose lengths are in the whole.
     """
 
     body: bytes
@@ -45,7 +45,7 @@ def encode_state(state: Any, grows: tuple[str, ...] = (), look: Look | None = No
         look: Looks at these; without it they are written whole.
     """
     if type(state) is dict:
-        held = state.copy()  # in one step: another thread may put other entries in meanwhile
+        held = state.copy()  # in one step, because another thread may replace the entries in between
         if held and all(type(key) is str and key for key in held):
             lists = [key for key in grows if type(held.get(key)) is list]
             if lists:

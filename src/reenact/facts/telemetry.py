@@ -46,7 +46,7 @@ def _decoded(head: Mapping[str, Json], body: bytes) -> bytes | None:
 
 
 def is_export(body: bytes) -> bool:
-    """Whether bytes are an OTLP export request as protobuf: one or more resources, each with what it has measured."""
+    """Whether bytes are an OTLP export request as protobuf: one or more resources, each with its measurements."""
     resources = _fields(body)
     return bool(resources) and all(
         number == 1 and _is_resource(body[start:end]) for number, start, end in resources or ()

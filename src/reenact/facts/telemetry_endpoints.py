@@ -126,7 +126,8 @@ def _tracing() -> Iterator[Endpoint]:
 
 
 def _experiments() -> Iterator[Endpoint]:
-    """MLflow: what a run is told. Endpoints that create or start something answer with its id, and are read."""
+    """MLflow: the requests that log a run. Endpoints that create or start something answer with its id, and are
+    read."""
     path = "**/mlflow/runs/"
     yield Endpoint("mlflow", _POST, f"{path}log-batch", (), "json run_id+metrics|run_id+params|run_id+tags", _OBJECT)
     for what in ("log-metric", "log-parameter", "set-tag"):

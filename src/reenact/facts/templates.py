@@ -1,4 +1,5 @@
-"""The template of a message: its words, with a mark where values stand, so that messages of one origin have one.
+"""The template of a message: its words, with a mark in the place of each value, so that messages of one origin have the
+same template.
 
 Drain (He et al. 2017) learns templates from a stream of messages: values are recognised by pattern, words with a digit
 count as values, and messages of one length are compared. The learning depends on which messages came before, so two
@@ -17,7 +18,7 @@ MARK: Final = "<*>"
 """The stand-in for a value. No message can contain it: its angle brackets are replaced first."""
 
 LONGEST: Final = 2_000
-"""Characters of a message that count; of a longer one the beginning does."""
+"""The number of characters of a message that count, from its beginning."""
 
 WORDS: Final = 40
 """Words of a template at most."""
@@ -46,8 +47,8 @@ def template(message: str) -> str:
     """The template of a message: pure, 20 to 100 µs.
 
     URLs, addresses of mail, stand-ins, paths, quoted texts and words with a digit become ``<*>``. A quoted name
-    (``'user_id'``) stays, as a key that is missing says more than that one is; so does a number behind *code*,
-    *status*, *HTTP*, *exit* or *errno*.
+    (``'user_id'``) stays, because the name of a missing key matters. So does a number after *code*, *status*, *HTTP*,
+    *exit* or *errno*.
 
     Args:
         message: Any text, in any script; only its first ``LONGEST`` characters count.
@@ -75,7 +76,7 @@ _TYPED: Final = lazy_regex(r"([^\W\d][\w.]{0,199})(?:: ?(.*))?\Z", re.DOTALL)
 
 
 def parted(error: str) -> tuple[str, str]:
-    """The type and the message in the line that a traceback ends with; the type is empty where none stands there.
+    """The type and the message in the last line of a traceback; the type is empty if the line has none.
 
     Args:
         error: ``openai.RateLimitError: Error code: 429``.

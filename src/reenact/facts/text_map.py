@@ -10,12 +10,12 @@ _LONG = 1 << 16
 """Bytes of a view from which on it is looked at around its changes alone, where these are few."""
 _LINES_BEFORE = 2048
 _LINES_AFTER = 8192
-"""Bytes before and behind a change, up to whole lines: names that say what a value is, and long values."""
+"""The bytes before and after a change, up to whole lines, for names of values and for long values."""
 
 
 class TextMap:
-    """Where in the text what stands in the view has come from: places in both where a run of equal characters, or
-    something that stands for other ones, begins."""
+    """Maps places of the view to places of the text: pairs of places at which a run of equal characters, or a part that
+    represents others, begins."""
 
     __slots__ = ("there", "view")
 
@@ -24,7 +24,7 @@ class TextMap:
         self.there = [0]
 
     def begin(self, place: int) -> int:
-        """Where what stands at ``place`` begins."""
+        """The beginning, in the text, of the part at ``place``."""
         at = bisect_right(self.view, place) - 1
         return self.there[at] + (place - self.view[at] if self._equal(at) else 0)
 
@@ -37,8 +37,8 @@ class TextMap:
         return self.there[at] + place - self.view[at] if self._equal(at) else self.there[at + 1]
 
     def windows(self, text: bytes) -> tuple[tuple[int, int], ...]:
-        """The lines around the places of a long view that stand for something else, where these are few: the rest of it
-        has been looked at as it was. Nothing where they are many."""
+        """The lines around the decoded places of a long view, if these are few. The rest has been searched in the text
+        itself. Nothing where they are many."""
         found: list[tuple[int, int]] = []
         for place in self.view[1:] if len(text) >= _LONG else ():
             if found and place + _LINES_AFTER <= found[-1][1]:

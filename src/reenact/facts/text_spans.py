@@ -69,7 +69,7 @@ def replaced(
         spans: In order, never overlapping.
         change: Gives what takes a credential's place.
         after: Applied to each text behind an encoding, when its spans have been replaced.
-        exact: Whether a text behind an encoding must come out as long; one that cannot is changed as a whole.
+        exact: Whether a decoded text must keep its length; a text that cannot is changed as a whole.
     """
     parts = []
     at = 0
@@ -99,7 +99,7 @@ def _within(
 
 
 def string_end(data: bytes, at: int, limit: int) -> int:
-    """Where the string of JSON ends in which ``at`` stands; ``limit`` where it goes on beyond it."""
+    """Where the string of JSON ends in which ``at`` stands; ``limit`` if the string goes on beyond it."""
     found = _IN_STRING.match(data, at, limit)
     return limit if found is None else found.end()
 
@@ -152,7 +152,7 @@ def without_overlaps(spans: list[CredentialSpan]) -> list[CredentialSpan]:
 
 
 def apart(spans: list[CredentialSpan]) -> list[CredentialSpan]:
-    """Spans in order; what overlaps becomes one that covers both, unless one holds the other."""
+    """Spans in order. Two overlapping spans become one that covers both, unless one holds the other."""
     kept: list[CredentialSpan] = []
     for span in sorted(spans, key=lambda one: (one.start, -one.end, one.sort != _BY_VALUE)):
         if not kept or span.start >= kept[-1].end:

@@ -1,7 +1,7 @@
 """Texts that a program reads without a call: variables of its environment, listings of folders; how they are packed.
 
-A value is a byte that says what it is, and a text. It is absent (the variable is not set), a text, a text in which a
-credential stood (redaction keeps the rest, and a replay prefers what is there now), or not known.
+A value is a byte for its sort, and a text. It is absent (the variable is not set), a text, a text with a removed
+credential (redaction keeps the rest, and a replay prefers today's value), or not known.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LENGTH = 4
 
 
 def absent() -> bytes:
-    """The value of what is not there."""
+    """The value for an absent thing."""
     return ABSENT
 
 
@@ -70,7 +70,7 @@ def unpack(data: bytes) -> list[bytes]:
 
 
 def cleaned(data: bytes, clean: Callable[[str], str]) -> bytes:
-    """A pack with each text passed through ``clean``; one that is changed says so."""
+    """A pack with each text passed through ``clean``; a changed text is marked."""
     values = unpack(data)
     made: dict[bytes, bytes] = {}
     for value in values:

@@ -10,7 +10,7 @@ PAYLOADS = "payloads"
 """The item of the kit that a run without its bodies lacks."""
 
 NOTE = "thinned"
-"""In what a run knows of its recording: which rule took its bodies out."""
+"""The key, in a run's facts about its recording, for the rule that removed its bodies."""
 
 
 def why_thinned(run: Run) -> str:

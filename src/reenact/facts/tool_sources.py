@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 
 def tools_in(tree: ast.AST) -> Iterator[str]:
-    """Names of the tools that source code declares: functions under a decorator that is called *tool* in some way, and
-    names that are given to one."""
+    """Names of the tools that source code declares: functions under a decorator with *tool* in its name, and names that
+    are passed to one."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             if any(_is_tool(each.func if isinstance(each, ast.Call) else each) for each in node.decorator_list):
@@ -39,7 +39,7 @@ def _name(node: ast.expr) -> str:
 
 
 def _given(first: Iterable[ast.expr], named: Iterable[ast.keyword]) -> Iterator[str]:
-    """The name that a call gives a tool: a text, or that of the function it takes."""
+    """The name that a call gives to a tool: a text, or the name of its function argument."""
     for value in (*first, *(each.value for each in named if each.arg and "name" in each.arg)):
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
             yield value.value

@@ -1,8 +1,8 @@
 """Runs that were made of a trace: how sure each part of an event is, and model calls as another tool's spans tell them.
 
-A trace holds no bytes of the wire. A model call of it is kept as a neutral reading in two parts, what was asked and
-what was answered, and every event says of each of its parts whether it is *exact* (the value itself), *semantic* (the
-same content, in another form) or *absent*.
+A trace holds no bytes of the wire. Its model calls are kept as neutral readings in two parts, the request and the
+answer. Every event says of each of its parts whether it is *exact* (the value itself), *semantic* (the same content, in
+another form) or *absent*.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ NEEDED: Final[Mapping[str, tuple[str, str]]] = {
     "model_calls": ("answer", "answer"),
     "tool_calls": ("result", "result"),
 }
-"""Items of the kit of a trace: the part that the events of each have, and the part that makes the run a cold case where
-all of them lack it."""
+"""The items of a trace's kit: for each, the part that its events have, and the part without which the run is a cold
+case if all events lack it."""
 
 
 def weakest(grades: Iterable[Grade]) -> Grade:
@@ -82,9 +82,9 @@ def is_original(call: Call) -> bool:
 
 
 def bodies(data: Mapping[str, Json]) -> tuple[bytes, bytes]:
-    """A reading as the bodies of what was asked and what was answered.
+    """A reading as two bodies: the request and the answer.
 
-    By which names it was told is in neither: one call told in two dialects asks the same.
+    Neither has the trace's names for attributes, so one call in two dialects has the same request.
 
     Args:
         data: The reading, as ``Reading.to_json`` gives it.

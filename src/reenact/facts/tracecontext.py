@@ -1,7 +1,7 @@
-"""The trace that a run is: ids of its spans, the caller's span around it, and the header that carries it to others.
+"""A run as a trace: the ids of its spans, the caller's span around it, and the header that passes the trace on.
 
-Ids are digests of the run's id (which has entropy of our own) and the event's number. So no generator of the agent is
-drawn from, a span can be named before it has ended, and a run that is exported twice is one trace.
+Ids are digests of the run's id (which has entropy of our own) and the event's number. So no random number of the agent
+is used, a span has an id before it ends, and a run that is exported twice is one trace.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def span_id(run: str, event: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The caller's span, where a run happens inside one: its trace, its own id, and whether it is sampled."""
+    """The caller's span around a run: its trace, its own id, and whether it is sampled."""
 
     trace: str
     span: str
@@ -101,11 +101,11 @@ class Propagation:
     around: Around | None = None
 
     def header(self, call: Call, event: int) -> str:
-        """The ``traceparent`` that is added to a request; empty where none is. One that the agent sends stays.
+        """The ``traceparent`` for a request; empty without one. One that the agent sends stays.
 
         Args:
             call: The request.
-            event: Its number: its span is the parent of what happens there.
+            event: The number of the event, whose span is the parent of the receiver's spans.
         """
         if is_plumbing(call) or not self.leads_there(str(call.head.get("url") or "")):
             return ""

@@ -119,7 +119,7 @@ def choose(of: Candidates, name: str) -> tuple[type, dict[Any, Any]] | None:
     """The declared class of this name, or a loaded subclass of a declared one, with its type arguments.
 
     Returns:
-        The class and what its type variables stand for; None when the declaration does not reach that name.
+        The class and the values of its type variables; None when the declaration does not reach that name.
     """
     for hint in of:
         cls = _origin(hint) or hint

@@ -36,7 +36,8 @@ NODE_LIMIT = 100_000
 """Parts of one value beyond this are opaque; a value that shares its parts can unfold without bound."""
 
 TEXT_LIMIT = 2_000
-"""Parts in the arguments of an exception beyond which its text is not asked for, and characters of what stands in."""
+"""The number of parts in an exception's arguments up to which its own text is used, and the number of characters of a
+replacement text."""
 
 _FACTORIES: dict[Any, str] = {
     None: "None",
@@ -68,7 +69,7 @@ class Codec:
 
 
 codecs: dict[str, Codec] = {}
-"""Codecs by ``module.QualName``, put there by the seams that know the library. Subclasses use their base's."""
+"""Codecs by ``module.QualName``, registered by the seams that know the library. Subclasses use their base's."""
 
 
 def register_codec(name: str, codec: Codec) -> None:
@@ -101,7 +102,7 @@ class ValueWriter:
         self.opaque: dict[str, None] = {}
         self.shapes: dict[str, None] = {}
         self.surrounded = False
-        """Whether what was written depends on what stands around the value, too."""
+        """Whether the written text also depends on the value's surroundings."""
 
     def refuse(self, value: object, why: str = "") -> Json:
         """Note a part that cannot be stored."""
@@ -199,8 +200,8 @@ class ValueWriter:
         cls = type(error)
         before = self.nodes, len(self.opaque), len(self.shapes)
         args = self.part(exceptions.args_of(error), depth) if not exceptions.is_group(error) else None
-        # Most exceptions show their arguments. Where these are a great many, or objects of the agent that would be
-        # asked for their repr, the text is made of what was written.
+        # Most exceptions show their arguments. If the arguments are very many, or objects of the agent whose repr would
+        # run, the text is made from the encoded arguments.
         large = self.nodes - before[0] > TEXT_LIMIT
         foreign = before[1:] != (len(self.opaque), len(self.shapes)) and exceptions.shows_arguments(cls)
         self.surrounded |= foreign

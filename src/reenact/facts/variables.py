@@ -53,8 +53,8 @@ def is_kept(name: str, patterns: tuple[str, ...] = ()) -> bool:
 
 
 def may_travel(name: str, *, live: bool = False) -> bool:
-    """Whether a variable of another user's run may be set in its replay: one that is kept by default, and that neither
-    names code to load nor, if calls go live, chooses their host.
+    """Whether a variable of another user's run may be set in its replay. It must be kept by default, must not name code
+    to load, and must not choose the host of live calls.
 
     Args:
         name: The name of the variable.

@@ -1,9 +1,9 @@
 """Views: what a text holds behind colours, escapes and encodings, as texts of their own, and the way back.
 
-A view is a text to look for credentials in, made of all of the text or of a part of it; it gives the spans found in it
-as spans of the text it was made of. Where every character stands for some of that text (escapes, percent-encoding,
-colours) those are plain spans; where it does not (base64, compression, UTF-16) the span is the encoded part, and knows
-what is in it. Nothing here goes back and forth: each view is made in one pass.
+A view is a decoded text, made of a whole text or of a part, that is searched for credentials. It returns the spans
+found in it as spans of the original text. If every character of the view comes from some characters of the original
+(escapes, percent-encoding, colours), these are plain spans. Else (base64, compression, UTF-16) the span is the whole
+encoded part, with the spans inside it. Each view is made in one pass.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ HEAD = 64
 
 
 def is_media(head: bytes) -> bool:
-    """Whether what begins so is an image, audio, an archive or a document: by its first letters, which a text may have
-    as well (``BMW``), and by a character that no text has."""
+    """Whether data with this beginning is an image, audio, an archive or a document. The first letters decide; a text
+    may have them too (``BMW``), so there must also be a character that no text has."""
     if head.startswith(_PDF):
         return True
     head = head[:HEAD]
@@ -112,7 +112,7 @@ def views(data: bytes, *, in_json: bool) -> Iterator[View]:
             whole = in_json or not places.windows(text)
             yield from _elsewhere(text, places, whole)
             if any(_IN_WORD.match(data, found.start() - 1) for found in _PARTING.finditer(data, 1)):
-                # those colours stand in a word, or between two
+                # those colours are inside a word, or between two
                 yield from _elsewhere(*changed(data, _PLAINER, _plainer(in_json, b" ")), whole)
             if whole:
                 return
@@ -149,7 +149,7 @@ def _packed(data: bytes) -> View | None:
 
 
 def wide(head: bytes) -> str:
-    """The encoding of a text of two bytes a character that begins so; empty where it is none."""
+    """The encoding of a text with this beginning and two bytes a character; empty for other texts."""
     if head[:2] == b"\xff\xfe":
         return wraps.UTF16_LE
     if head[:2] == b"\xfe\xff":
@@ -185,7 +185,7 @@ def _framed(data: bytes) -> View:
 
 
 def _unfolded(data: bytes) -> Iterator[View]:
-    """A text without the soft ends of its lines, or without the sizes of its chunks, where its head says so."""
+    """A text without soft line ends, or without chunk sizes, if its head says that it has them."""
     lower = data.lower()
     for word, said, fold in _FOLDS:
         if word in lower and said.search(data) is not None:
@@ -195,7 +195,7 @@ def _unfolded(data: bytes) -> Iterator[View]:
 
 
 def _elsewhere(text: bytes, places: TextMap, whole: bool) -> Iterator[View]:
-    """The views of a text in which something stands for something else: one of all of it, or one a window."""
+    """The decoded views of a text: one of the whole text, or one for each window."""
     for start, end in (not whole and places.windows(text)) or ((0, len(text)),):
         yield View(text[start:end], partial(_back, start, places))
 
@@ -209,8 +209,7 @@ def _moved(span: CredentialSpan, places: TextMap) -> CredentialSpan:
 
 
 def _plainer(in_json: bool, colour: bytes) -> Callable[[re.Match[bytes]], bytes | None]:
-    """``colour`` for a colour, one character for an escape or an entity that stands for one; quotes and backslashes
-    stay escaped as deeply as they were."""
+    """``colour`` for a colour code, one character for an escape or an entity. Quotes and backslashes stay escaped."""
 
     def change(found: re.Match[bytes]) -> bytes | None:
         if found["slash"] is not None:
@@ -285,7 +284,7 @@ def decoded(data: bytes, start: int, end: int) -> View | None:
 
 
 def begins_as_text(data: bytes) -> bool:
-    """Whether bytes begin as a text does, or hold one."""
+    """Whether bytes begin like a text, or hold one."""
     return _like_text(data[:_SNIFFED])
 
 
@@ -308,8 +307,8 @@ def coded(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _bounds(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Where in a run of its characters an encoded text may stand: as a whole, or behind the letter of an escape, line
-    by line where the lines are not those of one text."""
+    """The ranges of an encoded text in a run of its characters: the whole run, or without the letter of an escape; or
+    line by line, if the lines do not belong together."""
     if data[start - 1 : start] == b"\\" and data[start : start + 1] in (b"n", b"r", b"t"):
         start += 1
     raw = data[start:end]

@@ -1,16 +1,16 @@
 """Weaving: the encoding of a large plain value, joined from pieces, of which unchanged ones are known.
 
 A value of megabytes that is passed from call to call hardly changes, so it is cut into runs of entries (some tens of
-kilobytes each), and of each run a *fingerprint* is made: ``marshal``, which is C. A known fingerprint gives its piece:
-the text, and the facts found about it since. It is first compared with the last one at the same place, and looked up by
-a digest only if it differs. Fingerprints live in this process alone: they are not kept, and nothing is read from them
-but the copy that a piece is made of, so the encoded bytes are those that were compared, even if another thread changes
-the value meanwhile.
+kilobytes each), and of each run a *fingerprint* is made: ``marshal``, which is C. A known fingerprint leads to its
+piece: the text, and the facts that were found about it. A fingerprint is first compared with the last one at the same
+place, and looked up by a digest only if it differs. Fingerprints live only in this process and are not stored. A piece
+is made from the copy that its fingerprint holds. So the encoded bytes are those that were compared, even if another
+thread changes the value at the same time.
 
-Equal fingerprints are equal values: what becomes a piece by its fingerprint is plain JSON data (text, numbers,
-booleans, None, lists and dictionaries with names), each of which has a form of its own there, and records of such data
-(``facts.copies``). Unequal ones may be equal values (two references to one text, or two texts), which costs time alone.
-Where a caller says how the rest is written, an entry that is neither is written again at each look, and only it.
+Equal fingerprints mean equal values. Only plain JSON data (text, numbers, booleans, None, lists, dictionaries with
+names) and records of such data (``facts.copies``) have fingerprints, and each type has a form of its own there. Unequal
+ones may be equal values (two references to one text, or two texts), which costs time alone. A caller may say how other
+entries are written. Such an entry is then written again at each look; the rest is not.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LONG = 16 << 10
 """Bytes of an encoding from which on it is worth while to weave it, where it is made again and again."""
 
 JOINED = 16 << 20
-"""Bytes of the last encodings, in all, which are there again where a value is as it was."""
+"""The total size of the last encodings, in bytes, which are reused for unchanged values."""
 
 OUTER = 2
 """In how many containers an entry of the outermost one lies where it is a part of a state, which the limits count."""
@@ -61,15 +61,15 @@ _fast = writer(ascii_only=False, nan=False)
 
 
 Fits = Callable[[int, int, int], bool]
-"""Whether a value of so many parts, of which so many hold others, and that lie so deep, is to be written so."""
+"""Whether to weave a value, by the number of its parts, of its containers, and its depth."""
 
 
 def weave(value: object, fits: Fits, hand: Hand | None = None) -> Woven | None:
     """The encoding of a dictionary or list; None where it does not fit, or has entries that are not plain and no
     ``hand`` writes them.
 
-    About 3 ms a megabyte for what is known, and what the encoding costs for the rest. Raises nothing but what a signal
-    handler of the program raises meanwhile.
+    About 3 ms a megabyte for known parts, and the cost of the encoding for the rest. Raises only the exceptions of the
+    program's signal handlers.
     """
     if type(value) is not dict and type(value) is not list:
         return None
@@ -88,12 +88,12 @@ def weave(value: object, fits: Fits, hand: Hand | None = None) -> Woven | None:
 
 
 def is_long(name: str) -> bool:
-    """Whether what goes by a name was long the last time."""
+    """Whether the value of a name was long the last time."""
     return name in _memory.long
 
 
 def note_length(name: str, text: bytes) -> None:
-    """Note how long what goes by a name is; empty where it cannot be woven."""
+    """Note the length of the value of a name; empty if it cannot be woven."""
     long = _memory.long
     if len(text) < LONG:
         long.pop(name, None)
@@ -168,7 +168,7 @@ def _cut(value: Any, depth: int, hand: Hand | None) -> Node:
     if past is None:
         _hint(memory.past, value, past := [])
     node = Node(mapping, depth, past, hand)
-    value_then = value.copy()  # in one step: another thread may put other entries in meanwhile
+    value_then = value.copy()  # in one step, because another thread may replace the entries in between
     keys: list[str] = list(value_then) if mapping else []
     held = list(value_then.values()) if mapping else value_then
     if mapping:
@@ -211,7 +211,8 @@ def _cut_out(value: object, held: list[object], *, singly: bool) -> list[int]:
 
 
 def _runs(node: Node, value: object, keys: list[str], held: list[object], length: int) -> None:
-    """Entries in a row. A dictionary's are cut by their names, so that one that is gone leaves the other runs whole."""
+    """Entries in a row. The entries of a dictionary are cut by their names, so that a removed entry leaves the other
+    runs unchanged."""
     if node.mapping:
         ends = [at + 1 for at, key in enumerate(keys) if hash(key) % length == 0]
     else:
@@ -225,7 +226,7 @@ def _runs(node: Node, value: object, keys: list[str], held: list[object], length
 
 
 def _require_names(keys: list[Any], held: list[Any]) -> None:
-    """A dictionary that is an object of JSON: its keys are text, and it is not taken for a tag."""
+    """Require that a dictionary is a JSON object: its keys are text, and it does not look like a tag."""
     for key in keys:
         if type(key) is not str:
             raise NotWoven
@@ -268,7 +269,8 @@ def _child(node: Node, key: str, item: object, depth: int) -> None:
 
 
 def _alone(node: Node, entries: Any) -> Piece:
-    """The piece of what cannot be cut, however large it is; what has no fingerprint is written as it is now."""
+    """The piece of a value that cannot be cut, however large. A value without a fingerprint is written in its present
+    state."""
     try:
         piece = _piece(node, entries, math.inf)
     except (NotWoven, ValueError):
@@ -393,7 +395,7 @@ def _weighed(parts: Any) -> tuple[int, int, int]:
 
 
 def _joined(root: Node, of: Hashable) -> Woven:
-    """The text of all pieces with what stands between them; where it is that of the last time, the same object."""
+    """The text of all pieces and of the parts between them; the same object as the last time if it is equal."""
     parts = list(_flat(root))
     joined = _memory.joined
     woven = joined.pop(of, None)
@@ -424,7 +426,7 @@ def _put_together(root: Node, parts: list[Piece | bytes]) -> Woven:
 
 
 def _flat(node: Node) -> Iterator[Piece | bytes]:
-    """Pieces and what stands between them, in order."""
+    """Pieces and the text between them, in order."""
     yield b"{" if node.mapping else b"["
     for n, part in enumerate(node.parts):
         if n:

@@ -1,12 +1,13 @@
-"""The canonical form of a text that was woven: that of each piece is found once, and put together in order."""
+"""The canonical form of a text that was woven: the form of each piece is computed once, and the forms are joined in
+order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from reenact.facts.credential_search import reduced, spot_woven
 from reenact.facts.credentials import MARK
 from reenact.facts.jsontext import scan, writer
-from reenact.facts.spotting import reduced, spot_woven
 from reenact.facts.text_spans import CredentialSpan, SearchExhausted
 from reenact.facts.woven_text import Node, Piece, Woven
 

@@ -1,4 +1,4 @@
-"""Woven text: an encoding that knows the pieces it was put together from, and the pieces that are remembered."""
+"""Woven text: an encoding that knows its pieces, and the memory of pieces."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, Protocol
 from reenact.facts.shapes import Shape
 
 REMEMBERED = 24 << 20
-"""Bytes of text and fingerprints in each of two generations of pieces, with what stands beside them."""
+"""The size of each of the two generations of pieces, with texts, fingerprints and the objects around them, in bytes."""
 
 BESIDE = 1 << 10
-"""Bytes that a piece takes beside its text, with what is known of it: small ones add up, too."""
+"""The bytes that a piece takes in addition to its text, with its facts: small pieces add up, too."""
 
 _numbers = itertools.count()
 
@@ -78,7 +78,7 @@ class Piece:
 
 
 class Node:
-    """A container that was cut: its pieces, and the containers in it that were cut in their turn, by their names.
+    """A container that was cut: its pieces, and by name the containers inside it that were cut too.
 
     Attributes:
         mapping: Whether it is a dictionary.
@@ -131,7 +131,7 @@ class Woven(bytes):
     Attributes:
         root: The value that it was made of.
         places: Each piece in order, with the place of its first byte.
-        parts: The same, with what stands between them.
+        parts: The same, with the text between them.
     """
 
     @property
@@ -164,7 +164,7 @@ class NotWoven(Exception):
 class PieceMemory:
     """Pieces by the digest of their fingerprint, and what is known of containers by their ``id``, a hint alone.
 
-    Two generations: what is not used while one fills is forgotten."""
+    Two generations: a piece that is not used while one generation fills is forgotten."""
 
     def __init__(self) -> None:
         self.young: dict[bytes, Piece] = {}
@@ -175,14 +175,14 @@ class PieceMemory:
         self.long: dict[str, None] = {}
         """Names of what was long."""
         self.joined: dict[Hashable, Woven] = {}
-        """The last encodings, by what they are of; the last one comes last."""
+        """The last encodings, by the value's name; the latest comes last."""
         self.runs: dict[int, int] = {}
         """Containers to be cut: how many entries make a run."""
         self.parents: dict[int, None] = {}
-        """Containers with others that must be cut, which are too large for that to be seen quickly."""
+        """Large containers that are known to hold others which must be cut; a search for those would take long."""
         self.unfit: dict[int, int] = {}
-        """Containers that were not plain, or not worth it, and for how many more times that is assumed: another
-        container may take the place of one that is gone."""
+        """Containers that were not plain or not worth it, and the number of further looks for which that is assumed,
+        because another container may get the address of a removed one."""
 
     def holds_unfit(self, address: int) -> bool:
         """Whether the container at an address was unfit, and is not to be tried again yet."""

@@ -1,7 +1,7 @@
 """Wraps: encodings that a text travels in (base64, hexadecimal, gzip, UTF-16, frames), undone and made again.
 
-An encoding that was undone is made again in the same layout: line breaks, padding and case stay. A text that keeps its
-length inside keeps it outside, but for compression. Equal texts give equal encodings.
+An encoding that was undone is made again in the same layout: line breaks, padding and case stay. If the decoded text
+keeps its length, the encoded text does too, except with compression. Equal texts give equal encodings.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _to_base64(text: bytes, raw: bytes) -> bytes:
 
 
 def _dumped(text: bytes, raw: bytes) -> bytes:
-    """A dump of a text, in the lines that another one has; what is longer than that goes into the last of them."""
+    """A dump of a text, in the lines of another dump; any excess goes into the last line."""
     out: list[bytes] = []
     at = 0
     for line in _DUMPED_LINE.finditer(raw):
@@ -150,7 +150,7 @@ def _compressed(text: bytes, raw: bytes, codec: str) -> bytes:
 
 def framed(data: bytes, at: int = 0) -> tuple[int, int, int] | None:
     """Of the message of an AWS event stream that begins at ``at``: where its payload begins and ends, and its own end;
-    None where none begins there, or not all of it is there."""
+    None if no chunk begins there, or it is incomplete."""
     if len(data) - at < _PRELUDE + 4:
         return None
     size, heads, check = struct.unpack_from(">III", data, at)

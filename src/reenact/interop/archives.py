@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from reenact.facts.imported_runs import RESENT
-from reenact.interop.assembling import exchange
+from reenact.interop.exchange_assembly import exchange
 from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
 from reenact.interop.file_refusal import refused
 from reenact.interop.foreign_documents import read_json

@@ -66,7 +66,7 @@ def _interaction(exchange: ImportedExchange) -> dict[str, Any]:
 
 
 def _text(body: bytes) -> str | bytes:
-    """Text where it is one, as VCR.py does."""
+    """A body as text if it is text, as VCR.py does."""
     try:
         return body.decode()
     except UnicodeDecodeError:

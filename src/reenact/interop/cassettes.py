@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from reenact.errors import InteropError
 from reenact.facts.imported_runs import PARSED
-from reenact.interop.assembling import date_us, exchange
+from reenact.interop.exchange_assembly import date_us, exchange
 from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
 from reenact.interop.file_refusal import refused
 from reenact.interop.foreign_documents import read_document

@@ -15,7 +15,7 @@ from typing import Any, Final
 from reenact.errors import UsageError
 from reenact.facts.imported_runs import MADE_UP, PAIRED
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.interop.assembling import exchange
+from reenact.interop.exchange_assembly import exchange
 from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
 from reenact.interop.file_refusal import refused
 from reenact.interop.foreign_documents import lines

@@ -125,7 +125,7 @@ def _call(call: Mapping[str, Any]) -> Json:
 
 
 def _tool(offered: Json) -> Json:
-    """A tool that was offered, as chat completions has it; a hosted one as it is."""
+    """An offered tool in the form of chat completions; a hosted tool is unchanged."""
     if not isinstance(offered, Mapping) or not offered.get("name") or "type" in offered:
         return offered
     function = {"name": offered["name"], "description": offered.get("description") or ""}

@@ -20,10 +20,10 @@ from reenact.interop.exchanges import ExchangesOfRun, decoded
 from reenact.interop.file_refusal import refused
 from reenact.interop.foreign_documents import contents
 from reenact.interop.importing import Origin
-from reenact.interop.landing import untold
 from reenact.interop.originals import original
 from reenact.interop.otlp.run_spans import ExportedSpans, exported
 from reenact.interop.readers import HEAD, ReaderOptions, StreamReader, guessed, reader
+from reenact.interop.trace_import import untold
 from reenact.interop.traces import Trace
 
 

@@ -37,7 +37,7 @@ from reenact.facts.record import (
 from reenact.facts.run import Entry, Run, Status, Totals
 from reenact.facts.variables import chosen
 from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
-from reenact.interop.landing import TraceImport, untold
+from reenact.interop.trace_import import TraceImport, untold
 from reenact.interop.traces import Trace
 from reenact.privacy import make_redactor
 from reenact.recording.idle_readings import Readings

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from reenact.interop.assembling import exchange
+from reenact.interop.exchange_assembly import exchange
 from reenact.interop.exchanges import ExchangesOfRun, ImportedExchange
 from reenact.interop.file_refusal import refused
 from reenact.interop.foreign_documents import read_json

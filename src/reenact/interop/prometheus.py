@@ -9,16 +9,18 @@ from typing import Final
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
 from reenact.facts.frequent import Key
-from reenact.triage.counting import Cases
+from reenact.triage.case_counts import Cases
 
 _REST: Final = 20
-"""A page is made again when it is so many times older than making it took: it never takes more of a processor."""
+"""A page is made again when its age is this many times the time that it took to make. This bounds the load on the
+processor."""
 _LONGEST: Final = 120
 _ESCAPED: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 class Page:
-    """The page of a store, made when it is asked for. Any number may ask at a time: one makes it, the others wait.
+    """The page of a store, made when it is asked for. Any number of clients may read it at a time: one makes the page,
+    the others wait.
 
     Args:
         store: The store.

@@ -96,7 +96,7 @@ _SCHEMAS: Final = ("parameters", "input_schema", "inputSchema", "parametersJsonS
 
 
 def tools(value: Json) -> list[Json]:
-    """Tools that were offered: name, description, schema; hosted ones as they are."""
+    """The offered tools: name, description, schema; hosted tools are unchanged."""
     data = opened(value)
     found: list[Json] = []
     for each in data if isinstance(data, list) else [data] if isinstance(data, Mapping) else ():

@@ -93,7 +93,7 @@ class _Draft:
             self.other.append(kind or "unknown")
 
     def calls(self, one: Json) -> None:
-        """A tool that the model wants called; the same one is often told twice."""
+        """The tool calls that the model requests; a trace often has the same call twice."""
         if not isinstance(one, Mapping):
             return
         held = next((found for name in _WRAPPED if (found := object_in(one, name))), one)
@@ -161,7 +161,7 @@ def _is_parts(data: Json) -> bool:
 
 
 def words(value: Json) -> str:
-    """The text of a value that is one, or holds parts with texts."""
+    """The text of a value that is a text, or holds parts with texts."""
     data = opened(value)
     if isinstance(data, str):
         return data

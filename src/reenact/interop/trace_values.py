@@ -26,7 +26,8 @@ def opened(value: Json) -> Json:
 
 
 def loaded(value: Json) -> Json:
-    """A text that is JSON as its data, numbers and truth values too; null stays a text, told apart from nothing."""
+    """The data of a JSON text, numbers and booleans too. ``null`` stays a text, so that it differs from a missing
+    value."""
     if isinstance(value, str) and value != "null":
         try:
             value = json.loads(value, parse_constant=str)

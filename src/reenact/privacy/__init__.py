@@ -1,8 +1,8 @@
 """Privacy: the cleaning at the one write gate.
 
 ``make_redactor`` gives the redaction that every recording uses: credentials are destroyed before the first byte reaches
-a disk, and leave a stand-in with a keyed digest. ``removed_before`` gives the values that were removed in the run from
-which another one goes on.
+a disk, and leave a stand-in with a keyed digest. ``removed_before`` gives the values that were removed from the run
+that another run continues.
 """
 
 from __future__ import annotations

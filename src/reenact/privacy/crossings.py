@@ -13,16 +13,16 @@ from typing import Any, TypeVar, cast
 from reenact.facts.call import Call, End, ErrorFact, Failure, Json, Kind, Stream, Value
 from reenact.facts.compression import undo
 from reenact.facts.framing import header
-from reenact.facts.growth import Grown, is_grown
+from reenact.facts.growth import NewEntries, is_grown
 from reenact.facts.large import is_large, is_withheld
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.serving import is_exchange
+from reenact.facts.served_requests import is_exchange
 from reenact.facts.text_spans import SearchExhausted
 from reenact.facts.woven_text import Woven
-from reenact.privacy.erasing import Eraser
+from reenact.privacy.eraser import Eraser
+from reenact.privacy.partial_withholding import cleaned_in_parts
 from reenact.privacy.record_cleaning import cleaned
 from reenact.privacy.tails import changed_parts, cleaned_in_pieces
-from reenact.privacy.withholding import cleaned_in_parts
 
 Came = TypeVar("Came", bound=Value | Failure | Stream)
 
@@ -32,7 +32,8 @@ _PLAIN = frozenset((int, bool, float, type(None)))
 
 
 def clean_text(eraser: Eraser, body: bytes) -> bytes:
-    """A text of any length; a very long one in pieces. Of one that holds too many candidates the parts that do go."""
+    """A text of any length; a very long one in pieces. If it holds too many candidates, the parts with candidates are
+    removed."""
     if is_withheld(body):
         return cast(bytes, body)
     if is_large(body):
@@ -154,13 +155,13 @@ def clean_slots(eraser: Eraser, slots: Mapping[str, bytes]) -> Mapping[str, byte
         place = called
         while place in found:  # two parts whose names were credentials
             place = f"{called}{len(found)}"
-        # The name may be a credential itself: then it is not there any more to be cut off.
+        # The name may be a credential itself: then it has been removed and cannot be cut off.
         clean = value if after == named else after[len(lead) :] if after.startswith(lead) else clean_text(eraser, value)
         found[place] = clean if entries is None else entries if clean == value else _entries(entries, clean)
     return slots if found == slots else found
 
 
-def _entries(entries: Grown, clean: bytes) -> Grown:
+def _entries(entries: NewEntries, clean: bytes) -> NewEntries:
     """The new entries of a list, of which the argument is a cleaned list.
 
     Raises:

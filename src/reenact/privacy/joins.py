@@ -17,12 +17,12 @@ from reenact.facts.deltas import leaves
 from reenact.facts.finer import finer
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.text_spans import SearchExhausted
-from reenact.privacy.erasing import Eraser
+from reenact.privacy.eraser import Eraser
 
 T = TypeVar("T")
 
 LONGEST = 64 << 10
-"""The most undecided bytes of one joined text; a text that stays open for longer is erased, with all that follows."""
+"""The most undecided bytes of one joined text; a longer undecided text is erased, with all that follows."""
 _CONTEXT = 512
 _QUIET = 48
 """Events after which a text that did not go on is over."""
@@ -87,7 +87,7 @@ class Joiner(Generic[T]):
         self._off = False
 
     def feed(self, item: T, data: bytes) -> list[tuple[T, bytes]]:
-        """Take a segment; give those that are decided now."""
+        """Take a segment, and return the segments that are decided now."""
         self._items.append((item, len(data)))
         self._data += data
         if not self._off:
@@ -99,7 +99,7 @@ class Joiner(Generic[T]):
         return self._given(final=False)
 
     def rest(self) -> list[tuple[T, bytes]]:
-        """All that is still held back."""
+        """The segments that are still held back."""
         if not self._off and not self._frames and len(self._data) > self._read:
             self._take(self._read, len(self._data))
         self._settle(final=True)

@@ -31,7 +31,7 @@ from reenact.facts.record import (
     TurnsDelivered,
 )
 from reenact.facts.run import Entry, Run
-from reenact.privacy.erasing import Eraser
+from reenact.privacy.eraser import Eraser
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class Way(StrEnum):
     LABELS = "labels"
     """As texts with names."""
     LEAVES = "leaves"
-    """Each text in it alone: its names are those of settings, and say nothing about the values."""
+    """Each text is cleaned by itself: the names are those of settings, and say nothing about the values."""
     JSON = "json"
     """As JSON, by names and shapes."""
     SURROUNDINGS = "surroundings"
@@ -80,7 +80,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Way]]] = {
     EvidenceNoted: {"key": Way.NAME, "value": Way.JSON, "fidelity": Way.OURS},
     AmbientRead: {"source": Way.NAME, "data": Way.PAYLOAD},
     TurnsDelivered: {"deliveries": Way.RECORD},
-    Delivery: {"tag": Way.RECORD, "timed": Way.OURS},
+    Delivery: {"tag": Way.RECORD, "times": Way.OURS},
     Tag: {"kind": Way.OURS, "lane": Way.PATH},
     OutputPrinted: {"data": Way.PAYLOAD, "fidelity": Way.OURS, "note": Way.OURS},
     CheckpointTaken: {"phase": Way.OURS, "slots": Way.PAYLOAD, "fidelity": Way.OURS, "note": Way.OURS},
@@ -241,7 +241,7 @@ def withheld(record: T, why: str, eraser: Eraser) -> T:
 
     Args:
         record: The record.
-        why: The reason for its label, if it has one.
+        why: The reason for the fidelity label, if there is one.
         eraser: Cleans the other parts.
     """
     different = _each(record, why, eraser)

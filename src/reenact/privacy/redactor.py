@@ -40,9 +40,9 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Run
 from reenact.facts.text_spans import SearchExhausted
+from reenact.privacy.batch_search import text_of
 from reenact.privacy.crossings import clean_call, clean_end, clean_head, clean_outcome, clean_slots, clean_text
-from reenact.privacy.erasing import Eraser
-from reenact.privacy.foreseeing import text_of
+from reenact.privacy.eraser import Eraser
 from reenact.privacy.record_cleaning import WITHHELD, cleaned, lane_of, withheld
 from reenact.privacy.removed_values import RemovedValues
 from reenact.privacy.stream_cleaning import NOTE, Stream, WithheldBody, stream_for, withheld_segment
@@ -59,7 +59,7 @@ _LENGTH = 4
 _PASSES = 8
 _CONSTANT = lazy_regex(rb"~rx[a-uw-z]~")
 _VARIABLE = lazy_regex(rb"(~rxv[a-z2-7]{3})[a-z2-7]+~")
-"""A stand-in that names a variable; what a value of eight bytes leaves holds so much of the name's digest."""
+"""A stand-in that names a variable. For a value of eight bytes, it has room for this much of the name's digest."""
 _ANY = constant(CredentialSort.NAMED)
 _IMMUTABLE = (str, int, float, bool, type(None))
 _UNCLEAN = "could not be cleaned"
@@ -127,7 +127,7 @@ class CredentialRedactor:
 
     @property
     def mark(self) -> bytes:
-        """Bytes that change with each removed value, which may be in data that was cleaned before."""
+        """Bytes that change with each removed value, because the value may also be in data that was cleaned before."""
         return self._removed.mark
 
     def clean(self, record: Record) -> tuple[Record, ...]:
@@ -144,7 +144,7 @@ class CredentialRedactor:
     def foresee(self, records: Sequence[Record]) -> None:
         """Search in one go the texts of records that will be cleaned next, in this order. The result is the same as
         without it: it only saves a search of each clean text. Never raises."""
-        with suppress(Exception):  # whatever goes wrong here goes wrong again, and is told, when the record is cleaned
+        with suppress(Exception):  # an error here comes again, and is reported, when the record is cleaned
             self._eraser.foresee([text for record in records if (text := text_of(record))])
 
     def _withheld(self, record: R, error: Exception) -> R:
@@ -279,7 +279,7 @@ class CredentialRedactor:
         try:
             return tuple(stream.feed(record))
         except Exception as error:  # never raw, never raising
-            # Whatever the stream still held, and all that follows, goes the same way.
+            # The data that the stream still held back, and all later data, is withheld too.
             self.fault(error)
             held = [one for one in self._given_up(record.event) if one is not record]
             return (*held, withheld_segment(record, _UNCLEAN))
@@ -333,7 +333,7 @@ class CredentialRedactor:
         return len(found).to_bytes(_LENGTH, "big") + found
 
     def _lane(self, record: LaneOpened) -> tuple[Record, ...]:
-        """Lanes are clean when they are made (``seams.lanes``); those of an import have not been made there."""
+        """Lanes are made clean (``seams.lanes``), except those of an import, which are not made there."""
         path = lane_of(self._eraser, record.path)
         if path == record.path:
             return (record,)
@@ -373,7 +373,7 @@ class CredentialRedactor:
         return (replace(closed, run=self._removed.kept_with(closed.run)),)
 
     def _run(self, run: Run) -> Run:
-        """A run; the same object comes twice as it begins, for its row and as a record."""
+        """A run. At its beginning the same object comes twice: for its row and as a record."""
         known = self._run_known
         if known is None or known[0] is not run:
             known = self._run_known = (run, cleaned(run, self._eraser, self._of_run))

@@ -19,7 +19,7 @@ from reenact.abc.sources import ENTROPY
 from reenact.abc.store import Store
 from reenact.errors import ReenactError
 from reenact.facts.credentials import SHORTEST, CredentialSort, constant
-from reenact.facts.guessing import is_sought
+from reenact.facts.guess_cost import is_sought
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import EvidenceNoted
 from reenact.facts.removed_digests import NOTHING, REMOVED, RemovedDigests, entry, is_token, listed, noted, runs, tokens
@@ -42,7 +42,7 @@ class RemovedValues:
 
     Args:
         before: The values that are known by digest; their key is this run's too.
-        above: The values of a run in this process from which this one goes on.
+        above: The removed values of the run in this process that this run continues.
         kept: Whether a list of them is kept with the run.
     """
 
@@ -151,7 +151,7 @@ class RemovedValues:
 
     @property
     def has_fresh(self) -> bool:
-        """Whether there is something to be kept that was not handed out yet."""
+        """Whether there are values to be stored that were not handed out yet."""
         return bool(self._fresh)
 
     def notes(self) -> tuple[EvidenceNoted, ...]:
@@ -173,11 +173,11 @@ class RemovedValues:
 
 
 _UNDER_WAY: WeakValueDictionary[str, RemovedValues] = WeakValueDictionary()
-"""By run: for runs that begin inside one, in this process, for as long as it goes on."""
+"""The values by run, while the run lasts: for runs that begin inside it, in this process."""
 
 
 def removed_before(run: Run, store: Store, *, kept: bool = True) -> tuple[RemovedDigests, RemovedValues]:
-    """The values that were removed in the run from which this one goes on: by digest, and in this process.
+    """The values that were removed from the run that this run continues: as digests, or within this process as values.
 
     Args:
         run: The run that begins.

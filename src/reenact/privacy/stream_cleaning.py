@@ -1,7 +1,7 @@
 """Streams: cleaning one response as its head and segments arrive.
 
-Plain text goes through a tail. A compressed body is decoded beside being kept: while it is clean the recorded bytes
-stay as they came; if it is not, it is stored decoded, and its head says so. Media that are no text pass untouched.
+Plain text goes through a tail. A compressed body is decoded while it is kept. As long as it is clean, the recorded
+bytes stay unchanged; else it is stored decoded, and its head says so. Media that are no text pass untouched.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.record import HeadArrived, Record, SegmentArrived
 from reenact.facts.views import HEAD, is_media
-from reenact.privacy.erasing import Eraser
+from reenact.privacy.eraser import Eraser
 from reenact.privacy.joins import Joiner, joined
 from reenact.privacy.tails import Tail, TailPart
 

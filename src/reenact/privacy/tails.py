@@ -16,13 +16,14 @@ from reenact.facts.large import Large
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.text_spans import CredentialSpan, SearchExhausted
 from reenact.facts.views import begins_as_text
-from reenact.privacy.erasing import Eraser
+from reenact.privacy.eraser import Eraser
 from reenact.privacy.text_memory import context_before
 
 T = TypeVar("T")
 
 LONGEST = 64 << 10
-"""Most bytes held back. A credential that is still open after as many is erased, and all that follows withheld."""
+"""Most bytes held back. A credential that is still open after this many bytes is erased, and all later data is
+withheld."""
 _OVERLAP = 4096
 _ENDS = lazy_regex(rb"[\s\"'}\]]")
 _DELIMITERS = (b"\n", b"}", b"]")
@@ -61,13 +62,13 @@ class Tail(Generic[T]):
         self.withheld = False
 
     def feed(self, item: T, data: bytes) -> list[TailPart[T]]:
-        """Take a segment; give the segments that are decided now, this one perhaps among them."""
+        """Take a segment, and return the segments that are decided now, perhaps including this one."""
         self._items.append((item, data))
         self._open += data
         return self._advance(final=False)
 
     def rest(self) -> list[TailPart[T]]:
-        """All that is still held back."""
+        """The segments that are still held back."""
         return self._advance(final=True) if self._items else []
 
     def items(self) -> list[T]:
@@ -132,7 +133,7 @@ class Tail(Generic[T]):
         self._context = cleaned[context_before([span for span in spans if span.end <= cut], len(cleaned)) :]
 
     def _cut(self, text: bytes) -> int:
-        """Up to where no credential can begin that is not complete yet."""
+        """The position before which no credential begins that is still incomplete."""
         cut = max(text.rfind(delimiter) for delimiter in _DELIMITERS) + 1
         return cut if len(text) - cut <= LONGEST else len(text) - _OVERLAP
 

@@ -7,10 +7,10 @@ from hashlib import blake2b
 
 from reenact.abc.sources import ENTROPY
 from reenact.facts.alike import shared_length
-from reenact.facts.spotting import More, spot, spot_woven
+from reenact.facts.credential_search import More, spot, spot_woven
 from reenact.facts.text_spans import CredentialSpan
 from reenact.facts.woven_text import Woven
-from reenact.privacy.foreseeing import harmless
+from reenact.privacy.batch_search import harmless
 
 _SHORT = 4096
 """The longest text without findings that the process remembers, by a digest that no other process can compute."""
@@ -28,7 +28,7 @@ CONTEXT = 256
 
 
 class Spotter:
-    """Spots credentials (``facts.spotting.spot``); a known beginning of a text is not searched again.
+    """Spots credentials (``facts.credential_search.spot``); a known beginning of a text is not searched again.
 
     It keeps the last few long texts of a run in memory, never longer than the run.
 
@@ -46,7 +46,7 @@ class Spotter:
         self._foreseen: set[bytes] = set()
 
     def foresee(self, texts: Sequence[bytes]) -> None:
-        """Look through texts that are about to be spotted, in one go: nothing is spotted in those that hold nothing."""
+        """Search texts that are about to be spotted, in one go: those without a candidate are not searched again."""
         digests = [digest_of(text + self._told if self._told else text) for text in texts]
         unknown = {digest: text for digest, text in zip(digests, texts, strict=True) if digest not in _HARMLESS}
         found = harmless(unknown.values(), self._more, self._told)

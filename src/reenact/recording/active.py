@@ -66,7 +66,7 @@ class ActiveRun(Run):
         return str(key.hex())
 
     def timeline(self) -> Any:
-        """A place in the run so far from which one can move; see ``Run.timeline``. In a replay it is the recorded run
+        """A place in the run so far, from which one can move; see ``Run.timeline``. In a replay it is the recorded run
         as a whole."""
         lane = lanes.current()
         flush = None if lane is None else getattr(lane.session, "flush", None)

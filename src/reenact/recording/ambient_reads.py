@@ -9,9 +9,9 @@ from reenact.seams.ambient import pack
 
 
 class Reads:
-    """Ambient reads of one lane since one of its calls that are still to be written, in the order they happened.
+    """The unwritten ambient reads of one lane since one of its calls, in order.
 
-    ``listed`` while the writer knows of them: a lane that has ended, or only waits, costs the writer nothing.
+    ``listed`` while the writer knows of them, so that a lane that has ended or only waits costs the writer nothing.
     """
 
     __slots__ = ("items", "lane", "listed", "position", "taken", "taking")
@@ -49,7 +49,8 @@ def _packed(reads: Reads) -> Iterator[AmbientRead]:
 def take_reads(listed: dict[Reads, None]) -> Iterator[AmbientRead]:
     """The reads of all lanes since the last batch; in the writer's thread."""
     for reads in list(listed):
-        # In this order: what the agent appends meanwhile is either packed here, or listed again by its own thread.
+        # In this order: a read that the agent appends during this is either packed here, or listed again by its own
+        # thread.
         listed.pop(reads, None)
         reads.listed = False
         yield from _packed(reads)

@@ -1,7 +1,7 @@
 """The order of a recording: first come, first served, and a bound on every wait.
 
 A delivery is held until nothing else can run, so that a replay can reproduce its place. A hold that lasts too long ends
-(``recording.holding``), and the delivery is noted as unproven.
+(``recording.holds``), and the delivery is noted as unproven.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Protocol
 
 from reenact.abc.sources import Clock
 from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, TimerSpan
-from reenact.recording.holding import CEILING_US, Holds
+from reenact.recording.holds import CEILING_US, Holds
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.schedules import Standstill
@@ -77,12 +77,12 @@ class ArrivalSchedule:
         """Microseconds since the run began."""
         return self._clock.mono_us() - self._origin_us
 
-    def timer_set(self, tag: Tag, timed: TimerSpan) -> None:
-        """Remember it until it fires. Of one that is cancelled nothing is heard, so the oldest go."""
+    def timer_set(self, tag: Tag, times: TimerSpan) -> None:
+        """Remember it until it fires. A cancelled timer is not reported, so the oldest ones are dropped."""
         try:
             if len(self._timers) >= _REMEMBERED:
                 self._timers.pop(next(iter(self._timers)), None)
-            self._timers[tag] = timed
+            self._timers[tag] = times
         except Exception as error:  # another thread sets one as well: this one's time is not known
             if self._fault(error) is True:
                 raise
@@ -111,10 +111,10 @@ class ArrivalSchedule:
             if tag.lane:
                 self._lane_seen(tag.lane)
             now_us = self._clock.mono_us() - self._origin_us
-            timed = self._timers.pop(tag, None) if tag.kind == "t" else None
+            times = self._timers.pop(tag, None) if tag.kind == "t" else None
             if tag.kind == "i" and tag.number == ALARM_SIGNAL:
-                timed = self._rang(now_us)
-            self._fresh.append(Delivery(number, tag, now_us, proven, timed))
+                times = self._rang(now_us)
+            self._fresh.append(Delivery(number, tag, now_us, proven, times))
         except Exception as error:
             if self._fault(error) is True:
                 raise
@@ -129,7 +129,7 @@ class ArrivalSchedule:
         return next((waiter for tag, waiter in at.waiting.items() if tag not in at.held), None)
 
     def impatient(self) -> bool:
-        """Whether holds have stopped helping (or were never asked for); now and then one is tried again."""
+        """Whether holds have stopped helping (or are off). Now and then a hold is tried again."""
         if not self._exact:
             return True
         try:

@@ -108,7 +108,7 @@ class Block:
     async def left(self, error: BaseException | None, result: Any) -> None:
         """The same for coroutines: the loop goes on while the end is written. A cancellation is not held up.
 
-        A coroutine that is being closed may not wait, and one that nothing known to us drives cannot. Where a loop that
+        A coroutine that is being closed may not wait, and a coroutine with an unknown driver cannot. Where a loop that
         never rests leaves the writer next to nothing of the interpreter, the coroutine goes on after a second, and the
         end is written behind it."""
         rest = self._left(error, result)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from reenact.facts.run import Run
     from reenact.privacy import make_redactor
     from reenact.recording.sample import leave_out
-    from reenact.seams.boot.forwarding import SignalForwarder
+    from reenact.seams.boot.signal_forwarder import SignalForwarder
 else:
     EvidenceNoted = late("reenact.facts.record", "EvidenceNoted")
     make_redactor = late("reenact.privacy", "make_redactor")
@@ -46,7 +46,7 @@ class ProgramEnd:
     Attributes:
         status: Its exit status; negative: the signal that ended it.
         run: Its run; None when nothing was recorded.
-        became: The treatment of a run that is not in the sample; empty for one that is kept as it is.
+        became: The treatment of a run that is not in the sample; empty for a run that is kept whole.
     """
 
     status: int
@@ -193,7 +193,7 @@ def _concluded(
         )
     if run.status in (Status.INTERRUPTED, Status.RECORDING):
         return run  # it was killed, or a process of its own still writes
-    stopped = status != 0 and run.capture.get("stopped_by") == -status  # a server that was told to stop, and did
+    stopped = status != 0 and run.capture.get("stopped_by") == -status  # a server that was asked to stop, and stopped
     failed = status != 0 and not stopped and run.status is Status.OK
     concluded = replace(
         run,
@@ -204,7 +204,7 @@ def _concluded(
     )
     try:
         return store.conclude(concluded)
-    except ReenactError as error:  # the disk is full: what the run's own process has written is there
+    except ReenactError as error:  # the disk is full: the records of the run's own process are there
         return replace(concluded, degraded=(*run.degraded, f"its exit status is not kept: {error}"))
 
 

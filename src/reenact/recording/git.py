@@ -31,7 +31,7 @@ class Git:
 
     Args:
         folder: Where the program runs.
-        then: Called with all facts, diff and names included, as soon as they are known; not called if there are none.
+        then: Called with all facts, with diff and names, as soon as they are known. Not called if there are none.
     """
 
     def __init__(self, folder: str, then: Callable[[dict[str, Json]], object] = lambda facts: None) -> None:
@@ -51,7 +51,7 @@ class Git:
     def _work(self) -> None:
         try:
             self._ask()
-        except Exception:  # whatever git, or a repository, does: the run has no facts of it
+        except Exception:  # on any error of git or of a repository, the run has no facts of it
             return
 
     def _ask(self) -> None:

@@ -46,7 +46,7 @@ def read_commit(folder: str) -> dict[str, Json]:
 
 
 def _repository(folder: str) -> tuple[str, str]:
-    """The nearest folder upwards that is a working tree, and where its git files are; empty without one."""
+    """The nearest folder upwards that is a working tree, and the folder of its git files; empty without one."""
     for _ in range(_UPWARDS):
         place = os.path.join(folder, ".git")
         if os.path.isdir(place):

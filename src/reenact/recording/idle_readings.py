@@ -107,7 +107,7 @@ class Readings:
 
     def _answered(self, record: StreamEnded | CallSettled) -> None:
         exchange = self._open.pop(record.event, None)
-        if exchange is not None:  # one without a response (refused, out of time) is known by what it asks
+        if exchange is not None:  # a call without a response (refused, timed out) is known by its request
             self._done.append((record.event, exchange))
 
     def _lane(self, record: LaneOpened) -> None:
@@ -124,7 +124,7 @@ class Readings:
             return replace(self._sums, models=self._sums.models + unread) if unread else self._sums
 
     def work(self) -> list[Record]:
-        """Read one exchange; empty when there is nothing to read. A thread that comes meanwhile waits for it."""
+        """Read one exchange; empty when there is nothing to read. A second thread that calls it waits."""
         with self._reading:
             while self._done:
                 waiting = self._done.popleft()

@@ -52,7 +52,7 @@ class Taper(Protocol):
         """Something failed: whether it must be raised, because it is the program's own."""
 
     def intent(self, *, in_place: bool) -> Any:
-        """A turn that comes when all that is queued is on the disk; ``in_place``: no other task runs meanwhile."""
+        """A turn that comes when all queued records are on the disk; ``in_place``: no other task runs meanwhile."""
 
     def came(self, call: Call, event: int, outcome: Value | Failure) -> None:
         """A tool that acts under its own key has a result."""
@@ -81,7 +81,7 @@ class CallScope:
     Args:
         session: The session, which notes faults.
         lane: The lane inside the call.
-        blocked: Whether the gate must be told that the calling thread waits for the world meanwhile.
+        blocked: Whether the gate must count the calling thread as waiting for the world.
         event: The call.
     """
 

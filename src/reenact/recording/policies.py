@@ -1,4 +1,4 @@
-"""The policy of this process: that of the command that started it, else the one in the settings of its project."""
+"""The policy of this process: that of the command that started it, or else that of its project's settings."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from reenact.facts.call import Json
 from reenact.facts.conventions import is_traceparent
 from reenact.facts.interruptions import let_through
 from reenact.seams.machine import facts as machine_facts
-from reenact.seams.setting import folder_now
+from reenact.seams.process_setting import folder_now
 from reenact.seams.stdout import facts as stream_facts
 from reenact.seams.zone import system_zone
 
@@ -54,8 +54,8 @@ def process_facts(environment: Mapping[str, str] | None = None) -> dict[str, Jso
 
 
 def traceparent(environment: Mapping[str, str]) -> str:
-    """The W3C ``traceparent`` that the run continues: that of the current OpenTelemetry span if the program has one,
-    else that of the environment; empty without either. Never raises, and imports nothing. About 1 µs."""
+    """The W3C ``traceparent`` that the run continues: from the current OpenTelemetry span if the program has one, or
+    else from the environment; empty without either. Never raises, and imports nothing. About 1 µs."""
     current = _current_span()
     if is_traceparent(current):
         return current

@@ -22,8 +22,8 @@ LIMIT = 4 << 20
 class StreamListener:
     """Listens to the standard streams of a recorded process.
 
-    All pieces of a stream are counted, so that a replay knows between which pieces of the agent's own output those of a
-    call belong. About a microsecond a piece.
+    All pieces of a stream are counted, so that a replay knows the place of a call's pieces among those of the agent's
+    own output. About a microsecond a piece.
 
     Args:
         session: The session that notes the output.

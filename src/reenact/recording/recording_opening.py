@@ -24,12 +24,12 @@ from reenact.privacy import make_redactor, removed_before
 from reenact.recording.arrival_schedule import NumberingSchedule
 from reenact.recording.idle_readings import Readings
 from reenact.recording.process_facts import traceparent
+from reenact.recording.record_tap import tap_for
 from reenact.recording.recording_session import RecordingSession
 from reenact.recording.run_evidence import RunEvidence
 from reenact.recording.sample import leave_out
 from reenact.recording.surroundings import same_surroundings, surroundings
-from reenact.recording.tapping import tap_for
-from reenact.recording.unthreaded import UnthreadedWriter
+from reenact.recording.unthreaded_writer import UnthreadedWriter
 from reenact.recording.writer import Writer
 from reenact.seams import trust, wiring
 from reenact.seams.origins import raised_at
@@ -116,8 +116,8 @@ class OpenRun:
         place: Private directory of the boot that began this process; empty without one.
         schedule: The schedule, if it is not to have one of its own.
         sealed: Whether this user has started its entry, so that it may be started again.
-        gathers: Whether to gather evidence of the surroundings, and to write records meanwhile; a run that is not kept
-            needs neither.
+        gathers: Whether to gather evidence of the surroundings, and to write records during the run; a run that is not
+            kept needs neither.
     """
 
     def __init__(  # noqa: PLR0913 - what it is made of, all by name
@@ -201,7 +201,7 @@ class OpenRun:
 
 
 def _cleaned(run: Run, redactor: Redactor) -> Run:
-    """The run as it may reach the disk: its row is written before its first record goes through the writer's gate."""
+    """The run, cleaned: its row is written before its first record goes through the writer's gate."""
     for record in redactor.clean(RunOpened(run)):
         if isinstance(record, RunOpened):
             return record.run

@@ -48,11 +48,11 @@ from reenact.facts.tracecontext import Propagation
 from reenact.recording.ambient_reads import Reads, take_reads
 from reenact.recording.arrival_schedule import ArrivalSchedule, NumberingSchedule
 from reenact.recording.idle_readings import Readings
-from reenact.recording.limiting import ANY, MB, Limits
 from reenact.recording.live_calls import LiveCall
 from reenact.recording.repeated_calls import First, RepeatedCall, Repeats
 from reenact.recording.run_evidence import RunEvidence
 from reenact.recording.tallies import KindTally, summed
+from reenact.recording.value_limits import ANY, MB, Limits
 from reenact.recording.writer import LAST_WORK_US, Receipt, Writer
 from reenact.seams import lanes
 from reenact.seams.ambient import EFFECT
@@ -67,7 +67,7 @@ ROOT = "root"
 
 
 def _unheard(proof: GrowthProof) -> None:
-    """A proof of a list that is compared with none."""
+    """The proof of a list, which is not compared with another one."""
 
 
 class RecordingSession:
@@ -87,7 +87,7 @@ class RecordingSession:
     mode, reaches_world = "record", True
     cannot_go_on = RecordingError  # only a resource of a fork that has ended asks for it
     writes_in_pieces = True
-    """Long text and bytes may be given as they are (``facts.large``)."""
+    """Long texts and bytes may be passed whole (``facts.large``)."""
 
     def __init__(
         self,
@@ -251,7 +251,7 @@ class RecordingSession:
         self.on_proof(proof)
 
     def keep_file(self, before: Before, content: bytes | None) -> None:
-        """Keep the state of a path before the run's first change of it, and its content where that is kept."""
+        """Store the state of a path before the run's first change of it, and its content if it is small enough."""
         if self.closed:
             return
         number = next(self._files)
@@ -283,7 +283,7 @@ class RecordingSession:
             return True
         if isinstance(error, StoreError) and self.unkept is None:
             self.unkept = error
-        self.growth.begin_anew()
+        self.growth.restart()
         text = f"{type(error).__name__}: {error}".partition("\n")[0][:300]  # an error of ours goes on with advice
         if text not in self._faults and len(self._faults) < 20:
             self._faults.append(text)
@@ -300,11 +300,11 @@ class RecordingSession:
                 raise
 
     def intent(self, *, in_place: bool) -> Receipt | Any:
-        """A turn that comes when all that is queued is on the disk.
+        """A turn that comes when all queued records are on the disk.
 
         Args:
             in_place: No other task may run meanwhile: where the agent's own code follows, which might not wait for
-                anything. A transport waits anyhow; where no order is kept it is not given another rhythm either.
+                anything. A transport waits in any case. Without a recorded order its timing is not changed either.
         """
         if self.closed:
             return NOW
@@ -313,13 +313,12 @@ class RecordingSession:
     # --- effects -----------------------------------------------------------------------------------------------
 
     def identity(self, lane: Lane, call: Call) -> str:
-        """The identity of a write that will be issued now (see ``facts.effects``); empty for the requests of a tool
-        that only reads."""
+        """The identity of the next write (see ``facts.effects``); empty for the requests of a tool that only reads."""
         around = self.writes.around(lane.parent)
         return "" if around is None else self.writes.of(call, around)
 
     def effect(self, lane: Lane) -> bytes:
-        """The identity of the write under way, as the agent asks for it: kept, so that a replay gives it again."""
+        """The identity of the write under way, for the agent. It is recorded, so that a replay gives the same one."""
         own: bytes = self.ambient(lane, EFFECT, bytes.fromhex(self.writes.around(lane.parent) or "") or bytes(16))
         return own
 
@@ -374,7 +373,7 @@ class RecordingSession:
             self._tally.begin(lane)
 
     def child_ended(self, lane: str) -> Totals:
-        """The sums of a child run, without those that only readings of its model calls give."""
+        """The sums of a child run, without the sums that come from readings of its model calls."""
         with self._lock:
             return summed(self._tally.end(lane))
 
@@ -390,7 +389,7 @@ class RecordingSession:
         )
 
     def end(self) -> None:
-        """The entry has returned: a strand that outlives it may still ask and write, but that comes after the end.
+        """The entry has returned. A strand that outlives it may still make calls, but these come after the end.
 
         Nothing after the end is numbered or noted, so the end does not depend on how long writing takes."""
         self.closed = True
@@ -429,7 +428,7 @@ class RecordingSession:
             return []
 
     def finish_idle_work(self) -> None:
-        """Do the idle work, as far as it goes quickly: its sums are part of the totals."""
+        """Do the idle work, as far as it is quick: its sums are part of the totals."""
         end = self.clock.mono_us() + LAST_WORK_US
         while self.clock.mono_us() < end and self._idle_work():
             pass

@@ -59,8 +59,8 @@ class Repeats:
 
 
 class RepeatedCall(NeverLive):
-    """A call that is answered with the result of the first one under its key (``abc.session.Frozen``), and noted like
-    any other.
+    """A call that is answered with the result of the first call with the same key (``abc.session.Frozen``), and noted
+    like any other call.
 
     Args:
         noted: The same call as a live one, which notes the result.

@@ -14,7 +14,7 @@ from reenact.facts.interruptions import let_through
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
-from reenact.facts.serving import RELATION, REQUEST, credentials_of, failure_of, traceparent_of
+from reenact.facts.served_requests import RELATION, REQUEST, credentials_of, failure_of, traceparent_of
 from reenact.recording.blocks import RootBlock
 from reenact.recording.recording_opening import OpenRun, Who, new_run
 from reenact.recording.recording_session import RecordingSession
@@ -170,7 +170,7 @@ class RequestRuns:
         """A recording listens."""
         return None
 
-    def serves_nobody(self) -> bool:
+    def has_no_client(self) -> bool:
         """A recording listens."""
         return False
 

@@ -1,8 +1,8 @@
 """Evidence of a run's surroundings, gathered in idle time: packages, revision, sources.
 
 It is made in the writer's idle time and once more at the run's end, kept as notes on the run, and passes the write gate
-like every other record. Facts that all runs of a process share are written in full by the first run, and by runs that
-fail; the others name the run that has them.
+like every other record. The first run of a process, and each run that fails, stores the facts that all runs of the
+process share. The others name the run that has them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class RunEvidence:
         self._told: dict[str, Json] = {}
 
     def idle(self) -> list[Record]:
-        """The evidence that is there while the run goes on, and all that a killed run has; given once. 2 ms in the
+        """The evidence that is available during the run, which is all that a killed run has; returned once. 2 ms in the
         first run of a process, 20 µs later."""
         if self._early:
             return []
@@ -56,7 +56,8 @@ class RunEvidence:
         return [*self._revision(), *self._process(full=False)]
 
     def last(self, status: Status) -> list[Record]:
-        """The evidence that is known only at the end; given once. A few milliseconds in the first run of a process."""
+        """The evidence that is known only at the end; returned once. A few milliseconds in the first run of a
+        process."""
         if self._late:
             return []
         self._late = self._early = True
@@ -133,7 +134,7 @@ def _sources(folders: tuple[str, ...], script: str) -> Sources:
 
 
 def _commit(folder: str) -> dict[str, Json]:
-    """The commit around a folder as it was when this process first asked: that is the code it has loaded."""
+    """The commit around a folder at this process's first look: that is the code that it has loaded."""
     if folder not in _commits:
         _commits[folder] = read_commit(folder)
     return _commits[folder]

@@ -20,7 +20,7 @@ from reenact.facts.policy import Policy
 from reenact.facts.variables import chosen, is_kept, is_ours, is_secret
 from reenact.recording.process_facts import LOCALE, process_facts
 from reenact.seams.machine import facts as machine_facts
-from reenact.seams.setting import folder_now, variables_now
+from reenact.seams.process_setting import folder_now, variables_now
 
 _SEED = "PYTHONHASHSEED"
 _ASKED = VARIABLES | {"TZ", *LOCALE}

@@ -21,10 +21,10 @@ from reenact.facts.interruptions import let_through
 from reenact.facts.large import is_large
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import CallIssued, CallSettled, OutputPrinted, Record, RunClosed, SegmentArrived
-from reenact.recording.limiting import Limits
+from reenact.recording.value_limits import Limits
 from reenact.seams import background, lanes
 from reenact.seams.async_backends import cancelled
-from reenact.seams.posting import post
+from reenact.seams.loop_callbacks import post
 from reenact.seams.turns import rejoin_cancelled
 
 GATHER_S = 0.02
@@ -44,7 +44,7 @@ IN_PLACE_S = 1.0
 the writer is reading the program's sources, as it does once in a process. If a disk stalls for longer, other tasks
 may run."""
 QUEUE_BYTES = 16 << 20
-"""The most bytes that may wait to be written; one longer value may wait besides, because it is in memory anyway."""
+"""The most bytes that may wait to be written; one longer value may wait in addition, because it is in memory anyway."""
 SLOWEST = 1 << 20
 """The least rate, in bytes a second, at which a busy machine cleans and writes long values: the end of a run waits for
 them."""
@@ -80,7 +80,7 @@ class Receipt:
         with self._lock:
             self.kept = kept
             self.done = True
-        while self._doors:  # nobody is added any more; who cannot be told now is told when this is called again
+        while self._doors:  # no waiter is added any more; a waiter that cannot be told now is told at the next call
             self._doors[-1]()
             del self._doors[-1]
 
@@ -209,7 +209,7 @@ class Writer:
                 self._account(size)
 
     def receipt(self, *, durable: bool = False, in_place: bool = False) -> Receipt:
-        """A turn that comes when everything queued so far is in the file (``durable``: on the disk)."""
+        """A turn that comes when all records queued so far are in the file (``durable``: on the disk)."""
         receipt = Receipt(durable, in_place)
         self._queue.append(receipt)
         self._awaited = True
@@ -260,7 +260,7 @@ class Writer:
         try:
             try:
                 self._finish()
-            except Exception as error:  # before it began, or where it let go of those that wait
+            except Exception as error:  # before it began, or after it released the waiters
                 self._fault(error)
                 self._finish()
         finally:
@@ -306,7 +306,7 @@ class Writer:
                     self._bell.acquire()
                 self._asleep = False
                 quiet = 0
-            if not self._awaited:  # two rings may have come as one: of a caller that waits, this alone tells
+            if not self._awaited:  # two wake-ups may have come as one: only this shows a waiting caller
                 self._bell.acquire(timeout=GATHER_S)
 
     def _let_go(self) -> None:
@@ -427,7 +427,7 @@ class Writer:
                 queue.popleft()
                 if item.durable:
                     if queue:  # nothing is taken back here: a caller may have come in between
-                        self._awaited = True  # perhaps by one that stands behind it
+                        self._awaited = True  # perhaps by a record behind it
                     break
                 continue
             if type(item) in _LARGE:

@@ -15,7 +15,7 @@ from reenact.seams.turns import SET
 
 
 class _Source:
-    """The recorded reads of one source, and how many of them have been given out (more, where reads are surplus)."""
+    """The recorded reads of one source, and the number of reads so far (larger with surplus reads)."""
 
     __slots__ = ("at", "values")
 
@@ -109,7 +109,7 @@ class Ambient:
         return value
 
     def _beyond(self, lane: Lane, source: str, reads: _Source) -> Any:
-        """A surplus read goes on from the last one of its source and never stands still.
+        """A surplus read goes on from the last read of its source and always increases.
 
         A clock never shows a time before the last delivery, so that code which computes the rest of a time-out that the
         recording does not have finds it over."""
@@ -135,7 +135,7 @@ class Ambient:
 
 
 def _values(source: str, data: bytes) -> list[Any]:
-    """The values of all packs of one address: each pack stands behind its length in four bytes."""
+    """The values of all packs of one address; each pack comes after its length in four bytes."""
     values: list[object] = []
     at = 0
     while at < len(data):

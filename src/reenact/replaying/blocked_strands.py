@@ -1,7 +1,8 @@
-"""The strand to wait for while it blocks in a replay where no hook sees it: in a ``select``, in a lock of a C library.
+"""Finds the strand that a replay has to wait for because it blocks where no hook sees it: in a ``select``, in a lock of
+a C library.
 
-Nothing runs then, and yet that strand may go on by itself: its ``select`` times out, after as long as it did then. Its
-next call must neither be reported as missing, nor be overtaken by later deliveries of the recorded run.
+No strand runs then, and still that strand may go on by itself: its ``select`` times out after the same time as in the
+recording. Its next call must neither be reported as missing, nor be overtaken by later deliveries of the recorded run.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from reenact.facts.order import Delivery, Tag
 from reenact.replaying.frozen_scopes import FrozenScopes
 from reenact.replaying.tape import Tape
 from reenact.seams.lanes import Lane
-from reenact.seams.schedules import Change
+from reenact.seams.schedules import PendingChange
 from reenact.seams.turns import parent_path, strand
 
 
@@ -35,7 +36,7 @@ class MetLanes:
         self._frozen_scopes = frozen_scopes
 
     def gone(self, path: str) -> bool:
-        """Whether a recorded lane has ended in this replay, or hangs on one that has."""
+        """Whether a recorded lane has ended in this replay, or is below a lane that has."""
         while path:
             lane = self._lanes.get(path)
             if lane is not None:
@@ -82,10 +83,10 @@ class BlockedStrands:
         """The strands that have been waited for long enough."""
 
     def away(self, head: Delivery, waiting: Iterable[Tag], waited_us: int, now_us: int) -> list[str]:
-        """The strand that may yet wait for this delivery, if it is none of those that have been waited for.
+        """The strand that may still wait for this delivery, if the replay has not waited for it yet.
 
-        A missing call is a divergence, so it is waited for about as long as the recorded run took to make it, once for
-        each strand; other deliveries, as long as they took after the delivery before.
+        A missing call is a divergence, so the replay waits for it about as long as the recorded run took to make it,
+        once for each strand. For other deliveries it waits as long as they took after the delivery before.
 
         Args:
             head: The next delivery.
@@ -103,9 +104,9 @@ class BlockedStrands:
         paths = [path for path in self._due(head.at_us) if self._is_away(path, waiting)]
         return [own for own in map(strand, paths) if own not in self.astray]
 
-    def waits(self, strands: list[str], head: Delivery, waited_us: int) -> Change | None:
+    def waits(self, strands: list[str], head: Delivery, waited_us: int) -> PendingChange | None:
         """Nothing, for the strands are waited for; or that they are no longer."""
-        return None if waited_us <= CALL_US + 2 * head.at_us else Change(self.astray.update, (strands,))
+        return None if waited_us <= CALL_US + 2 * head.at_us else PendingChange(self.astray.update, (strands,))
 
     def _is_away(self, path: str, waiting: Iterable[Tag]) -> bool:
         """Whether a strand has not ended, and waits for no delivery."""

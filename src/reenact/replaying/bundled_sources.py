@@ -1,7 +1,7 @@
 """The sources that a bundle carries, laid out as files of a scratch folder, so that they can be run there once.
 
-The one exception from *data never becomes code*: a person has asked for it in so many words, and the process that runs
-them sees neither a network nor home nor project (``hiding``, ``isolation``), or does not begin.
+The one exception from *data never becomes code*: a user has explicitly asked for it. The process that runs them sees
+neither network nor home nor project (``hidden_folders``, ``isolation``); else it does not begin.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _root(store: Store, run: Run) -> str:
 
 
 def _required(name: str, text: str, file: str) -> None:
-    """Refuse a name that is not that of a file below the project.
+    """Refuse a name that does not name a file below the project.
 
     Raises:
         UnreplayableRun: It is not.
@@ -139,7 +139,7 @@ def _laid(home: str, name: str, text: str, file: str) -> None:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         with open(path, "xb") as source:
             source.write(text.encode("utf-8"))
-    except (OSError, ValueError) as error:  # a name that is a folder of another one, or too long; half a character
+    except (OSError, ValueError) as error:  # the name is a folder of another name, too long, or has half a character
         raise _refused(f"the source {name!r} cannot be laid out: {type(error).__name__}", file) from None
 
 
@@ -163,7 +163,7 @@ def _not_kept(run: Run, file: str) -> UnreplayableRun:
 
 
 def refused_here(missing: str, run: str) -> UnreplayableRun:
-    """The error of a process that is not cut off as far as foreign code has to be.
+    """The error for a process that is not isolated as foreign code must be.
 
     Args:
         missing: The parts that are not cut.

@@ -107,7 +107,7 @@ def _runs_when_imported(session: ReplaySession) -> UnreplayableRun:
 
 
 def _script(file: str) -> Any:
-    """A script as a module: its definitions, without what stands under ``if __name__ == "__main__"``."""
+    """A script as a module: its definitions, without the code under ``if __name__ == "__main__"``."""
     spec = importlib.util.spec_from_file_location(SCRIPT, file)
     if spec is None or spec.loader is None:
         raise ImportError(f"{file} cannot be loaded")
@@ -142,7 +142,7 @@ def arguments_for(session: ReplaySession, function: Callable[..., Any]) -> tuple
 
     Raises:
         UnreplayableRun: An argument could not be stored.
-        Halt: It does not accept the given ones; the session has noted that.
+        Halt: The function does not accept the given arguments; the session has noted that.
     """
     if session.arguments is None and _takes_nothing(function):
         skip_arguments(session)
@@ -195,7 +195,7 @@ def _wants_more(session: ReplaySession, function: str) -> UnreplayableRun:
 
 
 def _takes_nothing(function: Callable[..., Any]) -> bool:
-    """Whether a function has no parameters: of a plain one its code says so, in a hundredth of the time."""
+    """Whether a function has no parameters. The code object of a plain one says so in a hundredth of the time."""
     if type(function) is FunctionType and not vars(function):
         code = function.__code__
         return not (code.co_argcount or code.co_kwonlyargcount or code.co_flags & _TAKES_ANY)
@@ -208,7 +208,7 @@ def _recorded_arguments(session: ReplaySession) -> Event | None:
 
 
 def skip_arguments(session: ReplaySession) -> bytes:
-    """Take the recorded arguments, or those of a fork, as given, and go on behind them; gives them encoded."""
+    """Take the recorded arguments, or those of a fork, as given, and go on after them. Returns them encoded."""
     first = _recorded_arguments(session)
     if first is None:
         return session.arguments or b""
@@ -240,7 +240,7 @@ def call(session: ReplaySession, function: Callable[..., Any], *args: Any, **opt
 
 @contextmanager
 def _compared(session: ReplaySession) -> Iterator[Callable[[Any], Any]]:
-    """Compares how the block ends: with what it passes to the function it is given, or with an exception."""
+    """Compares the end of the block: the value that it passes to the yielded function, or its exception."""
 
     def end(result: Any) -> Any:
         compare(session, Value(encode(result).body))

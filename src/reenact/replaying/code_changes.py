@@ -62,7 +62,7 @@ def _note(store: Store, run_id: str) -> Mapping[str, Any]:
 
 
 def changed_files(sources: Mapping[str, str], folder: str) -> list[str]:
-    """Which of them differ from what lies in a folder today, in order; one that is gone is among them.
+    """The sources that differ from today's files in a folder, in order; a missing file counts.
 
     Args:
         sources: Digests by path.

@@ -10,9 +10,9 @@ from typing import Any
 from reenact.errors import Divergence
 from reenact.facts.abridging import LARGE, abridged
 from reenact.facts.call import Call, Failure, Json, Kind, Value
+from reenact.facts.credential_search import normalise
 from reenact.facts.difference import first_difference, parted, value_at
 from reenact.facts.event import Event
-from reenact.facts.spotting import normalise
 from reenact.facts.values import jsonable
 from reenact.replaying.replay_lines import NOT_PROVEN, NOT_THE_CODE
 from reenact.seams.nodes import node_now
@@ -59,7 +59,7 @@ def readable(body: bytes, *, encoded: bool) -> Json:
 
 
 def changed(nearest: Event, recorded_body: bytes, call: Call, next_command: str) -> Divergence:
-    """A call that asks something else than the recording's next one."""
+    """A call whose request differs from the recording's next one."""
     before = asked(nearest.call.head, recorded_body, nearest.call.kind)
     now = asked(call.head, call.body, call.kind)
     if nearest.call.name != call.name:
@@ -195,7 +195,7 @@ def result_differs(
     """A body that ran again returned something else."""
     body_now = after.body if isinstance(after, Value) else b""
     was, now = _result(before, body), _result(after, body_now)
-    # Where one of them raised, the difference is all of it: a path into it says nothing.
+    # If one of them raised, the whole outcome differs: a path into it would say nothing.
     path, left, right = "", was, now
     if isinstance(before, Value) and isinstance(after, Value):
         path, left, right = parted(

@@ -42,7 +42,7 @@ class Files:
         }
 
     def looked(self, name: str, note: Json) -> None:
-        """A path is looked at for the first time; of one at which the recorded run never looked nothing is said."""
+        """A path is looked at for the first time. A path at which the recorded run never looked is not reported."""
         recorded = self._notes.get(looks.NOTE + name)
         was, now = recorded.get("was") if isinstance(recorded, Mapping) else None, note["was"]
         if was is None or was == now or name in self._changed:
@@ -55,7 +55,7 @@ class Files:
             self._changed[name] = f"{name} was a {was} when it was recorded, and is a {now}"
 
     def now(self, name: str, note: Json) -> None:
-        """A file is read; of one that the recorded run never read nothing is said."""
+        """A file is read. A file that the recorded run never read is not reported."""
         recorded = self._recorded.get(name)
         digest = note["digests"][-1]
         if recorded is None or digest in recorded:

@@ -50,7 +50,7 @@ class Replayer(Protocol):
 
 
 class Never:
-    """A turn that never comes: what it waits for was never handed over in the recording."""
+    """A turn that never comes, because the recording never handed its delivery over."""
 
     __slots__ = ("gate", "owned")
 
@@ -74,7 +74,7 @@ class Never:
 
 
 class Sudden:
-    """A turn that does not wait at the gate: its order was not recorded, or it raises."""
+    """A turn that does not wait at the gate, because its order was not recorded or it raises."""
 
     __slots__ = ("act",)
 
@@ -115,7 +115,7 @@ class ServingTurn(GateTurn):
         self.owned = owned
 
     def wait(self) -> Any:
-        """Wait in a thread; in one step for a strand that is counted, because a replay does this at every answer."""
+        """Wait in a thread. For a counted strand this is one step, because a replay does it at every answer."""
         if not self.owned:
             return super().wait()
         self.gate.take(self.tag)
@@ -254,8 +254,8 @@ class UnansweredCall(NeverLive):
 
 
 class UnrecordedCall:
-    """A call of the agent's own code in an imported run, which knows only what crossed the wire: it runs, and there is
-    nothing to compare it with.
+    """A call of the agent's own code in the replay of an imported run, which has only the traffic on the wire: the code
+    runs, and is not compared.
 
     Args:
         scope: The inside of the call.

@@ -34,7 +34,7 @@ class FrozenScopes:
 
 
 def never_handed_over(event: Event, delivery: Delivery) -> bool:
-    """Whether a turn had come, but its receiver was cancelled before it got what was delivered."""
+    """Whether a turn had come, but its receiver was cancelled before it got the delivery."""
     part, outcome = delivery.tag.n, event.outcome
     if part == 0:
         return event.delivery != delivery.number

@@ -1,8 +1,8 @@
-"""Growing lists of a replay's states, compared with the recorded ones by what is new in them.
+"""Growing lists of a replay's states, compared with the recorded ones by their new entries.
 
-The digest of a list goes on from that of the look before it, so a look costs its new entries. Where the digests agree
-the lists are the same, byte for byte; where they do not, the whole state is compared. A list is known to hold still
-what it held only when a proof has gone through it (``facts.growth``). Where a proof finds another entry, the last
+The digest of a list continues the digest of the look before, so a look only costs its new entries. Where the digests
+agree the lists are the same, byte for byte; where they do not, the whole state is compared. Only after a proof has read
+a list is it known that its old entries are unchanged (``facts.growth``). Where a proof finds another entry, the last
 state that counted as the same is compared again, whole.
 """
 
@@ -17,7 +17,7 @@ from reenact.abc.store import Recording
 from reenact.errors import BlobMissing, Divergence
 from reenact.facts.call import Kind
 from reenact.facts.encoding import encode_part
-from reenact.facts.growth import Grown, Growth, GrowthProof, is_grown
+from reenact.facts.growth import Growth, GrowthProof, NewEntries, is_grown
 from reenact.facts.states import GROWS
 from reenact.replaying.result_comparison import ResultComparison
 
@@ -97,7 +97,7 @@ class GrownStates:
         return ComparedState(event, phase, slots, lists) if lists else None
 
     def is_same(self, state: ComparedState) -> bool:
-        """Whether a state is the recorded one, as far as its digests tell. Costs what is new in it.
+        """Whether a state equals the recorded one, by its digests. Costs what is new in it.
 
         Raises:
             BlobMissing: The recorded one is not known to have been so (``unproven``).
@@ -128,7 +128,7 @@ class GrownStates:
         known.last, known.events = None, []
         return found
 
-    def _take(self, grown: Grown) -> str:
+    def _take(self, grown: NewEntries) -> str:
         """Go on with a list: the digest that it has now; empty where entries before were not seen."""
         known = self._known.get(grown.number)
         if known is None:
@@ -150,7 +150,7 @@ class GrownStates:
         return found.hexdigest()
 
 
-def _encoded(held: list[Any], grown: Grown, name: str) -> bytes:
+def _encoded(held: list[Any], grown: NewEntries, name: str) -> bytes:
     return encode_part(held[: grown.end], name).encoded.body
 
 
@@ -161,7 +161,7 @@ class StateCheck:
         recording: The run.
         comparing: Compares whole states.
         unproven: Takes in the steps whose recorded state is not known to have been so.
-        compares: Whether the agent's states are still to be the recorded ones.
+        compares: Whether the agent's states must still equal the recorded ones.
     """
 
     def __init__(

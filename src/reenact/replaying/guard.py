@@ -1,11 +1,11 @@
 """The guard of a replaying process: contact is refused where the audit hook tells of it, named and counted.
 
-Connections, processes, signals and what else changes the machine are contact; and so are changes of files, where no
-scratch stands before them.
+Connections, processes, signals and other changes of the machine are contact. So are changes of files that no scratch
+protects.
 
-The hook sees what Python code does, and which functions it
-asks a C library for; of the sockets that such a library opens by itself it learns only where a seam says so
-(``seams.contacts.native``), and ``replaying.isolation`` cuts off the rest where the system permits.
+The hook sees the actions of Python code, and its look-ups of C functions. It learns of sockets that a C library opens
+by itself only where a seam reports them (``seams.contacts.native``). ``replaying.isolation`` cuts off the rest where
+the system permits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from types import FrameType
 
 from reenact.errors import Halt
 from reenact.facts.lazy_dataclass import dataclass, field
-from reenact.replaying.reaching import CHANGING, Reaches
+from reenact.replaying.world_changes import CHANGING, Reaches
 from reenact.seams import audit_hook, lanes
 from reenact.seams.callers import module_of, whose
 from reenact.seams.contacts import (
@@ -49,8 +49,8 @@ NATIVE_UNFILTERED = _NATIVE | frozenset(
 
 _ALONE = frozenset(("process", "priority", "limit", "clock", "host name", "kernel setting"))
 """Kinds of contact whose target follows without a word between."""
-_THROUGH = frozenset(("reenact.seams.file_contents", "reenact.seams.contacts", "reenact.replaying.moving"))
-"""Modules of ours that do, or tell of, what others ask for."""
+_THROUGH = frozenset(("reenact.seams.file_contents", "reenact.seams.contacts", "reenact.replaying.folder_moves"))
+"""Our modules that act, or report, on behalf of others."""
 
 _HEARD = frozenset((*CONTACTS, _ASKED, *CHANGING))
 """The audit events that the guard checks."""
@@ -81,7 +81,7 @@ class Guard:
     native: frozenset[str] = _NATIVE
 
     def __call__(self, event: str, args: tuple[object, ...], frame: FrameType | None) -> None:
-        """Refuse what the audit hook tells of, or let it through."""
+        """Refuse an audit event, or let it through."""
         if event == _ASKED:
             if args[1] not in self.native:
                 return

@@ -31,8 +31,8 @@ def interpreter_options(words: Sequence[str]) -> tuple[tuple[str, ...], str]:
         words: The words behind the interpreter.
 
     Returns:
-        The words that are options and their values, and the first one that may not come from a recording; empty where
-        all may. ``-c``, ``-m`` and ``-`` are no options here: they say what is run.
+        The words that are options and their values, and the first option that may not come from a recording; empty
+        where all may. ``-c``, ``-m`` and ``-`` are no options here: they say what is run.
     """
     at = 0
     while at < len(words) and words[at].startswith("-") and words[at] not in ("-c", "-m", "-"):

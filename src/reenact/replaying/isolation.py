@@ -1,8 +1,8 @@
 """Isolation of a replaying process: no network, files that go to scratch, no privileges, no calls that reach further.
 
-Linux only, and only where the system permits it; what is in force is said, and so is why something is not. Done before
+Linux only, and only where the system permits it. The report says what is in force, and why the rest is not. Done before
 the program's first line, while the process has one thread. Each means stands by itself: one that is refused leaves the
-others. The scratch is memory of this process's own mounts: it is gone when the process ends, and the parent never sees
+others. The scratch is memory in this process's own mounts: it is gone when the process ends, and the parent never sees
 it.
 """
 
@@ -19,11 +19,11 @@ from typing import Any, Final
 
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.replaying import privileges
-from reenact.replaying.copying import Copy
-from reenact.replaying.covering import NOTHING, CoveredFiles, DiskCover, outermost, within
-from reenact.replaying.filtering import refuse_system_calls
-from reenact.replaying.hiding import Hidden
+from reenact.replaying.disk_cover import NOTHING, CoveredFiles, DiskCover, outermost, within
+from reenact.replaying.hidden_folders import HiddenFolders
 from reenact.replaying.replay_report import CALLS, EVERYWHERE, NETWORK, OVERLAY
+from reenact.replaying.scratch_copy import Copy
+from reenact.replaying.system_call_filter import refuse_system_calls
 from reenact.seams.boot.folders import PREFIX, is_made
 
 _NEWNS: Final = 0x00020000
@@ -66,7 +66,7 @@ class Isolation:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Folders below which what is written goes to scratch."""
+        """The folders below which writes go to scratch."""
         return tuple(folder for folder, _ in self.cover.folders)
 
     @property
@@ -93,7 +93,7 @@ class Isolation:
         return ", ".join(what for what, cut in found.items() if not cut)
 
     def hides(self, path: str) -> bool:
-        """Whether what is written to a path goes to scratch."""
+        """Whether a write to a path goes to scratch."""
         within_one = any(within(path, folder) for folder in self.folders)
         return within_one and not any(within(path, folder) for folder in self.cover.opened)
 
@@ -122,12 +122,13 @@ class Isolation:
 
 
 def _lasting(folder: str) -> str:
-    """A folder as each run alike names it: a temporary one of ours has a name that was drawn."""
+    """A folder under a name that is the same in each run: our temporary folders have random names."""
     return os.path.join(os.path.dirname(folder), f"{PREFIX}*") if is_made(folder) else folder
 
 
 def own_folders(cwd: str, root: str, environment: Any) -> tuple[str, ...]:
-    """The program's own folders: where it runs, and its project. Neither the root of all nor its user's folder is one.
+    """The program's own folders: where it runs, and its project. The root of the file system and the user's home do not
+    count.
 
     Args:
         cwd: Its working directory.
@@ -139,7 +140,7 @@ def own_folders(cwd: str, root: str, environment: Any) -> tuple[str, ...]:
 
 
 def folders_of(cwd: str, root: str, environment: Any) -> tuple[str, ...]:
-    """The folders a program may write below without being told to: its own, its user's and that of temporary files.
+    """The folders below which a program may usually write: its own, its user's home, and the folder of temporary files.
 
     Args:
         cwd: Its working directory.
@@ -154,15 +155,15 @@ def folders_of(cwd: str, root: str, environment: Any) -> tuple[str, ...]:
 
 
 def isolate(
-    folders: Sequence[str], keep: Sequence[str], scratch: str, hidden: Hidden | None = None, network: str = ""
+    folders: Sequence[str], keep: Sequence[str], scratch: str, hidden: HiddenFolders | None = None, network: str = ""
 ) -> Isolation:
     """Isolate this process as far as the system permits.
 
     Args:
         folders: From ``folders_of``.
-        keep: Folders that stay as they are, because we write there ourselves: the store, the place of the report.
+        keep: Folders that are not covered, because we write there ourselves: the store, the place of the report.
         scratch: An empty folder, below one of ``keep``.
-        hidden: For foreign code: what it does not see. It starts no process either.
+        hidden: For foreign code: the folders that it does not see. It starts no process either.
         network: Why it keeps its network; empty where it does not.
 
     Returns:
@@ -176,7 +177,7 @@ def isolate(
     try:
         before = privileges.held()
         found = _namespaced(ctypes.CDLL(None, use_errno=True), folders, keep, scratch, hidden, network)
-    except Exception as error:  # the replay goes on, and says what it lacks
+    except Exception as error:  # the replay goes on and names the missing isolation
         found = Isolation(no_network=str(error), no_files=str(error))
     try:
         found = replace(found, no_privileges=privileges.give_up(before))
@@ -187,7 +188,7 @@ def isolate(
 
 
 def _namespaced(
-    libc: Any, folders: Sequence[str], keep: Sequence[str], scratch: str, hidden: Hidden | None, network: str
+    libc: Any, folders: Sequence[str], keep: Sequence[str], scratch: str, hidden: HiddenFolders | None, network: str
 ) -> Isolation:
     """In namespaces of its own, with files that go to scratch."""
     refused, alone = _unshared(libc, foreign=hidden is not None)
@@ -206,9 +207,9 @@ def _namespaced(
 
 
 def _unshared(libc: Any, *, foreign: bool = False) -> tuple[str, bool]:
-    """Take mounts of our own; where that needs a user namespace, take one that leaves user and group as they are.
+    """Take a mount namespace of our own. If that needs a user namespace, take one that keeps user and group.
 
-    Foreign code always gets one: from there no other process of the same user can be looked into.
+    Foreign code always gets a user namespace: from there it cannot look into other processes of the same user.
 
     Gives why not (empty when done), and whether it took a user namespace."""
     if not foreign and _call(libc.unshare, _NEWNS) == "":
@@ -247,7 +248,7 @@ def _without_network(libc: Any) -> str:
         return refused
     import fcntl
 
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:  # a program may listen to itself, as it did
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:  # a program may connect to itself
         asking = struct.pack("16sH14s", b"lo", 0, b"")
         flags = struct.unpack("16sH14s", fcntl.ioctl(asked, _SIOCGIFFLAGS, asking))[1]
         fcntl.ioctl(asked, _SIOCSIFFLAGS, struct.pack("16sH14s", b"lo", flags | _IFF_UP, b""))
@@ -255,7 +256,7 @@ def _without_network(libc: Any) -> str:
 
 
 def _call(function: Any, *args: Any) -> str:
-    """A system call; gives its error in words, empty when it went well."""
+    """Make a system call. Returns its error in words; empty on success."""
     if function(*args) == 0:
         return ""
     return os.strerror(ctypes.get_errno()).lower()

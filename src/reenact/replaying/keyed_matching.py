@@ -1,10 +1,10 @@
 """Matching against an imported recording, which knows neither lanes nor deliveries: by requests, each used once.
 
 A file of another tool holds a list of exchanges. If a question was answered once, or always alike, its answer is
-certain. If it got different answers, their order in the list is the program's own order only if one strand asked: so
-such answers go, in that order, to one sequential strand only. A guess would be a divergence. Answers that differ only
-in headers that are new in every answer (``VOLATILE``) count as equal; such cases are counted, and the verdict names the
-headers.
+certain. If a request got different answers, their order in the list is the program's order only if one strand made the
+calls. So such answers go, in that order, to one sequential strand only. A guess would be a divergence. Answers that
+differ only in headers that are new in every answer (``VOLATILE``) count as equal; such cases are counted, and the
+verdict names the headers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VOLATILE: Final = frozenset(
      "x-amzn-trace-id", "x-trace-id", "traceparent", "cf-ray", "x-runtime", "x-response-time", "openai-processing-ms",
      "x-envoy-upstream-service-time"}
 )  # fmt: skip
-"""Headers that name one answer or time it: they differ between two answers that say the same."""
+"""Headers with the id or the time of an answer: they differ between answers with the same content."""
 _LIMITS: Final = ("x-ratelimit-", "ratelimit-", "anthropic-ratelimit-")
 _OWN = frozenset({Kind.STEP, Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
 
@@ -61,7 +61,7 @@ class _Question:
 
 @dataclass(slots=True)
 class _Index:
-    """All recorded exchanges, by what they ask and by name."""
+    """All recorded exchanges, by request and by name."""
 
     questions: dict[bytes, _Question] = field(default_factory=dict)
     unused: dict[int, Event] = field(default_factory=dict)

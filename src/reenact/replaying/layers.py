@@ -1,7 +1,8 @@
 """Layers: where each path of a program lies once some of them have been changed without the disk being changed.
 
-A path says nothing, and lies below the place of its folder; or it has a place of its own, on the disk or in scratch; or
-it is gone. So a folder that is renamed is one statement, however much is in it, and nothing of it is copied.
+A path has no entry, and then lies below the place of its folder; or it has a place of its own, on the disk or in
+scratch; or it is marked as removed. So the renaming of a folder is one entry, however much the folder holds, and no
+file is copied.
 """
 
 from __future__ import annotations
@@ -78,14 +79,14 @@ class Layers:
         return PathLayer(place, said, exact)
 
     def names(self, parts: Parts) -> dict[str, bool]:
-        """Names in a folder of which something was said: whether they are there."""
+        """The names in a folder that have an entry, each with whether it exists."""
         node: _Node | None = self._root
         for name in parts:
             node = node and node.below.get(name)
         return {} if node is None else {name: each.at is not None for name, each in node.below.items() if each.at != ""}
 
     def put(self, parts: Parts, place: LayerPlace) -> None:
-        """A path lies somewhere else now, with what was said of those below it."""
+        """A path has another place now, and the entries below it go with it."""
         self._node(parts).at = place
 
     def let_go(self, parts: Parts) -> None:
@@ -95,7 +96,7 @@ class Layers:
         node.below.clear()
 
     def move(self, source: Parts, target: Parts) -> None:
-        """A path lies where another one was, with all below it, and that is gone."""
+        """A path moves to the place of another one, with all paths below it, and its old name is removed."""
         place = self.find(source).place
         assert place is not None
         node = self._node(source)

@@ -1,4 +1,4 @@
-"""Long values in a replay: read piece by piece, and what is said of those of which size and digest are kept."""
+"""Long values in a replay: they are read piece by piece. Of some, only size and digest were kept."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def read_value(recording: Recording, event: Event) -> bytes:
         return recording.body(answer)
     try:
         return cast(bytes, read_pieces(recording.pieces(answer)))
-    except ValueError:  # something else that begins as they do
+    except ValueError:  # another encoding that begins like theirs
         return recording.body(answer)
 
 
 def needed(event: Event, error: BlobMissing) -> UnreplayableRun:
-    """Why a replay ends that is to hand the value out."""
+    """Why a replay ends when it has to hand the value out."""
     size = event.answer.size if event.answer is not None else 0
     ref = tail(event.run)
     runs_again = event.call.effect is Effect.READ and "tool" in event.call.head

@@ -61,7 +61,7 @@ class Matcher:
         self._gone = gone
 
     def identical(self, path: str, call: Call) -> Match | None:
-        """The first rung for a call whose very bytes are the recorded ones: what is hoped for, and the fast way."""
+        """The first rung, for a call with exactly the recorded bytes: this is the usual case, and the fast one."""
         if path == UNOWNED:
             return None
         head = self._tape.head(path)
@@ -111,7 +111,7 @@ class Matcher:
         return self._elsewhere(path, head, call)
 
     def agrees(self, event: Event, call: Call) -> bool:
-        """Whether a recorded call asks what ``call``, cleaned as the recording was, asks."""
+        """Whether a recorded call has the same request as ``call``, which is cleaned like the recording."""
         recorded = event.call
         if not self._same_kind(event, call):
             return False

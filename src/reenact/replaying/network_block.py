@@ -24,7 +24,8 @@ class NetworkBlock:
 
     @contextmanager
     def up(self) -> Iterator[list[str]]:
-        """Refuse for the length of the block; gives what was refused so far, in words, with the place in the code.
+        """Refuse contact for the length of the block. Yields the list of refusals so far, in words, with the place in
+        the code.
 
         An attempt raises ``PermissionError`` where it is made. Blocks may stand in each other.
         """

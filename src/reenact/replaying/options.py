@@ -17,10 +17,10 @@ class Options:
         live: Kinds or names that are opened to the world; everything else stays frozen.
         order: ``exact``, ``shuffle`` or ``shuffle:SEED``.
         on_divergence: ``stop`` at the first one, or ``observe`` every one in a single pass.
-        command: Command line to run in place of the captured one; empty takes that one.
+        command: The command line to run in place of the captured one; empty for the captured one.
         entry: ``module:function`` to call in place of the captured one.
         rev: Revision whose code runs; empty takes the files as they are.
-        patch: A diff that is applied to that revision first: what a run had changed and not committed.
+        patch: A diff that is applied to that revision first: the uncommitted changes of a run.
         as_is: The files as they are run, also for a run that keeps a revision as its code.
         sources: The sources that the bundle carries are run, where the system cuts them off.
         save: Keep the replay as a run of its own.

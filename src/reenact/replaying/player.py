@@ -73,7 +73,7 @@ def _chain_value(recording: Recording, answer: Payload | None, chain: hashlib.bl
 
 
 def _digest(recording: Recording, event: Event, chain: hashlib.blake2b) -> None:
-    """Chain one event: what was asked, what came back, and the state around it."""
+    """Chain one event: its request, its outcome, and the state around it."""
     try:
         chain.update(
             f"{event.number} {event.lane} {event.position} {event.kind} {event.name}\n".encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""The privileges of a replaying process: those over files and ids stay, those over the system are given up.
+"""The privileges of a replaying process: it keeps those over files and ids, and gives up those over the system.
 
 A program that root runs may change what no folder and no namespace holds. In a replay it may not; a program of any
 other user has none, and gets none from the user namespace that a replay takes.
@@ -46,7 +46,8 @@ def held() -> int:
 
 
 def give_up(before: int) -> str:
-    """Keep those of ``KEPT`` that the process had ``before``, and no other, for good: also in what it starts.
+    """Keep the privileges of ``KEPT`` that the process had ``before``, and no others, for good: also in processes that
+    it starts.
 
     Returns:
         Why the others stay; empty where they are gone.
@@ -58,7 +59,7 @@ def give_up(before: int) -> str:
     none = [ctypes.c_ulong(0)] * 3
     for number in range(_KNOWN):
         if not kept >> number & 1:
-            libc.prctl(_SET_BOUND, ctypes.c_ulong(number), *none)  # refused where it is not known, or not ours to say
+            libc.prctl(_SET_BOUND, ctypes.c_ulong(number), *none)  # refused if unknown or not permitted
     libc.prctl(_AMBIENT, ctypes.c_ulong(_CLEAR_AMBIENT), *none)
     effective, permitted, _ = _read(libc)
     words = (effective & kept, permitted & kept, 0)

@@ -1,7 +1,7 @@
 """How a recorded run is started again, and whether its code may be executed here.
 
-Data never becomes code: a command or entry point that stands in a store is executed only when this user recorded it
-here, when it resolves inside this project, or when a person passes it. Otherwise it is shown.
+Data never becomes code: a command or entry point from a store is executed only if this user recorded it here, if it
+resolves inside this project, or if the user passes it. Otherwise it is shown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reenact.facts.imported_runs import is_imported
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import RESEND, Run
-from reenact.facts.serving import REQUEST
+from reenact.facts.served_requests import REQUEST
 from reenact.replaying.installed_programs import server_of_project
 from reenact.replaying.interpreter import SAFE_PATH, interpreter_options
 from reenact.replaying.options import Options
@@ -132,7 +132,7 @@ def interpreted(run: Run) -> tuple[str, ...]:
     if entry.own:
         return (entry.python or entry.own[0], *entry.own[1:])
     program = entry.argv[0]
-    if os.path.dirname(program):  # it is looked for where it will be started, wherever we are
+    if os.path.dirname(program):  # it is searched in the folder where it will be started, not in ours
         program = os.path.join(entry.cwd, program)
     if is_python((program, *entry.argv[1:])) or shutil.which(program) is None:
         return entry.argv
@@ -187,7 +187,7 @@ def _command(run: Run, argv: tuple[str, ...], cwd: str, project: str) -> tuple[s
 
 
 def _readable(run: Run, real: str, project: str) -> None:
-    """Refuse a program that is no source text: bytecode and archives, which Python runs as well, hide what they do."""
+    """Refuse a program that is no source text. Python also runs bytecode and archives, which cannot be read."""
     if os.path.isdir(real):
         real = _inside(run, os.path.join(real, "__main__.py"), project)
     with open(real, "rb") as file:
@@ -202,7 +202,7 @@ def _interpreter(recorded: str) -> str:
 
 def _defined(run: Run, project: str) -> None:
     """Refuse a function whose module is not the file that is named with it, inside this project. The process that calls
-    it looks once more, at what it has imported."""
+    the function checks again, on the imported function."""
     real = _inside(run, run.entry.file, project)
     name = run.entry.target.partition(":")[0]
     path = real.removesuffix(".py").removesuffix(os.sep + "__init__")
@@ -247,8 +247,7 @@ def _is_below(folder: str, project: str) -> bool:
 
 
 def _lies_within(real: str, project: str) -> bool:
-    """Whether a real path lies inside the project but in none of its virtual environments: installed packages are
-    not the project's code."""
+    """Whether a real path is inside the project, and not inside one of its virtual environments."""
     root = os.path.realpath(project)
     below = os.path.join(os.path.normcase(root), "")
     if not os.path.join(os.path.normcase(real), "").startswith(below) or project_paths.installed(real):
@@ -281,7 +280,7 @@ def own_script(program: str, inside: Callable[[str], bool]) -> str | None:
         inside: Whether a file is code of this project.
 
     Returns:
-        Its path; None where there is none, or it calls code that was installed.
+        Its path; None without one, or where it calls installed code.
     """
     from importlib.metadata import entry_points  # late: it loads a parser of e-mail, and most programs are no script
 

@@ -29,7 +29,7 @@ class RecordedOrder:
         self._numbers: dict[Tag, int] | None = None
 
     def _read(self) -> Delivery | None:
-        """The next delivery that has not been given out early."""
+        """The next delivery that was not handed out early."""
         found = next(self.rest, None)
         while self.early and found is not None and found.tag in self.early:
             self.early.remove(found.tag)
@@ -41,7 +41,7 @@ class RecordedOrder:
         self.head, self.after = self.after, self._read()
 
     def passes(self, tag: Tag) -> None:
-        """One behind the head is given out early: it is passed over when its own number comes."""
+        """A delivery behind the head is handed out early; it is passed over when its own number comes."""
         self.early.add(tag)
         if self.after is not None and self.after.tag in self.early:
             self.early.remove(self.after.tag)
@@ -54,6 +54,6 @@ class RecordedOrder:
         return self._numbers.get(tag)
 
     def later(self) -> Iterator[Delivery]:
-        """From the head on, those that were given out early among them."""
+        """The deliveries from the head on, including those that were handed out early."""
         head = self.head
         return (each for each in self.again() if each.number >= head.number) if head is not None else iter(())

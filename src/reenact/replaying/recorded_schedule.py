@@ -1,8 +1,8 @@
 """The order of a replay: the recorded one, handed out at quiescence.
 
-No delivery is released because time has passed: the gate knows when no strand can run without one, and then gives the
-next recorded one. If no strand awaits a recorded answer then, its call was not made. Timers are virtual: they fire when
-their number comes up, and one that never fired never fires.
+No delivery is released because time has passed. The gate knows when no strand can run without a delivery, and then
+hands out the next recorded one. If no strand awaits a recorded answer then, its call was not made. Timers are virtual:
+a timer fires when its number comes up. A timer that did not fire in the recording never fires.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reenact.replaying.blocked_strands import BlockedStrands
 from reenact.replaying.recorded_order import RecordedOrder
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane, steps_of
-from reenact.seams.schedules import Change, Standstill
+from reenact.seams.schedules import PendingChange, Standstill
 from reenact.seams.waits import Waiter
 
 UNPROVEN_US = 20_000
@@ -28,13 +28,13 @@ WORK_RATE = 4
 GIVE_UP_US = 30_000_000
 """How much longer than four times the recorded run others may run, while nothing that is awaited can come."""
 QUIET_US = 3_000_000
-"""The time, beyond twice that of the recorded run, for which a program may wait for something that no gate can give."""
+"""The time, beyond twice the recorded run's, for which a program may wait for a thing that no gate delivers."""
 SIGNAL_US = 2_000
 """How long a strand has waited before a recorded signal is sent to it: by then it really waits."""
 ENDLESS = 5_000
 """The turns beyond the recording after which a program counts as waiting for ever."""
 PERIODIC = 2_000
-"""After so many, in which nothing recorded has come, a periodic sleeper brings no delivery that is awaited."""
+"""After this many sleeps without a recorded delivery, a periodic sleeper counts as one that brings none."""
 HOPES = 1_000
 """So many time-outs that the recording does not have are waited for before a call is said not to be made."""
 STUCK_US = 500_000
@@ -71,21 +71,21 @@ class RecordedSchedule:
         self.quiet_us = QUIET_US
         self._given_up = False
         self.loose: set[int] = set()
-        """Events found out of their place: their deliveries need not wait for those that stand before them."""
+        """Events that were matched out of their place: their deliveries need not wait for earlier ones."""
         self.plumbing: set[int] = set()
         """Events that hand telemetry over: nothing waits for their deliveries, and none of them is in doubt."""
         self.is_missed: Callable[[Delivery], bool] = lambda head: True
-        """Whether a recorded answer that no strand awaits tells of a call that was not made."""
+        """Whether a recorded answer that no strand awaits means that a call was not made."""
         self.doubts: list[int] = []
         self.surplus = 0
         self.granted: list[Delivery] = []
         self.keeping = False
         self.stand_in: Callable[[Tag, Iterable[Tag]], Tag | None] = lambda due, waiting: None
-        """The turn that is waited for in place of one that no strand awaits, by a strand of another name."""
+        """The turn of a strand with another name that takes the place of an unawaited one."""
         self.under_way: set[int] = set()
-        """Calls that the world has yet to answer, in a replay that may ask it: until then no timer fires."""
+        """The number of live calls of a replay that the world has yet to answer: until then no timer fires."""
         self.blocked_strands: BlockedStrands | None = None
-        """The waiter that a strand waits for while it blocks where no hook sees it; None if there is none."""
+        """The waiter for a strand that blocks where no hook sees it; None if there is none."""
         self.cut_short = False
         """The recorded program died: behind its last delivery nothing has happened, and no timer fires."""
         self._guessed = False
@@ -100,7 +100,7 @@ class RecordedSchedule:
         """Recorded time of the last delivery, or of the timers that fired beyond it."""
         return self.order.at_us
 
-    def timer_set(self, tag: Tag, timed: TimerSpan) -> None:
+    def timer_set(self, tag: Tag, times: TimerSpan) -> None:
         """The timer fires when its number comes."""
 
     def alarm_set(self, set_us: int, wait_us: int, every_us: int) -> None:
@@ -116,8 +116,8 @@ class RecordedSchedule:
         if due_us is not None:  # a timer that fires sees its own deadline passed
             self.order.at_us = max(self.order.at_us, due_us)
         if self.keeping:
-            timed = head.timed if head is not None and head.tag == tag else None
-            self.granted.append(Delivery(len(self.granted), tag, self.order.at_us, proven, timed))
+            times = head.times if head is not None and head.tag == tag else None
+            self.granted.append(Delivery(len(self.granted), tag, self.order.at_us, proven, times))
         if head is None or head.tag != tag:
             return self._out_of_turn(tag, head)
         self._beyond = 0
@@ -131,8 +131,9 @@ class RecordedSchedule:
         return tag.kind == "e" and tag.number in self.plumbing
 
     def _out_of_turn(self, tag: Tag, head: Delivery | None) -> int:
-        """The number of a delivery that is not the next one; -1 where the recording does not have it, or no longer. One
-        before its place, as an answer found out of order, is passed over when its own number comes."""
+        """The number of a delivery that is not the next one; -1 if the recording does not have it, or it was handed out
+        already. A delivery that comes early, like an answer that was matched out of order, is passed over when its own
+        number comes."""
         number = self.order.number_of(tag) if head is not None else None
         if head is None or number is None or number < head.number:
             if self._is_plumbing(tag):
@@ -171,7 +172,7 @@ class RecordedSchedule:
         return head.number
 
     def _pass_over(self) -> None:
-        """Leave behind what a frozen answer stands for."""
+        """Skip the deliveries of calls inside a frozen answer."""
         waiting = self.gate.waiting
         while (head := self.order.head) is not None and self._at(head.tag, waiting) is None and self._ignorable(head):
             self._advance()
@@ -180,20 +181,20 @@ class RecordedSchedule:
         """The waiter for a place in the order."""
         return waiting.get(place)
 
-    def choose(self, at: Standstill) -> Waiter | Change | None:
+    def choose(self, at: Standstill) -> Waiter | PendingChange | None:
         """The waiter of the next number; before it, a waiter that the recording does not have and that may go."""
         head = self.order.head
         if head is None:
             return self._after_recording(at)
         waiter = at.waiting.get(head.tag)
         if waiter is None and self._ignorable(head):
-            return Change(self._advance)
+            return PendingChange(self._advance)
         if head.tag.kind == "i":
             return None  # the watch sends it, from a thread that is not interrupted
         return self._in_place_of(head, at) if waiter is None else self._in_turn(waiter, head, at)
 
-    def _in_turn(self, waiter: Waiter, head: Delivery, at: Standstill) -> Waiter | Change | None:
-        """The waiter of the next number, unless a strand that blocks has yet to ask what it had asked by then."""
+    def _in_turn(self, waiter: Waiter, head: Delivery, at: Standstill) -> Waiter | PendingChange | None:
+        """The waiter of the next number, unless a blocked strand has yet to make a call that it had made by then."""
         if waiter.alive is not None and not waiter.alive():
             return waiter  # it takes no number
         blocked = self.blocked_strands if at.blocked_us >= 0 else None
@@ -201,19 +202,19 @@ class RecordedSchedule:
             return blocked.waits(late, head, at.blocked_us)
         return self._hasty(at.waiting) or waiter
 
-    def _in_place_of(self, head: Delivery, at: Standstill) -> Waiter | Change | None:
-        """The waiter that goes where none waits for the next number."""
+    def _in_place_of(self, head: Delivery, at: Standstill) -> Waiter | PendingChange | None:
+        """The waiter that goes while no waiter has the next number."""
         if not at.settled and not self._given_up:
             return None
         name = self.stand_in(head.tag, at.waiting)
         if name is not None:
-            return Change(self._stands_in, (name, head.tag))
+            return PendingChange(self._stands_in, (name, head.tag))
         other = self._out_of_place(at) or (self._beyond_recording(head, at) if self._beyond < PERIODIC else None)
         blocked = self.blocked_strands if at.blocked_us >= 0 else None
         away = blocked.away(head, at.waiting, at.blocked_us, self.order.at_us) if blocked is not None else None
         if blocked is not None and away and other is None:
             return blocked.waits(away, head, at.blocked_us)
-        return other or self._leading_to(head, at) or Change(self._unawaited, (head,))
+        return other or self._leading_to(head, at) or PendingChange(self._unawaited, (head,))
 
     def _stands_in(self, name: Tag, due: Tag) -> None:
         """The next delivery is waited for under another name: from now on it is waited for under its own."""
@@ -248,7 +249,8 @@ class RecordedSchedule:
         )
 
     def _leading_to(self, head: Delivery, at: Standstill) -> Waiter | None:
-        """A waiter that may go before a call counts as missing: a strand that waits for no answer and may yet make it.
+        """A waiter that may go before a call counts as missing: its strand waits for no answer and may still make the
+        call.
 
         It comes out of its turn where it did more than then, or less: work that is done once was done by another
         request, a thread was let go without proof. A time-out that the recording does not have is the last resort."""
@@ -261,7 +263,7 @@ class RecordedSchedule:
         return self._first(others, at) if self._beyond <= HOPES else None
 
     def _out_of_place(self, at: Standstill) -> Waiter | None:
-        """The first waiter for an answer that the matcher found out of its place, or that is plumbing."""
+        """The first waiter for an answer that was matched out of its place, or that is plumbing."""
         early = [t for t in at.waiting if t.kind == "e" and (t.number in self.loose or t.number in self.plumbing)]
         first = min(early, key=lambda tag: self.order.number_of(tag) or 0, default=None)
         return at.waiting[first] if first is not None else None
@@ -273,7 +275,7 @@ class RecordedSchedule:
         return free or self._first([waiter for waiter in others if waiter.sleeper], at)
 
     def _without_number(self, head: Delivery, at: Standstill) -> list[Waiter]:
-        """The waiters for what the recording does not have, or has already had."""
+        """The waiters for deliveries that the recording does not have, or has already handed out."""
 
         def is_ahead(tag: Tag) -> bool:
             place = self._place(tag)
@@ -299,7 +301,7 @@ class RecordedSchedule:
         return min(timers, key=lambda waiter: waiter.deadline_us or 0, default=None)
 
     def takes(self, tag: Tag, rested: bool) -> bool:
-        """A replay sends nothing, so no strand waits for that: one that waited in the recording takes the turn."""
+        """A replay sends no request, so no strand waits for one; one that waited in the recording takes the turn."""
         with self.gate.lock:
             return rested or self.order.number_of(tag) is not None
 
@@ -312,7 +314,7 @@ class RecordedSchedule:
         return charged_us > SPIN_US if self.order.head.proven else waited_us > UNPROVEN_US
 
     def signalled(self, turn: Tag, uncounted: bool, runs: bool) -> bool:
-        """The recorded signal, in its place; another is dropped if the recording has one like it later."""
+        """The recorded signal at its place; another signal is dropped if the recording has the same one later."""
         if self.gate.lock._is_owned():  # type: ignore[attr-defined]  # in the middle of what the lock guards: sent again
             return False
         with self.gate.lock:
@@ -375,7 +377,7 @@ class RecordedSchedule:
 
     def meets(self, lane: Lane) -> None:
         """A lane is about to go on from where it is, by a call, a look at a clock, a printed text. A signal that is
-        recorded there comes now, unless it has come: nearer than that its place in a computation is not known.
+        recorded there comes now, unless it has come already. Its place inside a computation is not known more exactly.
 
         Called in the thread that goes on, which holds no lock."""
         head = self.order.head
@@ -389,7 +391,7 @@ class RecordedSchedule:
         return (came.position, came.steps) == (lane.position, steps_of(lane))
 
     def _has_yet_to_come(self, tag: Tag) -> bool:
-        """Whether the lane that a signal interrupted has yet to come to where it was then, as far as is known."""
+        """Whether the lane that a signal interrupted has not reached the signal's recorded place, as far as known."""
         came, lane = interruption(tag), self.gate.lane_at(tag.lane)
         if came is None or lane is None or came.steps < 0:
             return False
@@ -414,8 +416,7 @@ class RecordedSchedule:
             self._stopped()
 
     def silent(self, waited_us: int) -> None:
-        """A strand blocks in a wait of its own, and all others wait for ever: the end, once that has lasted longer than
-        any wait of its own may."""
+        """A strand blocks in a wait of its own, and all others wait for ever: the end, once that lasts too long."""
         patience_us = self.give_up_us if self.gate.waiting else self.quiet_us
         if waited_us > patience_us and self.gate.halted is None and not self.under_way:
             self._stopped()

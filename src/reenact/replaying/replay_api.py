@@ -12,10 +12,10 @@ from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
 from reenact.facts.values import decode
 from reenact.replaying import caller, replay_launch
-from reenact.replaying.beginning import FilesBefore
+from reenact.replaying.earlier_files import FilesBefore
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.options import Options
-from reenact.replaying.relocating import relocated
+from reenact.replaying.relocation import relocated
 from reenact.replaying.replay_lines import to_divergence
 from reenact.replaying.replay_opening import open_session
 from reenact.replaying.replay_report import EndDifference, Report, without_credentials
@@ -110,7 +110,7 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
 
 
 def _results(session: ReplaySession, run: Run, printed: LaneOutput) -> list[EndDifference]:
-    """How what it printed, and the files it declares, differ; nothing where the agent was stopped."""
+    """The differences of its output and of its declared files; none where the agent was stopped."""
     if session.faults:
         printed.learn()
         return []

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from reenact.abc.store import Recording
 from reenact.errors import Divergence, ForkError, Halt, StoreError, UnreplayableRun
-from reenact.replaying.run_divergences import RunDivergences, nobody_calls, waiting_place
-from reenact.seams.accepting import ACCEPTED
+from reenact.replaying.run_divergences import RunDivergences, no_caller_comes, waiting_place
+from reenact.seams.accepted_connections import ACCEPTED
 from reenact.seams.gate import Gate
 
 
@@ -85,6 +85,6 @@ class ReplayFaults:
         places = [place for what, place, _ in recording.gaps() if what == ACCEPTED]
         if self._gate.blocked_us < 0 or not places:
             return False
-        self.unreplayable.append(nobody_calls(recording.run, waiting_place() or places[0]))
+        self.unreplayable.append(no_caller_comes(recording.run, waiting_place() or places[0]))
         self.stop(Halt("nothing connects in a replay"))
         return True

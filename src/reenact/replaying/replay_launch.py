@@ -1,4 +1,4 @@
-"""Launching a replay: what it needs beside the run, and its report with how its process ended."""
+"""Launches a replay: gathers its inputs, and makes its report with the end of its process."""
 
 from __future__ import annotations
 
@@ -18,22 +18,29 @@ from reenact.facts.ids import tail
 from reenact.facts.imported_runs import is_imported
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run, Status
-from reenact.facts.serving import RELATION
+from reenact.facts.served_requests import RELATION
 from reenact.facts.thinned_runs import require_bodies
 from reenact.facts.trace_runs import is_traced
 from reenact.replaying import code_changes, player
+from reenact.replaying.agent_process import (
+    AS_RECORDED,
+    NoReport,
+    ProcessEnd,
+    ProcessStarter,
+    ProcessToStart,
+    run_process,
+)
 from reenact.replaying.bundled_sources import carried, naming_the_option
-from reenact.replaying.hiding import private_folders
+from reenact.replaying.hidden_folders import private_folders
 from reenact.replaying.options import Options
 from reenact.replaying.program_start import ProgramGone, Start, start_of
-from reenact.replaying.relocating import placed, relocated
+from reenact.replaying.relocation import placed, relocated
 from reenact.replaying.replay_lines import exit_statuses, first_line, last_line, with_changed_code
 from reenact.replaying.replay_report import Report
-from reenact.replaying.starting import AS_RECORDED, NoReport, ProcessEnd, ProcessStarter, ProcessToStart, run_process
 from reenact.replaying.user_turns import driven, turns_of
 from reenact.replaying.worktree import REVISION, Tree, kept_revision, remarks, tree_of
 from reenact.store import open_store
-from reenact.store.nesting import holder_of
+from reenact.store.nested_runs import holder_of
 from reenact.store.store_location import find_project
 
 _MODEL: Final = "model"
@@ -106,7 +113,8 @@ def replay_run(
 
 
 def _require_frozen(run: Run, options: Options) -> None:
-    """A replay answers everything from the recording; of an imported run models may be asked what that does not tell.
+    """Require that a replay answers all calls from the recording. Only for an imported run may models be asked for
+    missing answers.
 
     Raises:
         UsageError: Something else is to go live.
@@ -124,7 +132,7 @@ def _require_frozen(run: Run, options: Options) -> None:
 
 
 def _of_sources(url: str, run: Run, options: Options, starting: ProcessStarter) -> Report:
-    """Run the sources that a bundle carries, in a process that is cut off, or not at all."""
+    """Run the sources in a bundle, in an isolated process or not at all."""
     private = private_folders(project_of())
     with open_store(url) as store, carried(store, run, url) as laid:
         here = placed(run, laid.tree)
@@ -217,7 +225,7 @@ def _replayed(
 
 
 def _concluded(run: Run, left: ProcessEnd, *, inner: bool) -> Report:
-    """The report of a replay, with what only its parent sees: how its process ended."""
+    """The report of a replay, with the end of its process, which only the parent sees."""
     status = left.status
     text = left.report(
         f"the replay of {tail(run.id)}",
@@ -252,7 +260,7 @@ def _concluded(run: Run, left: ProcessEnd, *, inner: bool) -> Report:
 
 
 def folder_of(store_url: str) -> str:
-    """The folder a store writes in; empty for one that has none."""
+    """The folder that a store writes to; empty for a store without one."""
     scheme, colon, rest = store_url.partition("://")
     if not colon:
         return "" if scheme.startswith("memory:") else os.path.abspath(scheme)

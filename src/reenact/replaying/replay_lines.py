@@ -21,7 +21,7 @@ NOT_THE_CODE = ", so the code need not have changed"
 
 
 def first_line(run: str, options: Options) -> str:
-    """Mode, what is frozen, live calls allowed: said before the agent's code starts."""
+    """The line before the agent's code starts: mode, frozen part, allowed live calls."""
     frozen = "everything recorded" if options.mode == "events" else FROZEN
     allowed = "0"
     if options.live:
@@ -75,7 +75,7 @@ def in_force(report: Report) -> str:
 
 
 def with_changed_code(report: Report, changed: str, onward: str = "") -> Report:
-    """The report of a replay whose code has changed: that is the likely cause then, before an order not proven.
+    """The report of a replay whose code has changed. The change is a likelier cause than an unproven order.
 
     Args:
         report: The report.

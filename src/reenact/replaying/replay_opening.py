@@ -17,11 +17,11 @@ from reenact.facts.run import Run
 from reenact.facts.trace_runs import is_traced
 from reenact.privacy import make_redactor
 from reenact.replaying.options import Options
-from reenact.replaying.relocating import renaming
+from reenact.replaying.relocation import renaming
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.request_replay import Preamble
 from reenact.replaying.worktree import Tree
-from reenact.seams.setting import variables_now
+from reenact.seams.process_setting import variables_now
 
 if TYPE_CHECKING:
     from reenact.replaying.told_tools import ConversedSession
@@ -51,8 +51,7 @@ def open_preamble(recording: Recording, options: Options, deliveries: int, tree:
 
 
 def redactor_of(run: Run, tree: Tree | None = None) -> Redactor:
-    """The redactor that cleans today's calls as those of a run, so that both sides compare; ``tree``: the project's
-    folder now."""
+    """The redactor that cleans today's calls like those of a run. ``tree``: the project's present folder."""
     return renaming(make_redactor(run.id, Policy(), known=known_values(run, variables_now())), tree)
 
 

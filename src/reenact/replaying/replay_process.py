@@ -19,30 +19,30 @@ from reenact.facts.error_line import error_line, last_line
 from reenact.facts.fork_stop import was_stopped
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.serving import preamble_of
+from reenact.facts.served_requests import preamble_of
 from reenact.replaying import guard, temporaries
 from reenact.replaying.ambient_replay import clock_of
-from reenact.replaying.beginning import FilesBefore, behind
 from reenact.replaying.bundled_sources import refused_here
-from reenact.replaying.copying import Copy
-from reenact.replaying.covering import within
-from reenact.replaying.hiding import hidden_of
+from reenact.replaying.disk_cover import within
+from reenact.replaying.earlier_files import FilesBefore, behind
+from reenact.replaying.file_redirection import Redirect
+from reenact.replaying.folder_moves import FolderRenames
+from reenact.replaying.hidden_folders import hidden_of
 from reenact.replaying.isolation import Isolation, folders_of, isolate, own_folders
-from reenact.replaying.moving import FolderRenames
+from reenact.replaying.kept_replay import AgentOutput, save
 from reenact.replaying.options import Options
-from reenact.replaying.reaching import Reach, Reaches
-from reenact.replaying.redirecting import Redirect
-from reenact.replaying.relocating import placed
+from reenact.replaying.relocation import placed
 from reenact.replaying.replay_opening import open_preamble, open_session
 from reenact.replaying.replay_report import EndDifference, without_credentials
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.replay_verdict import Contact, conclude
 from reenact.replaying.request_replay import Preamble, RequestPlayer, Stage, never_served
 from reenact.replaying.results import LaneOutput, Output, files, learn, outputs_differ
-from reenact.replaying.saving import AgentOutput, save
+from reenact.replaying.scratch_copy import Copy
 from reenact.replaying.speech_echo import Echo
 from reenact.replaying.temporaries import MadeFiles
 from reenact.replaying.worktree import Tree
+from reenact.replaying.world_changes import Reach, Reaches
 from reenact.seams import contacts, lanes, logs, speech, stdio, stdout, wiring
 from reenact.seams.boot.death import DeathWatch, broke
 from reenact.seams.declared_files import file_digests
@@ -62,7 +62,7 @@ REPORT_S = 60.0
 
 
 class ReplayingProcess:
-    """This process, replaying one run from its boot to its exit.
+    """A process that replays one run, from its boot to its exit.
 
     Args:
         instructions: The parent's instructions: ``store``, ``run``, ``options``, ``place`` (private directory), and
@@ -70,7 +70,7 @@ class ReplayingProcess:
     """
 
     _begins_today = "no scratch is permitted here, so the replay begins with the disk of today"
-    """Why what the run has changed is as it is now, where that is so."""
+    """Why files that the run has changed are in their present state, where they are."""
 
     def __init__(self, instructions: dict[str, Any]) -> None:
         self.instructions = instructions
@@ -102,15 +102,15 @@ class ReplayingProcess:
         self.output: str | None = None
 
     def _recorded(self, run: str) -> Recording:
-        """A run of the store; one from elsewhere as this project has it, so that its files are compared."""
+        """A run of the store. A run from another machine gets this project's paths, so that its files are compared."""
         found = self._store.run(run)
         tree = self._tree
         return self._store.open(placed(found, tree) if tree is not None and not tree.commit else found)
 
     def _begin_as_then(self) -> int:
-        """Lay back what the run has changed, where what is written goes to scratch; how many paths."""
+        """Lay the run's files back in their earlier state, where writes go to scratch. Returns their number."""
         beginnings = [FilesBefore(self.recording, self._placed)]
-        if self._before is not None:  # what the process around a request does again comes first
+        if self._before is not None:  # the repeated start of the process around a request comes first
             beginnings.append(FilesBefore(self._recorded(preamble_of(self.recording.run)), self._placed))
         self.session.suspects.amiss = lambda: [line for each in beginnings for line in each.lines()]
         if not self.isolation.scratch and self.isolation.copy is None:
@@ -180,7 +180,7 @@ class ReplayingProcess:
 
     @property
     def _raised(self) -> str:
-        """The exception that ended the program, where that is not how the recorded run ended."""
+        """The exception that ended the program, if the recorded run ended differently."""
         error, run = self._error, self.recording.run
         if error is None or _from_halt(error):
             return ""
@@ -212,8 +212,7 @@ class ReplayingProcess:
             self._outputs[stream - 1].feed(bytes(data))
 
     def _judge_stop(self) -> None:
-        """How the libraries of a fork that was stopped complain of that, on standard error, depends on what was under
-        way in the world: it is not compared."""
+        """Leave out the complaints of libraries in a stopped fork: they depend on the live calls under way."""
         if self.session.gate.halted is not None and was_stopped(self.recording.run):
             self._outputs[1].stop()
 
@@ -252,8 +251,8 @@ class ReplayingProcess:
         self._leave(1)
 
     def finish(self) -> None:
-        """The program has ended: compare what it left, and write the report. Runs once; another thread that comes
-        meanwhile waits for it, because it may be about to end the process."""
+        """The program has ended: compare what it left, and write the report. Runs once. Another thread that calls it
+        waits, because that thread may be about to end the process."""
         if os.getpid() != self._pid or not self._lock.acquire(timeout=REPORT_S):
             return
         try:
@@ -366,7 +365,7 @@ def isolated(instructions: dict[str, Any], network: str = "") -> Isolation:
 
 
 def _kept(instructions: dict[str, Any]) -> list[str]:
-    """The folders that stay as they are, because we write there ourselves."""
+    """The folders that are not covered, because we write there ourselves."""
     return [*instructions.get("keep", ()), instructions["place"]]
 
 

@@ -16,11 +16,11 @@ OVERLAY: Final = "scratch overlay"
 EVERYWHERE: Final = "every folder"
 CALLS: Final = "system calls filtered"
 _LEFT_OPEN: Final = ("files not isolated", "privileges kept")
-"""How the names of what is not in force begin, beside those."""
+"""The prefix of names of enforcement that is not in force."""
 
 
 def enforced(names: Sequence[str]) -> bool:
-    """Whether a replay was kept from the world by all that can keep it, from what its report names."""
+    """Whether every enforcement of a replay was in force, by the names in its report."""
     wanted = (NETWORK, f"{OVERLAY} ({EVERYWHERE}", CALLS)
     whole = all(any(name.startswith(each) for name in names) for each in wanted)
     return whole and not any(name.startswith(_LEFT_OPEN) for name in names)
@@ -127,8 +127,8 @@ class Report:
 
 
 def without_credentials(report: T, redactor: Redactor) -> T:
-    """A report in which no credential stands: what a program has done in a replay is told of in words, as data and in
-    the names of places, and none of it has passed the gate.
+    """A report without credentials. Its messages, data and names of places come from the program and have not passed
+    the gate.
 
     Args:
         report: The report.

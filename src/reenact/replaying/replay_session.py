@@ -37,12 +37,12 @@ from reenact.replaying.long_values import needed, read_value
 from reenact.replaying.matching import Match, Matcher, Miss
 from reenact.replaying.options import Options
 from reenact.replaying.recorded_schedule import RecordedSchedule
-from reenact.replaying.renaming import StrandPairs, began_as
+from reenact.replaying.renamed_strands import StrandPairs, began_as
 from reenact.replaying.replay_faults import ReplayFaults
 from reenact.replaying.replay_tally import Chains, Tally
-from reenact.replaying.restating import restated
 from reenact.replaying.result_comparison import ResultComparison
 from reenact.replaying.run_divergences import RunDivergences, waiting_place
+from reenact.replaying.state_changes import restated
 from reenact.replaying.stopped_end import StoppedEnd
 from reenact.replaying.suspects import Suspects
 from reenact.replaying.tape import Tape
@@ -80,7 +80,7 @@ class ReplaySession:
     turns: Sequence[str] | None = None
     """The user's messages, if the entry point is called with them."""
     arguments: bytes | None = None
-    """Arguments that the entry point is called with in place of the recorded ones, encoded as those are."""
+    """Encoded arguments with which the entry point is called in place of the recorded ones."""
 
     def __init__(self, recording: Recording, redactor: Redactor, rules: Rules, options: Options) -> None:
         self.recording = recording
@@ -115,12 +115,12 @@ class ReplaySession:
         self.served = self.chains.add
         """Told of something recorded that has been handed over."""
         self.appear: Callable[[str], object] = lambda path: None
-        """Told of a file that is there from now on, though what makes it is answered from the recording."""
+        """Called with a file that exists from now on, because its recorded maker is answered without running."""
         self.matches: list[tuple[int, str, int]] = []
         self.schedule = self._make_schedule()
         self.gate = self.schedule.gate
         self.faults = ReplayFaults(self.gate, self.saying, observing=self.observing)
-        self.lock = self.gate.lock  # one for both: a call that takes its turn and the watch that looks meet in it
+        self.lock = self.gate.lock  # one lock for both: calls that take turns, and the watch
         self._end = StoppedEnd(self.run, rules) if was_stopped(self.run) else None
         self._prepare(self.schedule)
         self.suspects = Suspects(recording, self.said, self.tally, self.schedule)
@@ -140,14 +140,14 @@ class ReplaySession:
         def again() -> Iterator[Delivery]:
             return self.recording.deliveries(0)
 
-        schedule = RecordedSchedule(again, self._stands_for, self._nobody_awaits, self._at_the_end)
+        schedule = RecordedSchedule(again, self._stands_for, self._unawaited, self._at_the_end)
         order, _, seed = self.options.order.partition(":")
         if order == "shuffle":
             schedule.shuffle(int(seed or 0))
         return schedule
 
     def _prepare(self, schedule: RecordedSchedule) -> None:
-        """Tell the schedule what it has to know of the run."""
+        """Give the schedule its facts about the run."""
         schedule.is_missed = self._is_missed
         schedule.gate.lane_at = self._lanes.get
         lasted_us = self.run.lasted_us or 0
@@ -198,7 +198,7 @@ class ReplaySession:
             scope = lane.scope(call.name, event.number, path=then)
             scope.quiet = lane.quiet or not call.observed
             scope.in_tool = lane.in_tool or calls_a_tool(call)
-            if self.observing:  # it is made, though its body may wait for what nothing answers
+            if self.observing:  # the call is made, although its body may wait for a missing answer
                 self._passed.add(event.number)
             return RerunCall(self, lane, event, scope)
         here = lane.skip_scope(call.name)  # counted, whatever it was called in the recording
@@ -227,9 +227,7 @@ class ReplaySession:
             if not call.observed:
                 return UnansweredCall(self, lane)
             if stops_at(self.run, lane.path, cleaned, self.rules):
-                UnansweredCall(
-                    self, lane
-                ).outcome().wait()  # its body is the agent's own code, and did not run: nothing of its thread did
+                UnansweredCall(self, lane).outcome().wait()  # its body, the agent's own code, did not run
             return UnrecordedCall(lane.scope(call.name, -1))
         halt = self.diverged(missed())
         if not self.observing:
@@ -268,11 +266,11 @@ class ReplaySession:
         return self.states.growing(step, declared)
 
     def _compares_states(self) -> bool:
-        """Whether the agent's states are still to be the recorded ones."""
+        """Whether the agent's states must still equal the recorded ones."""
         return True
 
     def restate(self, event: int, state: Any) -> Any:
-        """Of a fork what it, or a fork before it, has changed the state to there."""
+        """For a replayed fork: the state that this fork, or a fork before it, set there."""
         changes = (self.run.environment.get("restated") or {}).get(str(event))
         if not changes:
             return None
@@ -296,7 +294,7 @@ class ReplaySession:
         return True
 
     def as_asked(self, event: Event) -> Event:
-        """The request that a server is asked: the recorded one."""
+        """The request that a server gets: the recorded one."""
         return event
 
     # --- what calls use ----------------------------------------------------------------------------------------
@@ -351,18 +349,17 @@ class ReplaySession:
         return self.faults.diverged(divergence)
 
     def _noticed(self, divergence: Divergence) -> None:
-        """The agent's own code has another result: stop it; when observing, let it go on with that."""
+        """The agent's own code has another result: stop it; in an observing replay, let it go on with that result."""
         halt = self.diverged(divergence)
         if not self.observing:
             raise halt
 
     def _is_missed(self, delivery: Delivery) -> bool:
-        """Whether its call should have been made: its counterpart did not ask something else, nothing has been said of
-        it already, and it is no plumbing."""
+        """Whether a missing call is a divergence: no other call took its place, it is not reported, and no plumbing."""
         number = delivery.tag.number
         return number not in self._passed and not is_plumbing(self.recording.event(number).call)
 
-    def _nobody_awaits(self, delivery: Delivery) -> None:
+    def _unawaited(self, delivery: Delivery) -> None:
         """A recorded answer is due, and no strand waits for it (gate locked)."""
         if not self._is_missed(delivery):
             return
@@ -398,7 +395,7 @@ class ReplaySession:
             self._disordered |= {path, event.lane}
 
     def renamed(self, lane: Lane, call: Call) -> Miss | None:
-        """Give a lane its recorded address where its function has another name now; a miss where that is not clear."""
+        """Give a lane its recorded address if its function has another name now; a miss where that is ambiguous."""
         matcher = self._matcher
         if not isinstance(matcher, Matcher):
             return None

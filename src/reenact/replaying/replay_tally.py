@@ -36,7 +36,7 @@ class Tally:
     own_state: dict[str, None] = field(default_factory=dict)
     """Parameters that are a tool's own state, in the order in which they were met: they are not compared."""
     unchecked: dict[str, str] = field(default_factory=dict)
-    """Tools answered from the recording that were given what is too large to be looked into for changes."""
+    """Tools answered from the recording whose arguments were too large to be searched for changes."""
 
     def count(self, event: Event, how: str, through: Collection[str]) -> None:
         """A call was matched with a recorded one.
@@ -77,7 +77,7 @@ class Tally:
         self.set_now[name] = f"the variable {name}, which was not set when it was recorded, is used as it is now"
 
     def suspects(self) -> list[str]:
-        """Which tool may have changed an argument without a replay's doing the same: the first one."""
+        """The first tool that may have changed an argument in a way that the replay did not repeat."""
         return [
             f"{tool} may have changed {what}: it is too large to be looked into, so a replay does not change it"
             f" (--through {tool} runs it again; @tool(state=…) leaves a parameter out of what is asked)"

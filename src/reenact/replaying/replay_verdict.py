@@ -1,4 +1,4 @@
-"""The verdict: what a replay has proved, put together from its session and its results."""
+"""The verdict: the proof of a replay, made from its session and its results."""
 
 from __future__ import annotations
 

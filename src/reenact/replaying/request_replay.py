@@ -1,4 +1,4 @@
-"""Replaying one request of a server: the program starts as it did, and gets that request instead of a socket.
+"""Replaying one request of a server: the program starts as recorded, and gets that request instead of a socket.
 
 The run of the process is the preamble: it answers the imports, the construction of clients and the lifespan, as far
 as they had come when the request arrived. The request's own run answers everything that happens inside the request.
@@ -27,7 +27,7 @@ from reenact.facts.keys import Rules
 from reenact.facts.late import late
 from reenact.facts.order import Delivery
 from reenact.facts.run import Run
-from reenact.facts.serving import LIFESPAN, REQUEST, environ_of, scope_of, with_credentials
+from reenact.facts.served_requests import LIFESPAN, REQUEST, environ_of, scope_of, with_credentials
 from reenact.replaying.options import Options
 from reenact.replaying.recorded_schedule import RecordedSchedule
 from reenact.replaying.replay_session import ReplaySession
@@ -45,13 +45,13 @@ else:
     Exchange = late("reenact.seams.servers.served_exchange", "Exchange")
 
 _WARM_S = 10.0
-"""How long what the server does by itself may take until it is where it was when the request came."""
+"""How long the server's own work may take until the server is where it was when the request came."""
 _LOOK_S = 0.002
 
 
 class PreambleSchedule(RecordedSchedule):
-    """Hands out what the process had been given when the request came. Nothing is missing after that: answers that
-    the server's own tasks fetch for the request come at once, their timers rest."""
+    """Hands out the deliveries that the process had received when the request came. After that no call counts as
+    missing: answers that the server's own tasks fetch for the request come at once, and their timers do not fire."""
 
     rests: Callable[[Waiter], bool] = staticmethod(lambda waiter: False)
     """Which answers are for later than the request."""
@@ -61,7 +61,7 @@ class PreambleSchedule(RecordedSchedule):
         return next((w for w in awaited if not self.rests(w)), None)
 
     def stalled(self, waited_us: int) -> None:
-        """A server that waits for requests is at no end, and neither is one that waits by means of its own."""
+        """A server that waits for requests has not ended, nor has one that waits by means of its own."""
 
     silent = stalled
 
@@ -85,7 +85,7 @@ class Preamble(ReplaySession):
         def again() -> Iterator[Delivery]:
             return itertools.takewhile(lambda each: each.number < self._until, self.recording.deliveries(0))
 
-        schedule = PreambleSchedule(again, self._stands_for, self._nobody_awaits, self._at_the_end)
+        schedule = PreambleSchedule(again, self._stands_for, self._unawaited, self._at_the_end)
         schedule.rests = self._for_later
         return schedule
 
@@ -142,7 +142,7 @@ class Stage:
     def interrupted(self) -> None:
         """As while recording."""
 
-    def serves_nobody(self) -> bool:
+    def has_no_client(self) -> bool:
         """No request is served."""
         return True
 
@@ -173,8 +173,8 @@ class Stage:
         return self._perform
 
     def _perform(self, application: Any) -> None:
-        """There is nothing to send. A program that handles one request after the other goes through as many rounds as
-        then; the interrupt that ended one comes there: by its recorded signal, if it was heard."""
+        """There is nothing to send. A program that handles one request after the other goes through the recorded number
+        of rounds. An interrupt that ended a round comes there: as the recorded signal, if one was recorded."""
         if self._rounds != self._broken_off:
             return
         if self._schedule.signals_later(signal.SIGINT):
@@ -205,12 +205,12 @@ class RequestPlayer(Stage):
         self._before = before
         self._round = int(session.run.capture["preamble"].get("round") or 1)
 
-    def serves_nobody(self) -> bool:
-        """The rounds before that of the request go by, so that the program does between them what it did."""
+    def has_no_client(self) -> bool:
+        """Earlier rounds than the request's pass without a client, so that the program does its work between them."""
         return self._rounds < self._round
 
     def suspects(self) -> list[str]:
-        """Why the request may go otherwise alone, where it does."""
+        """Why the request alone may go differently, where it does."""
         found = []
         before = int(self._session.run.capture["preamble"].get("served") or 1) - 1
         if before:
@@ -238,7 +238,7 @@ class RequestPlayer(Stage):
 
     def _perform(self, application: wsgi.Application) -> None:
         """Serve the request to a WSGI application, once, in its round."""
-        if self.serves_nobody():
+        if self.has_no_client():
             return
         end = CLOCK.mono_us() + int(_WARM_S * 1e6)
         while not self._before.warm and CLOCK.mono_us() < end:

@@ -8,7 +8,7 @@ from functools import partial
 from reenact.abc.store import Recording
 from reenact.facts.alike import shared_length
 from reenact.privacy import make_redactor
-from reenact.replaying.normalising import normalised
+from reenact.replaying.normal_output import normalised
 from reenact.replaying.replay_report import EndDifference
 
 _Cleaned = Callable[[Sequence[bytes]], list[bytes] | None]
@@ -75,7 +75,7 @@ class Output:
         return b"".join(self._again())
 
     def judge(self, recorded: bytes, now: bytes) -> None:
-        """Compare both sides once more, both cleaned alike, by the named rules of ``replaying.normalising``. A
+        """Compare both sides once more, both cleaned alike, by the named rules of ``replaying.normal_output``. A
         difference is shown in these forms, so that nothing is shown that the recording does not hold."""
         if recorded == now:
             self.difference = None
@@ -123,12 +123,12 @@ class Output:
 def outputs_differ(outputs: Sequence[Output], cleaned: _Cleaned | None = None) -> list[EndDifference]:
     """The agent has ended: how its output differs.
 
-    Where bytes differ, both sides are compared once more with every credential, and every stand-in that redaction left
-    of one, reduced to a constant. A value that is a credential on one stream is one on the other as well.
+    If bytes differ, both sides are compared once more, with every credential and every stand-in of one replaced by a
+    constant. A credential on one stream counts as a credential on the other as well.
 
     Args:
         outputs: The streams of a run.
-        cleaned: Gives all that was printed as it is compared (``abc.redaction.Redactor.printed``).
+        cleaned: Returns the whole output in the form in which it is compared (``abc.redaction.Redactor.printed``).
     """
     for each in outputs:
         each.end()
@@ -145,7 +145,7 @@ def outputs_differ(outputs: Sequence[Output], cleaned: _Cleaned | None = None) -
 
 
 def learn(outputs: Sequence[Output], cleaned: _Cleaned | None) -> None:
-    """Nothing is compared, because the agent was stopped: what it named a credential is not told of all the same."""
+    """The output of a stopped agent is not compared. Still, values that it named as credentials must not be shown."""
     texts = [each.now for each in outputs if each.difference is not None]
     if texts and cleaned is not None:
         cleaned(texts)

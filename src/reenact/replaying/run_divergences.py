@@ -46,7 +46,7 @@ class RunDivergences:
         return f"reenact show {name}:{event}" if event is not None else f"reenact show {name}"
 
     def of_run(self, command: str) -> str:
-        """A command about the run: what decodes a value knows no run, and names the last one."""
+        """The command with this run's id: code that decodes a value knows no run, and names the last one."""
         return " ".join(tail(self._run.id) if word == "@" else word for word in command.split(" "))
 
     def cannot_go_on(
@@ -79,7 +79,7 @@ class RunDivergences:
         return say(nearest, body, call, next_command)
 
     def _opening(self, call: Call, path: str) -> str:
-        """The replay in which a tool may ask what nothing recorded answers; empty where no tool asks, or it acts."""
+        """The replay in which a tool may make unrecorded calls; empty if no tool makes this one, or it writes."""
         tools = (name for name in self._through if f">{name}#" in path and call.effect is Effect.READ)
         return next((f"reenact replay {tail(self._run.id)} --live {quote(name)}" for name in tools), "")
 
@@ -92,7 +92,7 @@ def waiting_place() -> str | None:
     return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}" if frame is not None else None
 
 
-def nobody_calls(run: Run, place: str) -> UnreplayableRun:
+def no_caller_comes(run: Run, place: str) -> UnreplayableRun:
     """The error for the replay of a program that accepts connections itself: no caller comes any more.
 
     Args:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Echo:
     """Listens to the standard streams of a replaying process.
 
-    Pieces are counted as in the recording. If the next one came from the body of a call that is frozen now, it is
-    written here, before the agent's own next piece, or at the end.
+    Pieces are counted as in the recording. If the next piece came from the body of a call that is frozen now, it is
+    written here: before the agent's own next piece, or at the end.
 
     Args:
         recording: The recording of the calls.
@@ -66,7 +66,7 @@ class Echo:
             return go(text)
 
     def _caught_up(self, stream: int, go: Go, text: Any) -> bool:
-        """Write what is due; whether ``text`` is itself the piece of a transport that comes now."""
+        """Write the due pieces. Returns whether ``text`` is itself the due piece of a transport."""
         pending = self._pending[stream]
         while pending and pending[0].number == self._next[stream]:
             piece = pending.popleft()

@@ -16,7 +16,7 @@ class StoppedEnd:
     """Tells the call that stopped a fork from a call that the fork never made.
 
     When the fork stopped, every lane stopped where it was. In its replay another lane may come further before the
-    stopping call is reached, so a call behind a lane's last recorded one waits, and is judged when nothing goes on any
+    stopping call is reached. So a call after a lane's last recorded one waits, and is judged when no strand goes on any
     more.
 
     Args:

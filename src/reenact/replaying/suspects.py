@@ -17,11 +17,11 @@ from reenact.seams.looks import NOTE as LOOK
 
 
 class Suspects:
-    """Files, variables and tools that are not what they were, and an order that is not proven.
+    """The files, variables and tools that differ, and an unproven order.
 
     Args:
         recording: The run.
-        text: Takes out of a text of today what the recording would not hold.
+        text: Removes from a text of today what the recording would not contain.
         tally: What the replay has counted.
         schedule: Its order.
     """

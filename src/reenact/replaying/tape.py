@@ -106,7 +106,7 @@ class Tape:
         """Whether a payload is exactly some bytes."""
 
     def lane(self, path: str) -> LaneTape:
-        """One lane, opened when first asked for; a lane that was never recorded is empty."""
+        """One lane, opened on first use; a lane that was never recorded is empty."""
         tape = self._lanes.get(path)
         if tape is None:
             tape = self._lanes[path] = LaneTape(self._recording.events(lane=path))

@@ -1,7 +1,7 @@
-"""Plumbing in a replay: telemetry that is handed over gets its recorded answer, or is told that all is well.
+"""Plumbing in a replay: exported telemetry gets its recorded answer, or a made-up success.
 
-It is counted and never compared: missing, further, larger or later exports are the same run. A recorded answer comes in
-its place in the order while that can be, and at once where anything else would have to wait for it.
+It is counted and never compared: missing, further, larger or later exports are the same run. A recorded answer comes at
+its place in the order if possible. It comes at once where another strand would have to wait for it.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class UncountedSession:
 
 
 class TakenCall(NeverLive):
-    """An export that is told that all is well (``abc.session.Frozen``). It takes no turn: nothing was recorded of it.
+    """An export that gets a made-up success (``abc.session.Frozen``). It takes no turn, because it was not recorded.
 
     Args:
         endpoint: The endpoint that it was sent to.
@@ -166,5 +166,5 @@ class TakenCall(NeverLive):
         return Sudden(lambda: Stream(self._head, _EOF))
 
     def part(self) -> Sudden:
-        """The body, then the end, as often as that is asked for."""
+        """The body, then the end on every further read."""
         return Sudden(lambda: self._parts.pop(0) if len(self._parts) > 1 else self._parts[0])

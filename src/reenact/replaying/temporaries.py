@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import Final
 
-from reenact.replaying.covering import within
+from reenact.replaying.disk_cover import within
 from reenact.seams import audit_hook, lanes
 
 _FOLDERS: Final = ("/tmp", "/var/tmp", "/usr/tmp")
@@ -24,7 +24,7 @@ def give_way(folders: Sequence[str], keep: Sequence[str]) -> None:
     """Let leftovers give way from now on, for the life of this process.
 
     Args:
-        folders: Below which what is written goes to scratch.
+        folders: The folders below which writes go to scratch.
         keep: Folders among them that do not.
     """
     if not folders:
@@ -49,7 +49,7 @@ class MadeFiles:
     """Temporary files that a replay makes for good: they are its own from then on, and are taken away at its end.
 
     Args:
-        spared: Folders of the program among the temporary ones: what is made there is not temporary.
+        spared: The program's own folders below the temporary folder: files made there are not temporary.
     """
 
     def __init__(self, spared: Iterable[str] = ()) -> None:
@@ -59,14 +59,14 @@ class MadeFiles:
         self._made: set[str] = set()
 
     def takes(self, place: str) -> bool:
-        """Whether what is made at a path that is not there is temporary; from then on it is its own."""
+        """Whether a file made at a missing path is temporary; from then on it belongs to the replay."""
         if any(within(place, each) for each in self._spared) or not any(within(place, each) for each in self._folders):
             return False
         self._made.add(place)
         return True
 
     def holds(self, place: str) -> bool:
-        """Whether a path was made so, or lies below one that was."""
+        """Whether a path was made as a temporary file, or lies below one."""
         return any(within(place, each) for each in self._made)
 
     def clear(self) -> None:
@@ -77,7 +77,7 @@ class MadeFiles:
 
 
 def take_away(path: str) -> None:
-    """Remove a file, or a folder with all that is in it; what cannot be removed stays."""
+    """Remove a file, or a folder with its contents. A path that cannot be removed stays."""
     try:
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path, ignore_errors=True)

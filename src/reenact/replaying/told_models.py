@@ -1,7 +1,7 @@
-"""Model calls of imported exchanges, found by model and messages where no exchange asks the same.
+"""Model calls of imported exchanges, found by model and messages where no exchange has the same request.
 
 Today's agent may ask at another address, in another protocol, or with other parameters than the file holds. It is used
-where models may go live, before one is asked.
+where models may go live, before a live call.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FINE: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class _ToldModelCall:
-    """A model call of the import that was answered, and what two of them have in common that say the same."""
+    """An answered model call of the import, and the facts that two calls with the same content have in common."""
 
     event: Event
     reading: Reading
@@ -61,8 +61,7 @@ class ToldModels:
         """How many answers were found so."""
 
     def find(self, call: Call) -> Event | None:
-        """The exchange with the answer of the same model to the same conversation; None without one, for several that
-        differ, and for other calls."""
+        """The exchange of the same model with the same conversation; None without one, or if several differ."""
         asked = read(call.head, call.body, {}, b"") if call.kind is Kind.HTTP else None
         if asked is None:
             return None
@@ -91,7 +90,7 @@ class ToldModels:
         return _ToldModelCall(event, found, digest_of(lines_of(found)))
 
     def _in_protocol(self, told: _ToldModelCall, asked: Reading, call: Call) -> Event | None:
-        """The exchange as it is, where it speaks as the agent does now; else with its answer written so."""
+        """The exchange, with its answer written in the protocol that the agent uses now, if that differs."""
         then = told.event.call
         same = streams(then.head, self._body(told.event)) is streams(call.head, call.body)
         if same and told.reading.dialect == asked.dialect:

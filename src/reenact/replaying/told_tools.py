@@ -1,9 +1,9 @@
-"""The session over imported exchanges, and the tools where these are with models alone: what the tools gave stands in
-the conversation that follows.
+"""The session over imported exchanges. If all exchanges are model calls, the results of tools are taken from the
+conversation that follows.
 
-An archive that holds other exchanges too holds what the tools fetched, and they run again. Here they would find
-nothing: the answer of a model says which tool it wants called with which arguments, and a later request says, by the
-call's id, what that gave.
+An archive that holds other exchanges too holds what the tools fetched, and they run again. Here they would find no
+call. But a model's answer has the wanted tool and its arguments, and a later request has the tool's result under the
+call's id.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LARGEST: Final = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class _ToldToolCall:
-    """A call of a tool: with what, by which answer it was asked for, and what it gave, as the model was told it."""
+    """A call of a tool: its arguments, the answer that requested it, and its result as the model got it."""
 
     name: str
     arguments: Json
@@ -86,7 +86,7 @@ class ToldCall(NeverLive):
 
 
 class ConversedSession(ReplaySession):
-    """Answers an agent from imported exchanges, and its tools from what these say of them."""
+    """Answers an agent from imported exchanges, and its tools from the conversations in them."""
 
     names_defaults = True
     _models: ToldModels | None = None
@@ -130,7 +130,7 @@ class ConversedSession(ReplaySession):
         return words.ambiguous(self.recording.event(asked_by), call, self.saying.next(asked_by))
 
     def _unmatched(self, found: Miss | Own, lane: Lane, call: Call, cleaned: Call) -> Frozen | Rerun | Live:
-        """As any replay; where a model may be asked, what the import tells that it said is not asked for again."""
+        """As any replay. Where a model may be asked, an answer that the import has is not requested again."""
         matcher = self._matcher
         if self.ask is None or not isinstance(found, Miss) or not isinstance(matcher, KeyedMatcher):
             return super()._unmatched(found, lane, call, cleaned)

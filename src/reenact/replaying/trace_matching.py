@@ -1,12 +1,12 @@
-"""Matching against a trace, which tells what was said and not how: models by conversation, tools by name and arguments.
+"""Matching against a trace, which has the content of calls but not their bytes: models match by conversation, tools by
+name and arguments.
 
-Nothing is found by its place in the trace. A model's answer is that of the same model to the same conversation. A
-tool's answer is that of a call with the same arguments; where the model's answer that asked for it is known by the
-call's id, it can be given only once that answer has been given. A request that several different answers would fit gets
-none of them.
+Nothing is found by its place in the trace. A model's answer is that of the same model to the same conversation. A tool
+gets the answer of a call with the same arguments. If the call's id shows which model answer requested it, the tool's
+answer can be given only after that one. A request that several different answers would fit gets none of them.
 
-A call that was tried again is one call. Of a model the trace tells neither status nor body of a failed attempt, so the
-attempt is left out where the same question was answered later. Of a tool it tells what was raised, so that is raised.
+A call and its retries are one call. A trace has neither status nor body of a model's failed attempt, so the attempt is
+left out if the same question was answered later. For a tool it has the exception, so that is raised.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class TracedMatcher:
                 self._tools[event.number] = _Tool(event, argument_data(told) if told else arguments, model)
 
     def fixtures(self) -> int:
-        """How many calls the trace can answer: no attempt that was left out, and nothing that the agent's code did."""
+        """The number of calls that the trace can answer, without left-out attempts and the agent's own code."""
         self._index()
         return len(self._models) + len(self._tools) - self.left_out - self._own
 
@@ -226,8 +226,8 @@ class TracedMatcher:
         return Match(_returned(event), "exact")
 
     def _is_one_call(self, calls: list[_Tool], given: Json, defaults: Iterable[str]) -> bool:
-        """Whether calls of a tool are attempts at one: each but the last failed before the next began, and all have one
-        id, or no model had asked for a second one."""
+        """Whether calls of a tool are attempts at one call: each failed before the next began, except the last. And all
+        have one id, or no model requested a second call."""
         events = [each.event for each in calls]
         if not all(isinstance(one.outcome, Failure) and _is_over(one, then) for one, then in pairwise(events)):
             return False
@@ -239,7 +239,7 @@ class TracedMatcher:
     # --- answers -------------------------------------------------------------------------------------------------
 
     def _spoken(self, model: _Model, call: Call) -> Event:
-        """A model call with its answer in the protocol that it is asked in now."""
+        """A model call with its answer in the protocol of today's request."""
         event, reading = model.event, model.reading
         if isinstance(event.outcome, Failure):
             raise _failed(event, event.outcome.error)
@@ -284,9 +284,10 @@ def argument_data(body: bytes) -> Json:
 
 
 def agree(told: Json, given: Json, defaults: Iterable[str]) -> bool:
-    """Whether the arguments that a trace tells are those of a call; what it leaves out has its default value.
+    """Whether the arguments in a trace are those of a call; missing ones have their default values.
 
-    A tool of one argument may be told by that alone, and arguments in the order of its parameters (``args``).
+    A trace may have the only argument of a tool without its name, and arguments in the order of the parameters
+    (``args``).
     """
     if told is None or not isinstance(given, Mapping):
         return False
@@ -304,7 +305,7 @@ def _plain(value: Json) -> str:
 
 
 def _returned(event: Event) -> Event:
-    """A call of a tool with what the trace tells it gave or raised."""
+    """A call of a tool with its result or exception in the trace."""
     outcome = event.outcome
     if isinstance(outcome, Failure):
         error = outcome.error

@@ -50,12 +50,12 @@ class TracedSession(ReplaySession):
         return self._told
 
     def begin(self, *, fallback: bool = False) -> AbstractContextManager[None]:
-        """Listen; what the user said is read before the agent runs."""
+        """Listen. The user's messages are read before the agent runs."""
         self.turns = turns_of(self.recording)
         return super().begin(fallback=fallback)
 
     def decide(self, lane: Lane, call: Call) -> Crossing | None:
-        """As any replay; what the trace tells of and cannot answer ends it, and standard input holds the turns."""
+        """As any replay. A call that the trace has but cannot answer ends it; standard input has the user's turns."""
         if call.kind in _GIVEN and self.gate.halted is None and stdin.is_ours():
             return UnrecordedCall(lane.scope(call.name, -1))
         try:
@@ -73,7 +73,7 @@ class TracedSession(ReplaySession):
         return self._told.unused()[0]
 
     def covered(self) -> ReplayCoverage:
-        """As far as the trace tells: it holds what was said, and nothing as it was on the wire."""
+        """Semantic only: a trace has the content of calls, and not their bytes."""
         return ReplayCoverage(self._told.fixtures(), self._told.unused()[1], Grade.SEMANTIC.value)
 
     def matching_remarks(self) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ class TracedSession(ReplaySession):
 
 
 class TracedSaying(RunDivergences):
-    """The divergences of a replay of a trace: a conversation beside the nearest one that the trace tells."""
+    """The divergences of a replay of a trace: a conversation beside the nearest one in the trace."""
 
     __slots__ = ()
 

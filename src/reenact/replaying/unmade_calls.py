@@ -8,7 +8,7 @@ from typing import NamedTuple
 from reenact.abc.store import Recording
 from reenact.facts.call import Kind
 from reenact.facts.event import Event
-from reenact.facts.serving import REQUEST, RESPONSE
+from reenact.facts.served_requests import REQUEST, RESPONSE
 from reenact.replaying.frozen_scopes import FrozenScopes
 from reenact.replaying.tape import Tape
 
@@ -18,7 +18,8 @@ class ReplayCoverage(NamedTuple):
 
     Attributes:
         total: The number of recorded calls that could be made again.
-        inside: The number of calls inside those that were answered as a whole: no code ran that would make them.
+        inside: The number of calls inside calls that were answered as a whole: the code that would make them did not
+            run.
         fidelity: The weakest fidelity of a served answer.
     """
 
@@ -54,8 +55,8 @@ def count_inside(recording: Recording, tape: Tape, frozen_scopes: FrozenScopes) 
 
 
 def _last_of_a_request(recording: Recording) -> int:
-    """The number of the response, with which the run of a request ends: what a task or a thread that outlives it
-    had asked before it was closed is after the end. Other runs end with their last event."""
+    """The number of the response, with which the run of a request ends. Later calls of a task or a thread that outlives
+    it come after the end. Other runs end with their last event."""
     run = recording.run
     if run.entry.kind == REQUEST:
         for event in recording.events(lane=run.lane or "root", kinds=[Kind.OUTPUT.value], name=RESPONSE):

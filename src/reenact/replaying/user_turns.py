@@ -1,4 +1,4 @@
-"""The turns of a trace: what a user said to the agent, which an agent that runs against the trace is given."""
+"""The turns of a trace: the user's messages to the agent, which are given to an agent that runs against the trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code of another revision: a git worktree in a scratch folder, there for one replay and gone afterwards."""
+"""The code of another revision: a git worktree in a scratch folder, for the length of one replay."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reenact.replaying.program_start import Start
 from reenact.seams.boot.folders import Folder
 
 REVISION: Final = "kit.revision"
-"""Name of the note with which a run says what state its code was in (``recording.run_evidence``)."""
+"""The name of the note on the state of a run's code (``recording.run_evidence``)."""
 _FEW: Final = 3
 _GIT_SECONDS: Final = 120
 
@@ -30,7 +30,7 @@ class Tree:
     Attributes:
         root: Root of the repository.
         path: Root of the worktree.
-        commit: The commit that is checked out there; empty for the files of this project as they are.
+        commit: The commit that is checked out there; empty for the present files of this project.
         now, then: The names of the recorded project in this tree and then; empty where these are the worktree and the
             repository.
     """
@@ -96,7 +96,7 @@ class Tree:
 
 
 def kept_revision(run: Run) -> str:
-    """The commit that a run keeps as its code: that of a fork under ``--rev``; empty for any other run."""
+    """The commit that a run keeps as its code: a fork with ``--rev`` has one; empty for any other run."""
     kept = run.environment.get("fork")
     return str(kept.get("rev") or "") if isinstance(kept, Mapping) else ""
 
@@ -144,7 +144,7 @@ def tree_of(rev: str, folder: str, run: Run, patch: str = "") -> Iterator[Tree]:
         rev: Any name of a revision.
         folder: A folder of the repository: where the recorded program started.
         run: The run, for messages.
-        patch: A diff that is applied to it, as git writes it.
+        patch: A diff in git's format that is applied to it.
 
     Raises:
         UsageError: There is no repository, or no such revision.

@@ -17,7 +17,7 @@ source                                                  value                   
 ``env/NAME`` ``flags/status`` ``listing/PATH``          ``facts.texts``         as there
 ======================================================  ======================  =====================================
 
-Each pack stands alone: packs of one address are decoded one by one and their values joined.
+Each pack is decoded by itself, and the values of all packs of one address are joined.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from reenact.seams.lanes import Lane
 
 CLOCKS = frozenset({"wall", "mono", "perf", "process", "thread", "clock"})
-"""Names of the sources that are clocks: their values are nanoseconds and never stand still."""
+"""The names of the sources that are clocks: their values are nanoseconds and always increase."""
 
 EFFECT = "effect/16"
 """The identity of the write under way."""
 
 TIMED = "uuid1/17"
-"""Ids of version 1: their bytes, and one that says whether the system made them safely."""
+"""Ids of version 1: their bytes, and a byte that says whether the system made them safely."""
 
 _TOLD = frozenset({"wall", "mono", "perf"})
 
@@ -73,8 +73,7 @@ def answer(lane: Lane, source: str, fresh: Any) -> Any:
 
 
 def unrecorded(lane: Lane, source: str, fresh: Any) -> Any:
-    """The value for an unrecorded reader of a clock: the session's time, or the real one for a clock that the session
-    does not have."""
+    """The value for an unrecorded reader of a clock: the session's time, or else the real time."""
     if source not in _TOLD:
         return fresh
     try:
@@ -116,7 +115,7 @@ def extrapolate(source: str, last: Any, n: int, salt: bytes = b"") -> Any:
     form, width = _form(source)
     if form is _NANOSECONDS:
         return (last or 0) + n * TICK_NS + n * n
-    if form in (_MAYBE_BYTES, _TEXTS):  # nothing is known of another one: it stays as it is
+    if form in (_MAYBE_BYTES, _TEXTS):  # other kinds are unknown: the value stays unchanged
         return b""
     if form is _FLOATS:
         step = (n * TICK_NS + n * n) / 1e9

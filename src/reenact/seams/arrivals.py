@@ -1,8 +1,8 @@
 """Calling back when a module has been imported: a finder in front of the others, which leaves no trace on the module.
 
-It lets the finders behind it find a module that is waited for, and stands in for its loader until the module's code has
-run. By then the module and its spec name the loader that really loaded it. Nothing is imported for this: a library that
-does the same would bring a hundred modules into a program that may use none of them.
+It lets the later finders find an awaited module, and replaces its loader until the module's code has run. By then the
+module and its spec name the loader that really loaded it. Nothing is imported for this: a library that does the same
+would bring a hundred modules into a program that may use none of them.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def _asked() -> set[str]:
 def on_arrival(name: str, hook: Hook) -> None:
     """Call ``hook(module)`` after the code of the next module of that name has run; at once if it is there.
 
-    An error of a hook reaches the code that imports. It is called once, in the thread that imports, with no lock held
-    but the one that Python holds for the module.
+    An error of a hook reaches the code that imports. It is called once, in the thread that imports. Only Python's lock
+    for the module is held.
     """
     with _lock:
         if _FINDER not in sys.meta_path:
@@ -48,15 +48,15 @@ def on_arrival(name: str, hook: Hook) -> None:
 
 
 class _Finder:
-    """Finds what is waited for as the finders behind it do."""
+    """Finds the awaited modules through the later finders."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a module that is waited for, with a loader that calls back; None leaves it to the others."""
+        """The spec of an awaited module, with a loader that calls back; None leaves it to the others."""
         if name not in _waiting or name in _asked():
             return None
-        _asked().add(name)  # a finder behind this one may ask all of them, this one too
+        _asked().add(name)  # a later finder may ask all finders, this one too
         try:
             return self._found(name, path, target)
         finally:
@@ -82,7 +82,7 @@ class _Loader:
         self._loader = loader
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_loader":  # one that is copied has none yet
+        if name == "_loader":  # a copied loader has none yet
             raise AttributeError(name)
         return getattr(self._loader, name)
 

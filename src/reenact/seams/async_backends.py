@@ -1,7 +1,7 @@
 """Async backends: what runs coroutines and is no loop of asyncio.
 
-A loop of asyncio is found by asking asyncio for it. Any other library says, at each step of a task of its own, that it
-runs the calling strand (``lanes.Cell.backend``); then turns are awaited, and wake-ups posted, its way.
+A loop of asyncio is found by asking asyncio for it. Any other library says, at each step of its tasks, that it runs the
+calling strand (``lanes.Cell.backend``). Then turns are awaited and wake-ups posted by that library's means.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class AsyncBackend(ABC, Generic[G]):
         """Suspend the task that is executing until it is called back, from any thread.
 
         Args:
-            listen: Given what to call; says whether it will be called at all.
+            listen: Takes a function to call, and returns whether it will be called at all.
         """
 
     @abstractmethod

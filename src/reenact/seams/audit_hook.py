@@ -14,7 +14,7 @@ from typing import Any
 
 Heard = Callable[[str, tuple[Any, ...], FrameType | None], None]
 """Called with an event, its arguments, and the frame that causes it: None where the interpreter itself does, with no
-Python code below. An error that it raises comes out of the function that caused the event."""
+Python code below. An error that it raises is raised by the function that caused the event."""
 
 _listeners: dict[str, tuple[Heard, ...]] = {}
 _lock = threading.RLock()  # a signal's handler may come while it is held

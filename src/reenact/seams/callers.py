@@ -12,7 +12,7 @@ _CARRIERS: Final = (
     "reenact.seams.switchboard",
     "reenact.seams.wrapping",
 )
-"""Modules of ours that call a function of the agent's in its place: what such a function does is the agent's."""
+"""Our modules that call a function of the agent in the agent's place: its actions count as the agent's."""
 
 Whose = Literal["agent", "library", "ours", "carrier"]
 

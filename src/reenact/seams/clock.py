@@ -1,13 +1,13 @@
 """The clocks: each read that the agent's code makes is an ambient read of its lane.
 
 The wall clock is reached in C (``seams.wallclock``), the others by replacing the functions of ``time``, also where a
-module has imported them by name. Who reads decides what is done, by the name of the module that made the call:
+module has imported them by name. The name of the calling module decides which clock a read gets:
 
 - the agent, and any library above a transport: recorded, and answered from the recording;
 - the machinery of waiting (``EXEMPT``): sees the session's time, unrecorded, because how often it looks is not
   the agent's doing;
-- the module ``logging``: on behalf of whoever logs, since a program's log bears the time and must read the same;
-- anything below a transport, and everybody when nobody listens: the real clock.
+- the module ``logging``: on behalf of its caller, since a program's log has times in it and must read the same;
+- code below a transport, and all code while no session listens: the real clock.
 
 Sleeps, timers and the event loop's time are not here (``seams.strands``); ``REAL`` keeps the real functions for them.
 """
@@ -41,11 +41,11 @@ EXEMPT: Final = frozenset(
         "uvloop",
     }
 )
-"""Packages whose reads are not the agent's: how often they look depends on the system, not on what the agent does;
+"""Packages whose reads are not the agent's: how often they read the clock depends on the system, not on the agent.
 ``hypothesis`` looks whenever the collector runs.
 
-``threading``, ``queue``, ``concurrent`` and ``sched`` are not among them: they look once for each turn that the gate
-orders, and whether a wait still has time left decides what the agent does next."""
+``threading``, ``queue``, ``concurrent`` and ``sched`` are not among them: they read it once for each turn that the gate
+orders, and the agent goes on differently if a wait has no time left."""
 
 _frame = sys._getframe
 
@@ -96,8 +96,7 @@ def _is_exempt(module_name: str) -> bool:
 
 
 def _by_machinery(frame: FrameType | None) -> bool:
-    """Whether the machinery made this read, looking through the frames of time-machine, logging, and ours. Cached by
-    module name."""
+    """Whether machinery made this read, behind frames of time-machine, logging and ours. Cached by module name."""
     name = ""
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
@@ -113,8 +112,9 @@ def _by_machinery(frame: FrameType | None) -> bool:
 class _Clock:
     """One clock, in its integer form (``ns``) and its float form (``seconds``).
 
-    The two are given out as bound methods: unlike functions, these do not turn into methods when a class holds one
-    (``class Timer: clock = time.perf_counter``), which is how the builtins they replace behave.
+    The two functions are handed out as bound methods. A class may hold one (``class Timer: clock =
+    time.perf_counter``); there a function would turn into a method, and a bound method does not, like the builtin that
+    it replaces.
     """
 
     __slots__ = ("_real", "_source")
@@ -272,5 +272,5 @@ def install() -> None:
 
 
 def remove() -> None:
-    """One session less: after the last, the clocks are as they were."""
+    """One session has ended. After the last one, the clocks are the system's again."""
     _rebinding.leave()

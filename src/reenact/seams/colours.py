@@ -1,7 +1,8 @@
-"""The two colours of a crossing: one generator yields what it waits for, a driver waits in a thread or a coroutine.
+"""The two colours of a crossing: one generator yields its turns, and a driver waits for them in a thread or in a
+coroutine.
 
 A crossing that a library has in both colours is written once, as ``Steps``. It yields turns, and ``Work`` where the
-library itself does something; what comes back is the result of the ``yield``, and what is raised is raised there.
+library itself acts. The result comes back as the value of the ``yield``; an exception is raised there.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class OwnWork(Work):
 
 
 class RejoinTurn:
-    """A coroutine that was cancelled takes a turn before the agent's code goes on; a thread goes on at once."""
+    """A cancelled coroutine takes a turn before the agent's code goes on; a thread goes on at once."""
 
     __slots__ = ("error",)
 

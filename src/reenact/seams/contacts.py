@@ -1,9 +1,10 @@
-"""Contact with the world as the audit hook sees it: which events are contact, in which words, and who made it.
+"""Contact with the world as the audit hook sees it: which events are contact, how each is named, and which code made
+it.
 
-Two listeners ask here: the one that names gaps while recording, and the guard of a replay. A seam that knows of contact
-which no hook of the interpreter can see (a C library's own socket) tells both with ``native``, and ``acting`` tells of
-functions that change the machine. Files are contact where no scratch stands before them: ``writing`` tells of changes
-that the interpreter is silent about.
+Two listeners use this: the one that names gaps while recording, and the guard of a replay. No hook of the interpreter
+can see some contact (a C library's own socket); a seam that knows of it tells both listeners with ``native``.
+``machine_actions`` tells of functions that change the machine. Files count as contact where no scratch protects them:
+``writing`` tells of changes for which the interpreter raises no audit event.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from reenact.seams import project_paths
 from reenact.seams.callers import module_of, whose
 from reenact.seams.http.source import calling_line
 from reenact.seams.lanes import listening
+from reenact.seams.process_setting import folder_now
 from reenact.seams.processes.process_calls import command_of, name_of, probes
-from reenact.seams.setting import folder_now
 
 _ATTACH: Final = 24
 _GRANTED: Final = 0
@@ -75,9 +76,9 @@ _LOOPBACK: Final = ("127.", "::1", "localhost")
 _STARTERS: Final = frozenset({"multiprocessing.popen_fork", "multiprocessing.forkserver"})
 _STARTING: Final = frozenset({"os.fork", "socket.connect"})
 _WRAPPED: Final = 5
-"""Frames of ours that may lie between a function and who calls it."""
+"""Our frames that may lie between a function and its caller."""
 _TOPS_OF_CHILDREN: Final = frozenset({"subprocess", "multiprocessing", "concurrent", "asyncio"})
-"""Modules that signal what they have started: that was told of, or refused, when they did."""
+"""Modules that send signals to processes that they started. The start itself was already named or refused."""
 _SETTINGS: Final = ("/proc/", "/sys/")
 _OF_OWN: Final = ("/proc/self/fd/", "/proc/self/comm", "/proc/self/task/")
 """Paths that are settings of this process alone, or no settings."""
@@ -113,8 +114,8 @@ def acting(what: str, target: str) -> None:
 
 
 def writing(path: Any) -> None:
-    """Say that a path is about to be made or changed by what the interpreter is silent about: refused in a replay where
-    that would reach the world."""
+    """Report that a path is about to be made or changed by a function without an audit event. A replay refuses it where
+    it would reach the world."""
     sys.audit(WRITING, path)
 
 
@@ -137,8 +138,7 @@ def opens_to_write(args: tuple[Any, ...]) -> bool:
 
 
 def sets_the_system(args: tuple[Any, ...]) -> bool:
-    """Whether what is opened is a setting of the system, or of another process, and is to be written. Asked of every
-    file that is opened: 0.2 µs."""
+    """Whether a file opened for writing is a setting of the system or of another process. Costs 0.2 µs a file."""
     path = args[0]
     if not opens_to_write(args) or not isinstance(path, (str, bytes)):
         return False
@@ -147,8 +147,9 @@ def sets_the_system(args: tuple[Any, ...]) -> bool:
 
 
 def ours(event: str, args: tuple[Any, ...], frame: FrameType | None) -> bool:
-    """Whether what looks like contact is none of the agent's: the standard library looking at its own machine, a pair
-    of sockets of one process, a look-up of what is an address already, a datagram along a connection that was named."""
+    """Whether an event that looks like contact does not count: the standard library looks at its own machine, one
+    process makes a pair of sockets, a look-up already has an address, or a datagram goes along a connection that was
+    named."""
     judge = _NO_CONTACT.get(event)
     if judge is not None and judge(args, frame):
         return True
@@ -158,7 +159,7 @@ def ours(event: str, args: tuple[Any, ...], frame: FrameType | None) -> bool:
 _NO_CONTACT: Final[Mapping[str, Callable[[tuple[Any, ...], Any], bool]]] = {
     "socket.getaddrinfo": lambda args, _: _is_address(args[0]),
     "socket.gethostbyname": lambda args, _: _is_address(args[0]),
-    # ``http.server`` asks for the name of what it binds
+    # ``http.server`` looks up the name of the address that it binds
     "socket.gethostbyaddr": lambda args, _: _host(args[0]).startswith(_LOOPBACK),
     "sqlite3.connect": lambda args, frame: in_memory(args[0]) or whose(module_of(frame)) == "ours",
     "socket.sendmsg": lambda args, _: not args or args[-1] is None,
@@ -205,7 +206,7 @@ _TARGETS: Final[Mapping[str, Callable[[tuple[Any, ...]], str]]] = {
 
 
 def place_of() -> str:
-    """``file:line`` of the agent's code that makes the contact; one below the working directory by its path there."""
+    """``file:line`` of the agent's code that makes the contact, with a relative path below the working directory."""
     line = calling_line(3)
     if line is None:
         return "an unknown place"
@@ -272,7 +273,7 @@ def watch_attached(connection: Any) -> None:
 
 
 def _authorize(action: int, first: Any, *_: Any) -> int:
-    """SQLite's authorizer: of a file that is given as a parameter it has no name."""
+    """SQLite's authorizer. It does not get the name of a file that is given as a parameter."""
     if action == _ATTACH and listening() is not None and not (first is not None and in_memory(first)):
         database("sqlite3", os.path.basename(first) if first else "a file that it attaches")
     return _GRANTED

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from reenact.seams import lanes
-from reenact.seams.posting import post
+from reenact.seams.loop_callbacks import post
 
 
 class CountingGate(Protocol):

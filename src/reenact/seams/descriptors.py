@@ -1,8 +1,8 @@
 """File descriptors that lead to a process: reading, writing and waiting on them directly are crossings too.
 
 Programs that drive a shell often leave the file objects aside: ``os.read`` on ``process.stdout.fileno()``, ``select``
-on both outputs, the master side of a pseudo-terminal. A descriptor is known here from the moment the agent has asked
-for its number, until it is closed.
+on both outputs, the master side of a pseudo-terminal. A descriptor is known here from the moment when the agent reads
+its number until it is closed.
 """
 
 from __future__ import annotations

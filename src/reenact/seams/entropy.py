@@ -1,10 +1,10 @@
 """Entropy: each draw that the agent's code makes is an ambient read of its lane.
 
-What comes from the operating system (``os.urandom`` and with it ``secrets``, ``SystemRandom``, ``uuid4``; the seed of
+Randomness from the operating system (``os.urandom`` and with it ``secrets``, ``SystemRandom``, ``uuid4``; the seed of
 an unseeded ``Random()``; ``uuid1``) is recorded as bytes. The draws of the shared generator behind the functions of
-``random`` are recorded at its two primitives, because lanes that draw from one generator get what the scheduler gives
-them. The generator itself always moves on as it would unrecorded, so ``random.seed(42)`` is followed by the very values
-it is followed by anywhere.
+``random`` are recorded at its two primitives, because the scheduler decides which lane gets which draw. The generator
+itself always moves on as it would unrecorded, so ``random.seed(42)`` is followed by the very values it is followed by
+anywhere.
 
 Draws below a transport are never recorded. They move the generator while recording, as they would unrecorded, and do
 not happen in a replay; the agent's own draws come from the recording either way.
@@ -60,7 +60,7 @@ class _SharedRandom(random.Random):
 
 
 class _System:
-    """Replacements that must stay plain callables where a class holds one, as builtins do: bound methods."""
+    """Replacements as bound methods: like builtins, they stay plain callables when a class holds one."""
 
     __slots__ = ()
 
@@ -113,7 +113,7 @@ def _node(original: Callable[[], int]) -> Callable[[], int]:
         lane = listening()
         if lane is None:
             return original()
-        with inside(Lane(lane.path, lane.session, lane.gate, below=True)):  # it draws only the first time it is asked
+        with inside(Lane(lane.path, lane.session, lane.gate, below=True)):  # it draws only on the first call
             fresh = original()
         seen: int = answer(lane, "node/48", fresh)
         return seen
@@ -156,7 +156,7 @@ def _hook_uuid_utils(module: ModuleType) -> None:
 
 
 def _forget_timestamps() -> None:
-    """Let ``uuid`` forget the last time it used: it never goes back before it, but a replay's time does."""
+    """Let ``uuid`` forget its last timestamp: its clock never goes back, but a replay's time does."""
     module = sys.modules.get("uuid")
     if module is not None:
         for name in ("_last_timestamp", "_last_timestamp_v6", "_last_timestamp_v7"):
@@ -192,7 +192,7 @@ def install() -> None:
 
 
 def remove() -> None:
-    """One session less: after the last, entropy is as it was."""
+    """One session has ended. After the last one, entropy is the system's again."""
     _rebinding.leave()
 
 

@@ -1,9 +1,9 @@
 """The environment: each variable that the agent or a library of its reads is an ambient read, by name and value.
 
 A value from ``os.environ``, ``os.getenv`` or ``expandvars`` is noted for the lane that reads it; the write gate removes
-credentials. A replay gives the recorded value. A variable that is named like a credential is kept by name alone: the
-replay gives its present value, or a placeholder. A variable that was not set then and is set now was set to try
-something (another version of the code): the replay uses it, and says so.
+credentials. A replay gives the recorded value. Of a variable that is named like a credential only the name is recorded:
+the replay gives its present value, or a placeholder. A variable that was unset in the run and is set now was set for a
+trial (of another version of the code): the replay uses it and says so.
 
 The standard library reads the real environment, and so does code that reads all of it (``dict(os.environ)``): variables
 without a single read stay out of the recording.
@@ -33,7 +33,7 @@ _Environ: Any = type(os.environ)
 _get = _Environ.__getitem__
 _iterate = _Environ.__iter__
 _ABSTRACT: Final[str] = MutableMapping.__module__
-"""The module that ``os.environ`` takes ``get`` and its siblings from names itself as what it is imported by."""
+"""The module that gives ``os.environ`` its ``get`` and siblings; it sets its own name to the public one."""
 _WAYS: Final = {
     "os": frozenset({"getenv", "getenvb", "setdefault", "__contains__"}),
     _ABSTRACT: frozenset({"get", "__contains__", "setdefault", "pop"}),
@@ -48,7 +48,7 @@ _NOWHERE: Final = (0, 0)
 
 
 class _Walk(threading.local):
-    """The place that walks over the whole environment: a frame, and where in its code it stands."""
+    """The code that iterates over the whole environment: a frame, and the position in its code."""
 
     place: tuple[int, int] = _NOWHERE
 

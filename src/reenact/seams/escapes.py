@@ -5,7 +5,7 @@ tool are answered with the tool; neither is noted. Everything else that opens a 
 process while a run is recorded is a gap of the run. The contact goes through untouched; in a replay the guard refuses
 it.
 
-No hook sees connections that C libraries open; known ones are watched at their functions.
+No hook sees connections that C libraries open. Known libraries are watched at their functions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any
 
-from reenact.seams import accepting, acting, audit_hook, file_changes, file_reads, patching
+from reenact.seams import accepted_connections, audit_hook, file_changes, file_reads, machine_actions, patching
 from reenact.seams.contacts import CONTACTS, native, ours, place_of, sets_the_system, target_of, word_of
 from reenact.seams.http.source import is_agents
 from reenact.seams.lanes import listening
@@ -41,8 +41,8 @@ def before_exec(leaving: Callable[[], object] | None) -> None:
 def install() -> None:
     """Listen, and watch each client as soon as the program imports it; imports none of them itself. Idempotent."""
     audit_hook.subscribe(_HEARD, _heard)
-    accepting.install(_name, _is_named)
-    acting.install()
+    accepted_connections.install(_name, _is_named)
+    machine_actions.install()
     for name, watch in _WATCHED:
         patching.when_imported(name, watch, answers=False)
 
@@ -89,7 +89,7 @@ def _is_named(session: Any, what: str, place: str) -> bool:
 
 
 def _library(args: tuple[Any, ...], frame: FrameType | None) -> tuple[str, str, str] | None:
-    """A C library that the agent's own code loads with ``ctypes``; those that other libraries load are theirs."""
+    """A C library that the agent's own code loads with ``ctypes``. Libraries that other libraries load do not count."""
     while frame is not None and frame.f_globals.get("__name__") == "ctypes":
         frame = frame.f_back
     if frame is None or not is_agents(frame.f_code.co_filename) or not args[0]:
@@ -103,7 +103,7 @@ def _watch_curl(module: ModuleType) -> None:
 
 
 def _telling(library: str) -> Any:
-    """A replacement that says what cannot be seen, and calls the original."""
+    """A replacement that reports the contact, which no hook can see, and calls the original."""
 
     def make(original: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,5 @@
-"""Looks at a socket through a copy: all answers are about one socket, even if its number is closed meanwhile.
+"""Looks at a socket through a copy, so that all answers are about one socket, even if its descriptor is closed in
+between.
 
 Another thread may close a number, and open another file under it, between two of our questions, whose answers would
 then be mixed up. Only sockets are copied: when any descriptor of a file is closed, the process loses all its locks on

@@ -58,15 +58,14 @@ def _hook(module: ModuleType) -> None:
 
 
 def fitting(kind: str, value: Json) -> Json:
-    """A JSON value as a flag of a type can have it (``BOOLEAN``, ``STRING``, ``INTEGER``, ``FLOAT``, ``OBJECT``); None
-    where it cannot."""
+    """A JSON value as a flag of a type (``BOOLEAN``, ``STRING``, ``INTEGER``, ``FLOAT``, ``OBJECT``), or None."""
     if kind == "FLOAT" and type(value) is int:
         return float(value)
     return value if type(value) in _TYPES.get(kind, (type(value),)) else None
 
 
 def static(flag: str, value: Json) -> Value:
-    """The outcome of an evaluation whose provider has nothing but this value for everybody."""
+    """The outcome of an evaluation by a provider that has this one value for all users."""
     details = dict.fromkeys(_DETAILS) | {"flag_key": flag, "value": value, "flag_metadata": {}, "reason": "STATIC"}
     return Value(encode({**details, "members": ["reason"]}).body)
 

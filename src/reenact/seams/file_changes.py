@@ -1,8 +1,8 @@
 """Files that a run changes: keeps the state before the first change, so that a replay begins with the run's own files.
 
-The audit hook reports each change before it is made, for every function. The state of a path is read once, and kept
-with the run: that it did not exist, or its content. Only changes that a replay repeats count: the body of a frozen call
-does not run, so its changes stay as they are. A file that cannot be read is a gap, never an error.
+The audit hook reports each change before it is made, for every function. The state of a path is read once and kept with
+the run: its content, or that it did not exist. Only changes that a replay repeats count: the body of a frozen call does
+not run, so its changes stay as they are. A file that cannot be read is a gap, never an error.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ LARGEST: Final = 16 << 20
 ALTOGETHER: Final = 256 << 20
 """Bytes of files that are kept with one run."""
 MOST: Final = 2_000
-"""Paths that are named in one run; that there were more is a gap of it."""
+"""The most paths that are named in one run. A run with more has a gap."""
 IN_ONE: Final = 64
-"""Paths that are named below one folder that the run has made; of more, all that is in it is the run's."""
+"""The most paths that are named below a folder of the run. With more, all of its contents are the run's."""
 
 GAP: Final = "a file that the run changed is not kept as it was before"
 
@@ -41,11 +41,11 @@ _realpath = os.path.realpath
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _NAMELESS: Final = getattr(os, "O_TMPFILE", 0)
 _THROUGH: Final = "reenact.seams.file_contents"
-"""The module of ours that does what others ask of it."""
+"""Our module that acts on behalf of others."""
 _MACHINE: Final = ("/dev/", "/proc/", "/sys/")
 
 _Paths = Iterator[tuple[Any, Any]]
-"""Paths, each with the descriptor of the folder that it is relative to, or what is none."""
+"""Paths, each with the descriptor of the folder that it is relative to, or with another value for none."""
 
 
 def _opened(args: tuple[Any, ...]) -> _Paths:
@@ -84,7 +84,7 @@ CHANGES: Final[Mapping[str, Callable[[tuple[Any, ...]], _Paths]]] = {
     "os.chown": _first,
     "os.utime": _first,
 }
-"""Audit events that tell of a change before it is made, to the paths that they name."""
+"""The audit events that announce a change, each with its function that gives the changed paths."""
 
 _FOLLOWS: Final = frozenset({"open", "os.truncate", "os.chmod", "os.chown", "os.utime"})
 """Events that change the target of a link."""
@@ -121,14 +121,14 @@ def changing(lane: Lane, event: str, args: tuple[Any, ...], frame: Any) -> None:
 
 def opens_database(lane: Lane, path: str) -> None:
     """A database is about to be opened, which makes its file where there is none. Its contents are answered from the
-    recording, so nothing is kept of a file that is there."""
+    recording, so an existing file is not kept."""
     keep = getattr(lane.session, "keep_file", None)
     if keep is not None and not lane.quiet and not os.path.lexists(path):
         _of(lane.session).meet(path, "open", "")
 
 
 def was_opened(lane: Lane, path: str) -> None:
-    """A database was opened as the recording says: from now on its file is there, in a replay that has let it go."""
+    """The recording says that a database was opened: from now on its file exists, even if a replay had removed it."""
     appear = getattr(lane.session, "appear", None)
     if appear is not None:
         appear(path)
@@ -210,7 +210,7 @@ class _Changes:
             self._was(place, found)
 
     def land(self, folder: str, path: str) -> None:
-        """A folder is about to take the place of one that is there, or was: what is in it was not there before."""
+        """A folder is about to replace another one, or one that was removed: its contents are new there."""
         top = self._place(path)
         if self._names > MOST or self._made.get(top) == _TEMPORARY:
             return
@@ -275,7 +275,7 @@ class _Changes:
         self._keep(Before(self._name(place), ABSENT, below=below))
 
     def _keep_all(self, folder: str, event: str) -> None:
-        """A folder that is about to go elsewhere, with all that is in it."""
+        """Keep a folder that is about to be moved, with all its contents."""
         waiting = [folder]
         while waiting and self._names < MOST:
             try:

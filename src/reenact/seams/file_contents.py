@@ -1,8 +1,8 @@
 """Files whose content the policy keeps: an ``open`` for reading is a crossing, answered with the recorded content.
 
 ``open`` is replaced only while a run needs it (``Policy(file_contents=…)``), and with it ``pathlib`` and all other
-users of ``io.open``. While recording, the program gets the file itself, after its bytes were noted; in a replay it gets
-a file with those bytes and the same name. A file that ``os.open`` opens is kept only by its hash.
+users of ``io.open``. While recording, the bytes are noted, then the program gets the file itself. In a replay it gets a
+file with the recorded bytes and the same name. A file that ``os.open`` opens is kept only by its hash.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _kept(lane: Lane, file: Any, mode: Any, frame: Any) -> str | None:
 
 
 def _fits(path: str) -> bool:
-    """Whether a file is small enough to be kept; one that is not there is."""
+    """Whether a file is small enough to be kept; a missing file is."""
     try:
         return os.path.getsize(path) <= file_reads.LARGEST and not os.path.isdir(path)
     except OSError:

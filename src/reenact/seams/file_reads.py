@@ -2,7 +2,7 @@
 
 The audit hook tells of each opening, whichever function makes it. A file that is opened for reading is hashed once for
 each version (by inode, size and time of change), and kept as a note on the run. A replay does the same, and its session
-says which files are not what they were. A file that the program itself has written is no input.
+reports the files that differ. A file that the program itself has written is no input.
 
 Sources that the interpreter loads are kept with the kit; they are not named here again.
 """
@@ -29,7 +29,7 @@ __all__ = ["busy", "loads", "opened", "unseen", "written"]
 LARGEST: Final = 64 << 20
 """Files above this many bytes are named by their size alone: reading them twice would cost too much."""
 MOST: Final = 2_000
-"""Files named in one run; that there were more is a gap of it."""
+"""The most files that are named in one run. A run with more has a gap."""
 
 _LARGE: Final = "too large"
 _open = open
@@ -39,7 +39,7 @@ _WRITING: Final = os.O_WRONLY | os.O_RDWR
 
 
 class _KnownFiles:
-    """The files that one session knows: by path, the last version and its note; and those that the run wrote."""
+    """The files that one session knows: by path, the last version and its note; and the files that the run wrote."""
 
     __slots__ = ("files", "full", "written")
 

@@ -1,4 +1,4 @@
-"""The data that a function can reach and change: its arguments, its closure, the globals that its code names.
+"""The data that a function can change: its arguments, its closure, and the globals that its code names.
 
 Reads only; the variables are looked at through the interpreter's own structures, never through the agent's code.
 """
@@ -56,7 +56,7 @@ class FunctionVariables:
         for name, cell in self._cells:
             try:
                 value = cell.cell_contents
-            except ValueError:  # a cell that is still empty
+            except ValueError:  # the cell is still empty
                 continue
             if not _is_code(value):
                 yield "cell." + name, value

@@ -1,6 +1,6 @@
 """One decorated function as a seam: how a call of it is described, sealed and revealed.
 
-The same for tools, models and retrievers; they differ in kind, effect and what they say about their answer.
+The seam of tools, models and retrievers, which differ only in kind, effect and the facts about their answers.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any, cast, get_args
 from reenact.errors import ReplayError, UnreplayableRun, UsageError
 from reenact.facts import shapes
 from reenact.facts.call import DEFAULTS, STATE, TOLD, Call, Effect, Failure, Json, Kind, Value
+from reenact.facts.credential_search import normalise
 from reenact.facts.interruptions import let_through
 from reenact.facts.large import Large, in_pieces
 from reenact.facts.scalars import WRITE
-from reenact.facts.spotting import normalise
 from reenact.facts.values import (
     EncodedValue,
     decode,
@@ -97,7 +97,7 @@ class Seam:
         self.bind = marks.bind or self.parameters.bind
         self._hints: dict[str, Any] | None = None
         self._undeclared: dict[tuple[str, ...], tuple[str, ...]] = {}
-        # Types that a function inside a function names live in the frame that is decorating it now, and only there.
+        # A function inside a function may name types that exist only in the frame that is decorating it now.
         local = "<locals>" in getattr(function, "__qualname__", "")
         self._near_hints = hints_of(function, _decorating_frame(function)) if local else {}
         self._surroundings: FunctionVariables | None = None
@@ -161,7 +161,7 @@ def _decorating_frame(function: Callable[..., Any]) -> Mapping[str, Any]:
 
 
 def hints_of(function: Callable[..., Any], near: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The declared types of a function; those that name what does not exist at run time are absent.
+    """The declared types of a function, without types that do not exist at run time.
 
     Args:
         function: The function.
@@ -345,7 +345,7 @@ class SeamCall:
         self._lane.session.fault(problem)
 
     def _given(self, result: Any) -> str | None:
-        """Name of the argument that was handed back itself, if one was and its identity can matter."""
+        """The name of the argument that was returned as the same object, if its identity can matter."""
         if shapes.is_one_of(type(result), _NO_IDENTITY):
             return None
         return next((name for name, value in self._bound.items() if value is result), None)
@@ -419,7 +419,7 @@ def _evidence(changes: Mutation) -> dict[str, Json]:
 
 
 def throw(error: BaseException) -> None:
-    """Raise a restored exception as it was: raising would replace its context by what is being handled here."""
+    """Raise a restored exception with its own context, which a plain ``raise`` would replace."""
     context = error.__context__
     try:
         raise error

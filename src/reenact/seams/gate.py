@@ -5,8 +5,8 @@ wake-up, a callback posted to a loop. The gate counts the strands that can run w
 (quiescence) it releases the next delivery, and counts its receiver *before* waking it, so that the count never dips
 falsely. Which delivery is next is decided by its schedule (``seams.schedules``).
 
-The count is kept by the hooks in ``seams.strands``. Where a strand blocks in a way that no hook sees, ``seams.watch``
-notices that nothing runs, or that a bound has passed, and lets one delivery go without proof.
+The count is kept by the hooks in ``seams.strands``. A strand may block in a way that no hook sees. ``seams.watch`` then
+notices that no strand runs, or that a bound has passed, and lets one delivery go without proof.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from reenact.facts.order import Tag
 from reenact.seams import lanes
 from reenact.seams.async_backends import AsyncBackend
 from reenact.seams.counted_loops import CountedLoops
+from reenact.seams.hold_clock import UNSEEN, HoldClock
 from reenact.seams.lanes import Lane
-from reenact.seams.posting import post, stop_tasks
+from reenact.seams.loop_callbacks import post, stop_tasks
 from reenact.seams.process_signals import SignalTurns
-from reenact.seams.reckoning import UNSEEN, HoldClock
-from reenact.seams.schedules import Change, Schedule, Standstill
+from reenact.seams.schedules import PendingChange, Schedule, Standstill
 from reenact.seams.waits import RECALLED, Rest, Waiter, never_tag, rest
 
 near: ContextVar[Gate | None] = ContextVar("reenact_gate", default=None)
@@ -42,20 +42,21 @@ class Gate:
     Attributes:
         running: Strands that can run without a delivery.
         waiting: Deliveries in order of arrival.
-        passes: Deliveries released so far; the watch uses it to see progress.
+        passes: The number of deliveries so far; the watch uses it to see progress.
         loops: The loops that it counts.
         nested: Eager first steps under way: their creators run on when they wait.
         lane_at: The lane of a recorded address, where it has come to anything yet.
         attend: Tells the watch that something waits while others run.
         shared: Whether its loop runs other runs too (a server's requests): only what is this run's own counts then.
         blocked_us: How long a strand has blocked where no hook sees it, while a look asks for that; else -1.
-        parting: Connections that are being closed in the world, held by no call: their strands wait for that.
+        parting: The number of connections that are being closed in the world outside of calls; their strands wait for
+            that.
         signals: How it stands with the signals of the process.
         held_for: For how long nothing has passed.
     """
 
     ceiling_us = 10_000_000
-    """For how long one delivery waits at most without its being counted (``seams.reckoning``)."""
+    """For how long one delivery waits at most without its being counted (``seams.hold_clock``)."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
@@ -110,7 +111,8 @@ class Gate:
     # --- bounds ------------------------------------------------------------------------------------------------
 
     def look(self, now_us: int, *, still: bool = False, worked_us: int = 0, spared_us: int = 0) -> bool:
-        """Let one delivery go where something runs that never rests: after the bound, or when all stand still.
+        """Let one delivery go although a strand runs that never rests: after the bound, or when all strands stand
+        still.
 
         The watch looks every millisecond, where it is given the processor; a loop that never rests looks by itself.
 
@@ -121,7 +123,7 @@ class Gate:
             spared_us: How much of it is not to be counted: it would have run, and did not get to.
 
         Returns:
-            Whether nothing has passed since the last look, so that the next one may find it still.
+            Whether no delivery has passed since the last look, so that the next look may find all strands still.
         """
         with self.lock:
             self.signals.ring()
@@ -183,7 +185,7 @@ class Gate:
         released = False
         while True:
             waiter = self.schedule.choose(Standstill(self.waiting, settled, self.blocked_us, self.signals.held))
-            if isinstance(waiter, Change):
+            if isinstance(waiter, PendingChange):
                 if waiter.does(*waiter.args) or self.halted is not None:
                     return released
                 continue
@@ -221,7 +223,7 @@ class Gate:
         return self.schedule.grant(tag, False)
 
     def _let_go(self) -> None:
-        """Where a delivery goes although others run, earlier ones go first. Locked."""
+        """If a delivery goes although other strands run, earlier ones go first. Locked."""
         while self.waiting and self.pump(settled=False, once=True):
             pass
 
@@ -360,7 +362,7 @@ class Gate:
     # --- waits without a delivery ------------------------------------------------------------------------------
 
     def sleeping(self, key: int, wake: Callable[[], None] | None) -> None:
-        """Remember how to wake a strand that waits for another one, so that a halt reaches it; None forgets."""
+        """Remember how to wake a strand that waits for another strand, so that a halt reaches it; None forgets."""
         with self.lock:
             if wake is None:
                 self._sleepers.pop(key, None)

@@ -91,7 +91,7 @@ class ItemRecorder:
         return turn
 
     def item(self, value: Any) -> Iterator[Turn[None]]:
-        """One item. The first stands for all in what the head says of their type."""
+        """One item. The type in the head is that of the first item, for all items."""
         yield self.begin(lambda: self._call.lacks(encode(value)))
         yield self.part("yield", value)
 

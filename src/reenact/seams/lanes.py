@@ -1,7 +1,7 @@
 """The caller: lanes, the sequential strands of an agent, and the scopes inside them.
 
 A lane belongs to the executing unit (a task, a thread, a job in a pool). The unit outranks any context variable,
-because frameworks copy contexts freely; a copied context only tells who the parent was. A lane's path is given at
+because frameworks copy contexts freely; a copied context only says which lane was the parent. A lane's path is given at
 creation: ``root/search#2`` is the second child of that name that *root* started, ``root>fetch#1`` the scope of its
 first call of ``fetch``. Paths are the same in a recording and its replay.
 """
@@ -52,14 +52,14 @@ class Lane:
         parent: Event this lane is inside, or None.
         position: How many calls it has issued.
         below: True below a transport: nothing here is recorded, ordered or numbered.
-        call: The exchange that it is performing, or of which it is the inside below the transport: a failure here is
-            the outcome of that call; None where there is none.
+        call: The exchange that it is performing, or whose inside below the transport it is: an error here is the
+            outcome of that call; None where there is none.
         number: Number in the log, given by the session when first needed; -1 before.
-        ended: Whether its thread or job has finished; ``unit`` refers to its task, if it is one (``finished``).
+        ended: Whether its thread or job has finished; ``unit`` refers to its task, if it has one (``finished``).
         expected: The next task created in this context is to have this very lane.
         origin: The lane it was started by.
         owned: False for a unit whose start no hook saw: its calls are matched by key alone, and no hook counts it.
-        in_tool: Whether it is inside a call of a tool, or was started there: what it asks is the tool's own.
+        in_tool: Whether it is inside a call of a tool, or was started there: its calls are the tool's own.
         quiet: Its output belongs to a call that is answered frozen, and is not compared.
         told: How many pieces of text it has printed since its last call.
         data: Data that the session keeps with the lane.
@@ -156,7 +156,7 @@ class Lane:
         return task is None or bool(task.done())
 
     def issued(self) -> int:
-        """Count one call of this lane; gives the position it was issued at."""
+        """Count one call of this lane, and return its position."""
         position = self.position
         self.position = position + 1
         self.told = 0
@@ -173,8 +173,7 @@ class Lane:
 
 
 def steps_of(lane: Lane) -> int:
-    """How many clocks and the like a lane has read since its last call, and pieces of text printed; -1: that cannot be
-    said."""
+    """The number of ambient reads and printed texts of a lane since its last call; -1 where it is unknown."""
     window = lane.data
     if window is None or window.position != lane.position:
         return lane.told
@@ -196,8 +195,8 @@ def call_by(clean: Callable[[str], str], fault: Callable[[Exception], bool]) -> 
 
     Args:
         clean: Cleans a name.
-        fault: Method that is told where it cannot (``abc.session.Session.fault``): unless it gives True, the lane is
-            ``unnamed``. It keeps nothing alive."""
+        fault: The method that is told of a name that cannot be cleaned (``abc.session.Session.fault``). Unless it
+        returns True, the lane is ``unnamed``. It keeps nothing alive."""
     global _clean, _fault
     _clean, _fault = clean, weakref.WeakMethod(fault)
     _plain.cache_clear()
@@ -206,7 +205,7 @@ def call_by(clean: Callable[[str], str], fault: Callable[[Exception], bool]) -> 
 @functools.lru_cache(4096)
 def _plain(name: str) -> str:
     """A name without credentials, and without the characters that separate the parts of a path. Once more without
-    credentials after that: a path that is cleaned keeps its names."""
+    credentials afterwards: the cleaning of a path keeps the names in it."""
     if _WORDS.fullmatch(name):
         return name
     try:
@@ -221,7 +220,7 @@ def _plain(name: str) -> str:
 
 
 class Cell:
-    """Where an executing unit keeps its current lane, and what carries the unit if that is no loop of asyncio."""
+    """Holds the current lane of an executing unit, and the library that runs the unit if that is not asyncio."""
 
     __slots__ = ("backend", "lane")
 
@@ -261,7 +260,7 @@ def listening() -> Lane | None:
     if not _sessions:
         return None
     lane: Lane | None
-    if running_loop() is None:  # what ``current`` does, without the call: it is asked at every read of a clock
+    if running_loop() is None:  # the same as ``current``, without its call, because it runs at every read of a clock
         cell = _thread.cell
         lane = cell.lane if cell is not None else _fallback
     else:
@@ -270,7 +269,7 @@ def listening() -> Lane | None:
 
 
 def counted() -> Lane | None:
-    """The current lane if its unit is counted at the gate: what the hooks of ``seams.strands`` ask."""
+    """The current lane if its unit is counted at the gate, for the hooks of ``seams.strands``."""
     if not _sessions:
         return None
     lane = current()
@@ -281,7 +280,7 @@ _fallback: Lane | None = None
 
 
 def unseen(task: Any) -> Lane | None:
-    """The lane of a task whose start no hook saw: unowned when its context says that a session is near."""
+    """The lane of a task whose start no hook saw. It is unowned if its context belongs to a session."""
     near = _context.get()
     if near is None:
         return _fallback
@@ -317,7 +316,7 @@ def adopt_task(task: Any, lane: Lane | None) -> None:
 
 
 def adopt_thread(lane: Lane | None) -> Cell | None:
-    """Give the calling thread its lane; returns what it had, for ``restore_thread``."""
+    """Give the calling thread a lane. Returns its former one, for ``restore_thread``."""
     before = _thread.cell
     _thread.cell = Cell(lane)
     return before
@@ -335,7 +334,7 @@ def backend() -> AsyncBackend[Any] | None:
 
 
 def is_carried() -> bool:
-    """Whether the unit that is executing is a coroutine, or is called by one: others go on where it waits."""
+    """Whether the executing unit is a coroutine or is called by one: others go on while it waits."""
     return running_loop() is not None or backend() is not None
 
 
@@ -389,7 +388,7 @@ inside = Inside
 
 
 def whole_process() -> bool:
-    """Whether what this process does is done for one run: a recorded program, or the only recorded block."""
+    """Whether the whole process belongs to one run: it is a recorded program, or it has only one recorded block."""
     return _sessions == 1 or _fallback is not None
 
 

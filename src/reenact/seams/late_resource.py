@@ -1,5 +1,4 @@
-"""A resource that lives over several calls (a process, a connection): its beginning was answered from a recording, and
-it is begun at its first live use."""
+"""A resource (a process, a connection) whose beginning was recorded, and which is begun at its first live use."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ class LateResource:
     Args:
         crossing: The call that was answered.
         what: The action, worded so that *because* can follow.
-        begin: Begins the resource as the agent has asked for it; returns it, or an awaitable of it.
+        begin: Begins the resource with the agent's arguments. Returns it, or an awaitable of it.
         adopt: Puts the live resource into the agent's hands.
         missing: The word for the missing part, where it cannot be begun.
         cause: The likely cause of that.
@@ -66,7 +65,7 @@ class LateResource:
             self._lock.release()
 
     def soon(self) -> None:
-        """Begin it although the caller cannot wait for that, and meanwhile count as waiting for the world."""
+        """Begin it although the caller cannot wait for that; until it has begun, count as waiting for the world."""
         lane = lanes.current()
         if self._soon is None and lane is not None:
             lane.gate.parts(1)

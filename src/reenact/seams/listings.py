@@ -34,7 +34,7 @@ _DEPTH: Final = 12
 
 
 class RecordedEntry:
-    """An entry of a recorded listing that is not on the disk as it was."""
+    """An entry of a recorded listing that is missing on the disk, or has changed there."""
 
     __slots__ = ("_sort", "name", "path")
 
@@ -75,7 +75,7 @@ class RecordedEntry:
 
 
 class RelativeEntry(RecordedEntry):
-    """An entry of a folder that was opened as a descriptor: its path is its name."""
+    """An entry of a folder that was opened by its descriptor: its path is only its name."""
 
     __slots__ = ("_lies",)
 
@@ -116,7 +116,7 @@ class ScanIterator:
 
 
 class _Folders:
-    """Replacements that stay plain callables where a class holds one, as builtins do: bound methods."""
+    """Replacements as bound methods: like builtins, they stay plain callables when a class holds one."""
 
     __slots__ = ()
 
@@ -214,7 +214,7 @@ def _given(result: list[T] | None, fault: OSError | None) -> list[T]:
 
 
 def _told(lane: Lane, source: str, tell: Callable[[], list[Any]], fault: OSError | None) -> list[Any] | None:
-    """The listing that a replay gives in place of today's disk; None where today's is to be given."""
+    """The listing that a replay gives in place of today's disk; None where today's listing is given."""
     try:
         value: Json = {"error": fault.errno, "of": str(fault.filename or "")} if fault is not None else tell()
         now = texts.known(json.dumps(value, ensure_ascii=False))

@@ -5,8 +5,8 @@
     handler.addFilter(reenact.seams.logs.RunIdFilter())
     handler.setFormatter(logging.Formatter("%(reenact_run)s %(message)s"))
 
-Only the filter adds anything to a log record. Stamping every record unasked would show in the output of formatters
-that print all attributes a record has, and recording must not change what a program prints.
+Only the filter adds anything to a log record. Recording must not change a program's output. An attribute on every
+record would show in formatters that print all attributes of a record.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ The import system uses lower functions, and is not slowed.
 from __future__ import annotations
 
 import os
-import shutil  # it asks at its import whether these functions take descriptors: let it see the system's own
+import shutil  # at its import it checks whether these functions take descriptors: it has to see the system's own
 import stat as modes
 import sys
 import weakref
@@ -40,7 +40,7 @@ _seen: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
 
 
 class _Last:
-    """The session that was told last, and what it has been told of: it is asked at every look."""
+    """The session that was told last, and the paths that it was told of; every look checks this."""
 
     __slots__ = ("told",)
 
@@ -138,6 +138,6 @@ def install() -> None:
 
 
 def remove() -> None:
-    """Take away one session; after the last, ``os`` is the system's own again."""
+    """One session has ended. After the last one, ``os`` is the system's own again."""
     _rebinding.leave()
     _last.told = (None, set())

@@ -1,7 +1,7 @@
 """Process id, parent's id and host name: a replay gives the recorded ones.
 
 These are constants of a run, kept with its environment. The standard library reads the process id to find out whether
-it was forked, and gets the real one; a log record, which shows it, gets the recorded one. A signal that the program
+it was forked, and gets the real id. A log record, which shows the id, gets the recorded one. A signal that the program
 sends to itself under its recorded id reaches it.
 """
 
@@ -43,7 +43,7 @@ def _kept(key: str) -> Any:
 
 
 def _told(frame: Any) -> bool:
-    """Whether the caller is to be told the recorded id."""
+    """Whether the caller gets the recorded id."""
     top = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     return top in _SHOWN or (top != "reenact" and top not in sys.stdlib_module_names)
 

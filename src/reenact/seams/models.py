@@ -1,4 +1,4 @@
-"""Models inside the process and retrievers: what an agent asks that does not travel over HTTP."""
+"""Models inside the process and retrievers: requests of an agent that do not go over HTTP."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def model(fn: Any = None, *, name: str | None = None) -> Any:
     """Make a function an in-process model: a local pipeline, a binding, anything not behind HTTP.
 
     Args:
-        fn: The function that asks the model; any sort, streaming ones as generators.
+        fn: The function that calls the model, of any sort; a streaming one is a generator.
         name: Name of the model; the function's name where not given.
     """
 
@@ -41,7 +41,7 @@ def retriever(fn: Any = None, *, embedding_model: str | None = None) -> Any:
     """Make a function a retriever: beside its result, ids, scores and contents of the chunks are kept.
 
     Args:
-        fn: The function that finds chunks: it returns dictionaries, documents, or pairs of one with its score.
+        fn: The function that finds chunks: it returns dictionaries or documents, or pairs of one of these and a score.
         embedding_model: Which model made the vectors.
     """
     facts: Mapping[str, Json] = {"embedding_model": embedding_model} if embedding_model else {}

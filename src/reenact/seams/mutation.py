@@ -149,7 +149,7 @@ class Sight:
 
     def _pairs(self, held: dict[Any, Any]) -> tuple[tuple[Any, Part], ...]:
         read: Any = OrderedDict.items if issubclass(type(held), OrderedDict) else dict.items
-        if dict.__len__(held) > self._left:  # before it is listed: that costs more than to look at what there may be
+        if dict.__len__(held) > self._left:  # before the contents are listed: listing costs more than this look
             raise _TooLarge
         return tuple((_key(key), self._part(value)) for key, value in list(read(held)))
 
@@ -213,7 +213,7 @@ class Mutation:
 
 
 def compare(before: Sight, after: Sight) -> Mutation:
-    """The difference of two looks, the second of which knows the first."""
+    """The difference between two looks; the second look knows the first."""
     unchecked = tuple(dict.fromkeys((*before.unchecked, *after.unchecked)))
     changed = {
         number
@@ -255,7 +255,7 @@ def order_of(look: Sight, roots: Iterable[str]) -> list[int]:
 
 
 def digest(look: Sight, roots: Iterable[str]) -> str:
-    """Digest of what some roots hold; the same in every process that holds the same."""
+    """A digest of the data under some roots; equal data has the same digest in every process."""
     names = list(roots)
     numbers = {number: place for place, number in enumerate(order_of(look, names))}
 
@@ -336,7 +336,7 @@ class _Writer:
         return bool(shape_of(type(self._after.objects[number])).kind)
 
     def _whole(self, number: int) -> Any:
-        """A new thing that is not looked into: its value, if it can be stored at all."""
+        """A new object whose inside is not looked at: its value, if it can be stored at all."""
         encoded = encode(self._after.objects[number])
         self.opaque.update(dict.fromkeys(encoded.opaque))
         return ["value", "", json.loads(encoded.body)]

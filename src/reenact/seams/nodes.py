@@ -1,6 +1,6 @@
 """Nodes: which node of a graph (LangGraph) is at work; the names of its strands are those of the framework's own code.
 
-It is only for people who read the run: no lane is named by it, and nothing is compared by it.
+It is only for readers of the run: it takes no part in names of lanes or in comparisons.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """numpy's chance: draws from its global generator are ambient reads of their lane; entropy already is.
 
 ``default_rng()``, ``SeedSequence()`` and every bit generator without a seed take their entropy from ``secrets``, which
-the seam of ``seams.entropy`` records. What is left is the generator behind ``numpy.random.rand`` and its siblings:
-strands that share it get what the scheduler gives them, and its state before the recording began would not be known.
+the seam of ``seams.entropy`` records. There remains the generator behind ``numpy.random.rand`` and its siblings. The
+scheduler decides which strand gets which draw, and the state before the recording would be unknown.
 
-So each draw of a listening strand says whether the generator is as this strand left it (an empty value), or how it is
-(its state, 2.5 kB). A replay puts that state back first. A strand that is alone with the generator pays once.
+So each draw of a listening strand records the generator's state (2.5 kB), or an empty value if the state is the one
+that this strand left. A replay puts that state back first. A strand that is alone with the generator pays once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _lock = _thread.RLock()
 _draws = 0
 _drawing = False
 _left: weakref.WeakKeyDictionary[Any, dict[str, tuple[int, bytes]]] = weakref.WeakKeyDictionary()
-"""For each session, by strand: how many draws there had been after its last one, and in a replay the state then."""
+"""For each session, by strand: the number of draws after its last one, and in a replay the state at that moment."""
 
 
 def install() -> None:
@@ -42,7 +42,7 @@ def install() -> None:
 
 
 def _hook_entropy(module: ModuleType) -> None:
-    """Exempt what the import of numpy draws for its own: when that happens is chance too, numpy imports it late."""
+    """Exempt the draws that numpy makes while it imports its module late: their moment is random too."""
     replace(module, "randbits", _drawing_bits)
 
 
@@ -63,7 +63,7 @@ def _importing() -> bool:
 
 
 def _hook(module: ModuleType) -> None:
-    """Put a generator of our class in the place of the global one, in the state that one is in."""
+    """Replace the global generator by one of our class with the same state."""
     mtrand: Any = getattr(module, "mtrand", None)
     before = getattr(mtrand, "_rand", None)
     if before is None or type(before) is not mtrand.RandomState:

@@ -1,4 +1,4 @@
-"""Parameters of a decorated function: what its author says of some, and the arguments of a call by their names."""
+"""Parameters of a decorated function: the author's declarations on some, and the arguments of a call by name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Parameters:
     Attributes:
         receives: Whether the first is the object that a method belongs to. Known, as ``leads`` is, after the first
             ``bind``.
-        leads: What stands before each argument of an object of them (``encode_flat``).
+        leads: The encoded text before each argument, in an object of all arguments (``encode_flat``).
     """
 
     def __init__(self, function: Callable[..., Any], state: tuple[str, ...] = ()) -> None:
@@ -68,7 +68,8 @@ class Parameters:
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by parameter name, defaults applied, in the order of the signature.
 
-        Never raises: a call that does not fit keeps what fits, and the function itself raises.
+        Never raises: of a call that does not fit the signature, the fitting arguments are kept, and the function itself
+        raises.
         """
         plain = self._plain
         if plain is None:
@@ -135,7 +136,7 @@ def require_parameters(function: Callable[..., Any], called: str, marks: Marks) 
 
 
 def _plain_parameters(parameters: tuple[inspect.Parameter, ...]) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Names and defaults of parameters that may all be given by position or by name; no names where one may not."""
+    """The names and defaults of the parameters, if all of them may be given by position or by name; else no names."""
     if any(parameter.kind is not parameter.POSITIONAL_OR_KEYWORD for parameter in parameters):
         return (), {}
     defaults = {each.name: each.default for each in parameters if each.default is not _EMPTY}

@@ -1,4 +1,4 @@
-"""Passwords that a program asks for: the question is a crossing, its answer a credential that is never kept.
+"""Passwords that a program asks for: the question is a crossing, and its answer is a credential that is never kept.
 
 ``getpass`` reads the terminal itself, past ``sys.stdin``. A replay asks no question, and gives a placeholder.
 """

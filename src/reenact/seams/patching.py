@@ -20,7 +20,7 @@ _naming: set[tuple[str, int]] = set()
 def when_imported(name: str, install: Callable[[ModuleType], None], *, answers: bool = True) -> None:
     """Call ``install(module)`` now if the module is loaded, else right after its import. Once for each pair.
 
-    ``answers=False``: what is installed only names what escapes; the module counts as one without a seam."""
+    ``answers=False``: the patch only names contact that escapes, so the module counts as one without a seam."""
     key = (name, id(install))
     if not answers:
         _naming.add(key)

@@ -1,4 +1,4 @@
-"""Signals and timers of a process: what a gate asks of it, what it does in its place, and how its handlers stand."""
+"""Signals and timers of a process: the gate's questions, the gate's own actions, and the state of the handlers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class ProcessSignals:
 
     Attributes:
         ring: Sends a signal to the main thread; False where nothing handles it.
-        strike: Sends a signal to the process, as the system does when an alarm is due, whatever handles it; gives
-            whether the program does.
+        strike: Sends a signal to the process, as the system does when an alarm is due. Returns whether the program
+            handles it.
         arm: Sets a timer of the system: which, seconds until it is due, and seconds from then on; 0 is never.
-        armed: The time left of one, and every how many seconds it comes from then on.
+        armed: The remaining time of an alarm, and its interval afterwards, in seconds.
     """
 
     ring: Callable[[int], bool] = lambda number: False
@@ -41,7 +41,7 @@ class Alarms(Protocol):
         Args:
             which: ``signal.ITIMER_REAL`` or one of the others.
             seconds: Until it is due; 0: never.
-            every: Seconds between its signals from then on; 0: it sends one.
+            every: The seconds between further signals; 0: only one signal.
 
         Returns:
             The time left before, and every how many seconds it came then."""
@@ -51,7 +51,7 @@ class Alarms(Protocol):
 
 
 class SignalTurns:
-    """How it stands with the signals of a process at its gate.
+    """The state of the signals of a process at its gate.
 
     Args:
         follows: Whether signals are sent in their recorded places.
@@ -59,12 +59,13 @@ class SignalTurns:
     Attributes:
         process: Sends the signals of the process, and sets its timers.
         alarms: Keeps the timers that the program sets and that end in a signal; None: the system does.
-        held: Turns of the main thread's waits in which a handler of a signal runs: it goes on when that has returned.
-        contained: Whether the answer of the call that the last signal came in is awaited, which was at work then: what
-            the handler raised is in that answer, or ended in the call. None where it came in none.
+        held: The turns of the main thread's waits in which a signal handler runs. A wait goes on when the handler has
+            returned.
+        contained: Whether the answer of the call in which the last signal came is awaited. The handler's exception is
+            in that answer, or it ended inside the call. None where it came in none.
         handled: How many signals have reached a handler in no call that is answered as a whole.
         handling: The turn of the last signal, as the recording has it.
-        raising: Handlers of signals that were counted and have raised, in a wait that has yet to hear of it.
+        raising: The counted signal handlers that have raised in a wait which has not noticed yet.
         unnoticed: Whether the return of the last handler of a signal goes unnoticed, because it was not counted.
     """
 
@@ -80,12 +81,12 @@ class SignalTurns:
         self.unnoticed = False
 
     def at(self, number: int, path: str, within: int | None, place: tuple[int, int]) -> Tag:
-        """The turn of a signal that comes now, as the recording is to have it.
+        """The turn of a signal that comes now, as the recording will have it.
 
         Args:
             number: The signal's.
             path: The interrupted lane; empty where there is none.
-            within: The call that is answered as a whole and that it interrupts; None where there is none.
+            within: The call that the signal interrupts and that is answered as a whole; None where there is none.
             place: How many calls the lane has issued, and what it has read and printed since."""
         if within is not None:
             return signal_tag(path, number, within)
@@ -103,15 +104,15 @@ class SignalTurns:
             self.handled = came.run
 
     def postpones(self, number: int) -> bool:
-        """Whether a signal that comes in the middle of our own code is sent again. Called there: asks for no lock."""
+        """Whether a signal in the middle of our own code is sent again. Called in signal handlers: takes no lock."""
         return not self._follows
 
     def hears(self, number: int) -> bool:
-        """Whether a signal that comes now is the world's, and no recorded one in its place."""
+        """Whether a signal that comes now is the world's, and not a recorded one that is sent."""
         return not self._follows
 
     def handles(self, number: int, *, raised: bool = False) -> None:
-        """The handler of a signal of the world is about to run below a transport, or has raised there."""
+        """The handler of a signal from the world is about to run below a transport, or has raised there."""
 
     def ring(self) -> None:
         """Send the signal of an alarm that is due while strands run. Called at each look, with the gate locked."""

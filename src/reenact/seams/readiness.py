@@ -1,4 +1,4 @@
-"""Readiness: the result of a program's own ``select`` within its process, or its time-out, comes in turn.
+"""Readiness: the result, or the time-out, of a program's own ``select`` within its process comes in its turn.
 
 Without it, no hook sees such a wait, and where readiness and time-out race, a replay may have the other result. A
 replay gives the recorded result in its turn: by then the pipe is ready again. This covers waits of the agent's own

@@ -1,7 +1,8 @@
 """Putting a recorded change back: the after-values go into the objects that are there now, in place.
 
 The form is that of ``seams.mutation``. Objects that existed before keep their identity, so that everything else that
-holds them sees the change too; new ones are made of data, records through the types that the agent's code declares.
+holds them sees the change too; new objects are made from data; records are made through the types that the agent's code
+declares.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class _Patch:
             todo.extend(self._inner(number, content, hints))
 
     def _inner(self, number: int, content: Json, hints: Candidates) -> list[tuple[Json, Candidates]]:
-        """The parts of one object with what each is declared to be."""
+        """The parts of one object with the declared type of each."""
         kind, name, *groups = content
         if kind in SEQUENCES:
             return [(part, type_hints.items(hints, place)) for place, part in enumerate(groups[0])]

@@ -1,9 +1,9 @@
 """Replacing functions of the standard library as long as a session listens, under every name they were imported as.
 
-``from time import monotonic`` binds the function where no attribute of ``time`` can reach it. So besides the places
-that own a function, the globals of loaded modules are searched for it, once for each module; what was found is
-remembered, and applying or undoing costs only the names found. Names bound anywhere else (default arguments, class
-attributes, closures) are out of reach unless the replacement was in place before they were made.
+``from time import monotonic`` binds the function where no attribute of ``time`` can reach it. So the globals of loaded
+modules are searched for it too, once for each module. The found names are remembered, so that replacing and restoring
+costs only those names. Names bound anywhere else (default arguments, class attributes, closures) are out of reach
+unless the replacement was in place before they were made.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Modules:
         self._known = (0, "")
 
     def want(self, original: object, by: Rebinding) -> None:
-        """From the next search on, ``by`` is told of each name that is bound to ``original``."""
+        """From the next search on, ``by`` gets each name that is bound to ``original``."""
         self._fresh.setdefault(id(original), weakref.WeakSet()).add(by)
 
     def search(self) -> None:
@@ -57,13 +57,13 @@ class _Modules:
             spec = getattr(module, "__spec__", None)
             if spec is not None and getattr(spec, "_initializing", False):
                 self._unfinished.append(name)
-                continue  # it is searched when complete; what it binds from now on is already the replacement
+                continue  # it is searched when complete; names that it binds from now on already get the replacement
             self._seen[name] = _referring(module)
             _look_through(name, module, self._wanted)
 
     def _new(self) -> list[str]:
-        """Names of the modules that may not have been searched. ``sys.modules`` grows at its end: while nothing was
-        taken out of it, only what stands behind the last one known is looked at. A look at every module costs a forked
+        """Names of the modules that may not have been searched. ``sys.modules`` grows at its end: while no module was
+        removed from it, only the modules after the last known one are searched. A look at every module costs a forked
         process a copy of the page that each lies on."""
         count, last = self._known
         modules, found = sys.modules, []
@@ -97,7 +97,7 @@ _modules = _Modules()
 
 
 def search_ahead() -> None:
-    """Search every module that is loaded by now for names that any seam rebinds, and replace none of them yet."""
+    """Search every loaded module for names that any seam rebinds, without replacing them yet."""
     with _modules.lock:
         _modules.search()
 
@@ -128,8 +128,8 @@ class Rebinding:
 
     Args:
         exempt: Says of a module's name that its own names keep the real functions.
-        begins, ends: Called before the first session's replacements are put in place, and after those of the last one
-            are gone.
+        begins, ends: Called before the replacements of the first session are put in place, and after those of the last
+            session are removed.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class Rebinding:
         _modules.search()
 
     def undo(self) -> None:
-        """Put the originals back, wherever the replacement still stands."""
+        """Put the originals back wherever a name still has the replacement."""
         with _modules.lock:
             self._undo()
 
@@ -236,15 +236,15 @@ class Rebinding:
 
 
 def _referring(module: object) -> Callable[[], object]:
-    """Gives a module for as long as there is one: another may come to lie at its address."""
+    """Returns the module as long as it exists; another object may get its address later."""
     try:
         return weakref.ref(module)
-    except TypeError:  # whatever somebody has put among the modules
+    except TypeError:  # an arbitrary object among the modules
         return lambda: module
 
 
 def _held_by(owner: Any) -> Callable[[str], Any]:
-    """Gives what an owner has under a name, None where that is nothing; of a class what it has itself."""
+    """The attribute of an owner, None without one. Of a class, only its own attributes count."""
     if isinstance(owner, (type, ModuleType)):
         return vars(owner).get
     return lambda name: getattr(owner, name, None)

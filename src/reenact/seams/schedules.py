@@ -16,7 +16,7 @@ class Standstill(NamedTuple):
     Attributes:
         waiting: The deliveries that wait, in order of arrival.
         settled: Nothing can run, unless a strand blocks unseen. False when the watch asks although something runs.
-        blocked_us: How long a strand has blocked so; -1: none does.
+        blocked_us: How long a strand has blocked like this; -1: none does.
         held: Turns of waits in which a handler of a signal runs (``SignalTurns.held``).
     """
 
@@ -26,7 +26,7 @@ class Standstill(NamedTuple):
     held: tuple[Tag, ...] = ()
 
 
-class Change(NamedTuple):
+class PendingChange(NamedTuple):
     """A step that has to happen before a delivery can be chosen. The gate has it happen, and asks again.
 
     Attributes:
@@ -39,7 +39,7 @@ class Change(NamedTuple):
 
 
 class Schedule(Protocol):
-    """The order of one run. Its gate calls it with the gate locked, where nothing else is said."""
+    """The order of one run. The gate calls its methods with the gate locked, unless they say otherwise."""
 
     follows: bool
     """Whether the order is that of a recording."""
@@ -50,46 +50,44 @@ class Schedule(Protocol):
     def alone(self, tag: Tag) -> int | None:
         """The number of the delivery for the only runnable strand; None when that strand must wait."""
 
-    def choose(self, at: Standstill) -> Waiter | Change | None:
-        """The waiter whose turn it is, or what has to happen first; None when nothing may be released. Changes
-        nothing."""
+    def choose(self, at: Standstill) -> Waiter | PendingChange | None:
+        """The waiter whose turn it is, or a change that comes first; None if no waiter may go. Changes nothing."""
 
     def now_us(self) -> int:
         """Microseconds since the run began, as the agent's timers see it. Not locked."""
 
-    def timer_set(self, tag: Tag, timed: TimerSpan) -> None:
+    def timer_set(self, tag: Tag, times: TimerSpan) -> None:
         """The agent has set a timer, which will ask for the turn ``tag``. Not locked."""
 
     def alarm_set(self, set_us: int, wait_us: int, every_us: int) -> None:
-        """The system's alarm was set at ``set_us``: its signal comes in ``wait_us`` (0: never), then ``every_us``. Not
-        locked."""
+        """An alarm was set at ``set_us``: its signal comes in ``wait_us`` (0: never), then ``every_us``. Not locked."""
 
     def impatient(self) -> bool:
         """Whether a delivery may go at once although others run, because holding has not helped."""
 
     def overdue(self, waited_us: int, worked_us: int) -> bool:
-        """Whether a delivery that has waited so long may go although others run (see ``seams.watch``).
+        """Whether a delivery that has waited this long may go although other strands run (see ``seams.watch``).
 
         ``worked_us`` of it the program used the processor."""
 
     def stalled(self, waited_us: int) -> None:
-        """Nothing runs and nothing has been released for so long (see ``seams.watch``)."""
+        """No strand runs, and no delivery has been released for this long (see ``seams.watch``)."""
 
     def silent(self, waited_us: int) -> None:
-        """A strand blocks where no hook sees it, and nothing could be released for so long."""
+        """A strand blocks where no hook sees it, and no delivery could be released for this long."""
 
     def takes(self, tag: Tag, rested: bool) -> bool:
-        """Whether a coroutine that comes back from the world takes its turn: if it has waited there. Not locked."""
+        """Whether a coroutine that comes back from the world takes a turn, because it waited there. Not locked."""
 
     def awaits_signal(self) -> bool:
         """Whether the next delivery is a signal."""
 
     def signalled(self, turn: Tag, uncounted: bool, runs: bool) -> bool:
-        """A signal has reached the main thread that is not the world's: whether its handler is to run now, as
-        ``Gate.signalled`` says it. Not locked."""
+        """A signal has reached the main thread that the world did not send. Returns whether its handler runs now, as
+        ``Gate.signalled`` describes. Not locked."""
 
     def meets(self, lane: Lane) -> None:
         """A lane is about to go on from where it is. Not locked."""
 
     def signal_due(self, waited_us: int) -> bool:
-        """Send the signal that is the next delivery, if its time has come; whether it is all there is to do."""
+        """Send the signal that is the next delivery, if its time has come. Returns whether this is all to do."""

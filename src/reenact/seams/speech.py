@@ -1,7 +1,7 @@
 """Text on its way to standard output and error, seen piece by piece before any buffer joins it.
 
-Output that leaves the process is noted as bytes (``seams.stdout``); but bytes that have been through a buffer no longer
-tell who wrote them, and a replay must know: what the body of a frozen tool printed is not printed again by running it.
+Output that leaves the process is noted as bytes (``seams.stdout``); but bytes from a buffer no longer show which code
+wrote them. A replay must know, because the body of a frozen tool does not run and so does not print again.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ Go = Callable[[str], Any]
 """Writes one piece of text to its stream, without noting it."""
 
 Listener = Callable[[int, Go, Any], Any]
-"""Is given each piece: the stream (1 or 2), how to write it, and the text; gives what ``write`` gives."""
+"""Called with the stream (1 or 2), a function that writes the text, and the text. Returns ``write``'s result."""
 
 
 def listen(listener: Listener) -> dict[int, Go]:
-    """Let ``listener`` see what is written to ``sys.stdout`` and ``sys.stderr`` as they stand now.
+    """Let ``listener`` see the output to the present ``sys.stdout`` and ``sys.stderr``.
 
     Args:
         listener: See ``Listener``.

@@ -1,7 +1,7 @@
 """Standard input: questions are crossings keyed by their prompt, and so is each raw read, by its name alone.
 
 ``input()`` is a question, answered by a person at a terminal (whom the C library reads, past ``sys.stdin``) or by a
-line of ``sys.stdin``; a replay gives each question its own answer, in any order. Text that was read ahead for a
+line of ``sys.stdin``; a replay gives each question its own answer, in any order. Text that was read in advance for a
 question is kept with its answer, so that later reads continue at the right place.
 """
 
@@ -83,7 +83,7 @@ class RawInput(io.FileIO):
         return _read(lambda: outside(io.FileIO.read, self, size) or b"")
 
     def answer(self, line: Callable[[], str]) -> tuple[str, bytes]:
-        """Read one line for a question, and give the bytes with it that were read from the system."""
+        """Read one line for a question. Returns it with the bytes that were read from the system for it."""
         chunks: list[bytes] = []
 
         def ask(size: int) -> bytes:
@@ -99,8 +99,8 @@ class RawInput(io.FileIO):
             self._asked = None
 
     def catch_up(self, line: Callable[[], str], chunk: bytes) -> None:
-        """Stand where the stream stood after a recorded answer: feed what was read then, and pass over a line. Where
-        questions come in another order, the lines that are not there yet are passed over when they come."""
+        """Stand where the stream stood after a recorded answer: feed what was read then, and pass over a line. If
+        questions come in another order, lines that have not come yet are skipped when they come."""
         self._ahead += chunk
         self._owed += 1
         self._asked = lambda size: b""
@@ -213,7 +213,7 @@ def _our_raw() -> RawInput | None:
 
 
 def _line_for(raw: RawInput, lane: Lane, call: Call, prompt: str) -> str:
-    """A question to a pipe or a file: what ``input`` does there, with its line as the answer."""
+    """A question to a pipe or a file: does what ``input`` does, with the line as the answer."""
     with contextlib.suppress(Exception):
         sys.stderr.flush()
     sys.stdout.write(prompt)
@@ -236,7 +236,7 @@ def _line_for(raw: RawInput, lane: Lane, call: Call, prompt: str) -> str:
         raise faults[0]
     kind, text, chunk = _parted(answered)
     if not performed:
-        raw.catch_up(sys.stdin.readline, chunk)  # a line that is no text fails here, as it did
+        raw.catch_up(sys.stdin.readline, chunk)  # a line that cannot be decoded fails here, as in the recording
     if kind == b"-":
         raise EOFError("EOF when reading a line")
     return text
@@ -260,7 +260,7 @@ _watchers = 0
 
 
 def watch() -> None:
-    """One more recorded block: questions asked with ``input`` are crossings, wherever standard input comes from."""
+    """One more recorded block has begun: questions by ``input`` are crossings, wherever standard input comes from."""
     global _watchers
     with _lock:
         _watchers += 1

@@ -16,7 +16,7 @@ def install(on_bytes: OnBytes, *, terminal: Mapping[str, Json] | None = None) ->
 
     Args:
         on_bytes: Is told of everything that leaves through standard output (1) and error (2).
-        terminal: ``facts()`` of a recording: what the replayed program is told about its terminal.
+        terminal: ``facts()`` of a recording: the terminal that the replayed program sees.
 
     Returns:
         The escapes, in words: streams that are not ordinary ones.

@@ -1,9 +1,9 @@
 """The standard output streams: everything the agent prints is noted on its way out, unchanged and undelayed.
 
 Two ways, for the two kinds of recording. A recorded *process* takes the streams over before any of its code runs: the
-raw layer under ``sys.stdout`` and ``sys.stderr`` is replaced by one that notes what the operating system accepted, so
-``print``, ``sys.stdout.buffer`` and ``os.write`` are all seen, in the chunks in which they left. A recorded *block*
-notes the text that its own lanes write to the present ``sys.stdout``.
+raw layer under ``sys.stdout`` and ``sys.stderr`` is replaced by one that notes the bytes that the operating system
+accepted. So ``print``, ``sys.stdout.buffer`` and ``os.write`` are all seen, in the chunks in which they left. A
+recorded *block* notes the text that its own lanes write to the present ``sys.stdout``.
 
 A program may ask whether it writes to a terminal, and then print other text. The answer is part of the recording
 (``facts``), and a replay gives the streams the same facts.
@@ -40,7 +40,7 @@ _real_size: Callable[..., os.terminal_size] | None = getattr(os, "get_terminal_s
 
 
 class OutputDigest:
-    """The digests of what was printed, one for each stream, however it was cut into writes.
+    """The digests of the output, one for each stream, independent of the writes that it came in.
 
     Args:
         key: Key of the digest, at most 64 bytes.
@@ -63,14 +63,14 @@ class OutputDigest:
 
 
 class RawOutput(io.FileIO):
-    """The raw layer of an output stream: writes, then tells what was written."""
+    """The raw layer of an output stream: writes, then reports the written bytes."""
 
     def __init__(self, fd: int, told: _OutputListener) -> None:
         super().__init__(fd, "wb", closefd=False)
         self._told = told
 
     def write(self, data: Any, /) -> int:
-        """Write; tell only what the operating system took."""
+        """Write, and report only the bytes that the operating system took."""
         count = self._told.unheard(data, lambda: io.FileIO.write(self, data))
         if count:
             self._told.note(self.fileno(), memoryview(data).cast("B")[:count])
@@ -82,7 +82,7 @@ class RawOutput(io.FileIO):
 
 
 class _OutputListener:
-    """The listener to output, and what the program is told about its terminal."""
+    """The listener to output, and the terminal that the program sees."""
 
     __slots__ = ("on_bytes", "terminal")
 
@@ -99,7 +99,7 @@ class _OutputListener:
             on_bytes(stream, bytes(data))
         except Exception as error:
             let_through(error)
-            self.on_bytes = None  # whoever listens has failed for good: the output itself goes on
+            self.on_bytes = None  # the listener has failed for good: the output itself goes on
 
     def unheard(self, data: Any, write: Callable[[], int]) -> int:
         """``write()``. A replay ignores its OSError: the recorded program did not meet it."""
@@ -182,7 +182,7 @@ def take_over(on_bytes: OnBytes, *, terminal: Mapping[str, Json] | None = None) 
 
     Args:
         on_bytes: Is told of everything written from now on, also by threads and at the interpreter's exit.
-        terminal: ``facts()`` of a recording, to be told to the program instead of the real ones. It makes this a
+        terminal: ``facts()`` of a recording, which the program sees instead of the real terminal. It makes this a
             replay, in which a write that fails does so unseen.
 
     Returns:
@@ -209,7 +209,7 @@ def take_over(on_bytes: OnBytes, *, terminal: Mapping[str, Json] | None = None) 
 
 
 def give_back() -> None:
-    """Undo ``take_over``: the streams that were there before stand there again."""
+    """Undo ``take_over``: put the earlier streams back."""
     flush()
     for name, (stream, rebuilt) in _taken.items():
         for place in (name, f"__{name}__"):
@@ -231,7 +231,7 @@ def flush() -> None:
 
 
 def _rebuilt(stream: Any, fd: int, name: str) -> io.TextIOWrapper | None:
-    """The same stream on our raw layer; None when it is not an ordinary one on its own file descriptor."""
+    """The same stream on our raw layer; None if it is not an ordinary stream on its own file descriptor."""
     try:
         buffer = stream.buffer
         raw = buffer if isinstance(buffer, io.FileIO) else buffer.raw
@@ -256,7 +256,7 @@ def _rebuilt(stream: Any, fd: int, name: str) -> io.TextIOWrapper | None:
 
 
 def buffer_size(raw: io.FileIO) -> int:
-    """The buffer that ``open`` would give this file: as many bytes leave at once as always."""
+    """The buffer size that ``open`` would choose for this file, so that the same number of bytes leaves at once."""
     size: int = getattr(raw, "_blksize", 0)
     if sys.version_info >= (3, 14):
         return max(min(size, 8192 * 1024), io.DEFAULT_BUFFER_SIZE)
@@ -269,7 +269,7 @@ _watchers = 0
 
 
 def watch() -> None:
-    """One more recorded block: what its lanes write to ``sys.stdout`` and ``sys.stderr`` goes to their sessions."""
+    """One more recorded block has begun: the output of its lanes to the two streams goes to their sessions."""
     global _watchers
     with _lock:
         _watchers += 1
@@ -280,7 +280,7 @@ def watch() -> None:
 
 
 def unwatch() -> None:
-    """One block less: after the last, the streams are as they were."""
+    """One block has ended. After the last one, the streams are the program's again."""
     global _watchers
     with _lock:
         _watchers -= 1
@@ -307,7 +307,7 @@ def watched() -> Iterator[None]:
 
 
 def _watch_one(stream: Any, fd: int, on_bytes: OnBytes | None) -> None:
-    """Note what is written to this object; to the writing lane's session when no listener is given."""
+    """Note the output to this stream object; without a listener, in the session of the writing lane."""
     original = stream.write
     before = getattr(stream, "__dict__", {}).get("write")
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from reenact.abc.session import Turn
 from reenact.errors import UsageError
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Kind, Value
-from reenact.facts.growth import Grown, Growth
+from reenact.facts.growth import Growth, NewEntries
 from reenact.facts.interruptions import let_through
 from reenact.facts.states import GROWS, State, encode_state
 from reenact.facts.values import describe_error, encode, jsonable
@@ -53,7 +53,7 @@ def note(key: str, value: Any) -> None:
             raise
 
 
-def step(name: str, state: Any = None, *, grows: Sequence[str] = ()) -> Step:
+def step(name: str, state: Any = None, *, grows: Sequence[str] = ()) -> StepScope:
     """Name a stretch of the agent's code.
 
     As a context manager (``with`` and ``async with``) it gives the state back: ``with step("plan", state) as state``.
@@ -63,9 +63,9 @@ def step(name: str, state: Any = None, *, grows: Sequence[str] = ()) -> Step:
     Args:
         name: The author's name for it.
         state: The agent's state, for the context manager.
-        grows: Keys of a state that is a dictionary whose lists only grow: entries are added at the end, and those that
-            are there neither change nor go. Of these a step looks at what is new. Where that turns out to be wrong, the
-            run says so, and goes on with whole lists.
+        grows: The keys of a dictionary state whose lists only grow: new entries go to the end, and existing entries are
+            neither changed nor removed. Of these a step looks at what is new. Where that turns out to be wrong, the run
+            says so, and goes on with whole lists.
 
     Raises:
         UsageError: ``name`` is no text; ``grows`` is a single text, or holds something else than texts.
@@ -82,7 +82,7 @@ def step(name: str, state: Any = None, *, grows: Sequence[str] = ()) -> Step:
             f"grows takes the names of lists, not {grows!r}",
             cause='it is a sequence of keys of the state: grows=("messages",)',
         )
-    return Step(name, state, names)
+    return StepScope(name, state, names)
 
 
 class Passage:
@@ -90,7 +90,7 @@ class Passage:
 
     Args:
         name: The step.
-        state: The state at its start; kept live, so that what is changed in place shows at its end.
+        state: The state at its start, as the live object, so that changes in place show at its end.
         grows: Names of its lists that only grow.
     """
 
@@ -143,7 +143,7 @@ class Passage:
         place = f"{when} of {self._place}"
         seen = False
 
-        def look(key: str, held: list[Any]) -> tuple[Grown, tuple[str, ...]] | None:
+        def look(key: str, held: list[Any]) -> tuple[NewEntries, tuple[str, ...]] | None:
             nonlocal seen
             found = growth.look(key, held, state, place)
             seen |= found is not None
@@ -151,7 +151,7 @@ class Passage:
 
         found = encode_state(state, self._grows, look)
         if seen and not found.grows:  # what the lists have gained is not in it
-            growth.begin_anew()
+            growth.restart()
         return found
 
     def enter(self, *, heeds: bool = True) -> None:
@@ -218,7 +218,7 @@ class Passage:
             raise fault
 
 
-class Step:
+class StepScope:
     """The object that ``step`` returns: a context manager, sync and async, and a decorator."""
 
     __slots__ = ("_grows", "_name", "_open", "_state")
@@ -396,7 +396,7 @@ def _async_generator(seam: Seam, grows: tuple[str, ...]) -> Callable[..., Any]:
 
 
 def _takes_result(frame: FrameType) -> bool:
-    """Whether a ``with`` statement that has just been entered by ``frame`` keeps what it was given (``as``)."""
+    """Whether the ``with`` statement that ``frame`` has just entered keeps its value (``as``)."""
     after = [
         step for step in dis.get_instructions(frame.f_code) if step.offset > frame.f_lasti and step.opname != "CACHE"
     ]

@@ -13,7 +13,7 @@ class Suspension:
         awaitable: The other awaitable. Values that it yields, is sent and is thrown pass through unchanged.
 
     Attributes:
-        rested: Whether it has given its thread away at least once.
+        rested: Whether the coroutine has suspended at least once.
         turns: The number of turns of its loop that it let pass.
         waited: Whether it has waited for more than a turn of its loop.
         thrown: The number of errors thrown into it: cancellations.
@@ -44,7 +44,7 @@ class Suspension:
         return self._rests(next(self._inner))
 
     def send(self, value: Any) -> Any:
-        """Go on with what the loop gives."""
+        """Go on with the value from the loop."""
         return self._rests(self._inner.send(value))
 
     def throw(self, *error: Any) -> Any:

@@ -76,7 +76,7 @@ async def across(
 ) -> T:
     """``cross`` for coroutines. A cancelled call stays open: the agent itself ended it.
 
-    ``own``: what is performed is the agent's own code, which decides by itself whether it waits for anything."""
+    ``own``: the agent's own code is performed, which decides by itself whether it waits."""
     crossing = begin(lane, describe)
     if crossing is None:
         return await perform()
@@ -106,7 +106,7 @@ def crossed(
 ) -> Steps[T]:
     """The second half of both, for a seam that must know its event before the call is performed.
 
-    ``cancels``: gives the exceptions that cancel the caller; none in a thread."""
+    ``cancels``: returns the exceptions that cancel the caller; none in a thread."""
     if crossing.mode == "frozen":
         try:
             told: Value | Failure | Live = yield crossing.answer()

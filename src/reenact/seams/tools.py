@@ -13,7 +13,7 @@ from reenact.seams.wrapping import decorate
 
 F = TypeVar("F", bound=Callable[..., Any])
 RULE = "tool/1"
-"""Rule of the key of a tool's call: its name and its arguments without the opaque ones."""
+"""The rule for the key of a tool's call: the name, and the arguments except the opaque ones."""
 
 
 @overload
@@ -58,12 +58,12 @@ def tool(
         name: Its name in the run; the function's name where not given.
         key: Names the effect for good: a parameter, or a function of the same arguments. A second call with the same
             key in one lineage of runs returns the first result and does not act again.
-        state: Parameters that are the tool's own state, such as a database that every tool is handed. Their contents do
-            not take part in finding the recorded call, and are neither kept nor made again on replay; a digest of it
-            before and after is kept, and a replay names it as not compared.
+        state: Parameters that are the tool's own state, such as a database that every tool is handed. Their contents
+            take no part in finding the recorded call. They are neither kept nor restored on replay. A digest before and
+            after the call is kept, and a replay names the parameter as not compared.
 
     Raises:
-        UsageError: Another effect, a key or a state that is no parameter, something that is no function.
+        UsageError: The effect is unknown, a key or a state is no parameter, or the object is no function.
     """
     try:
         kind = Effect(effect)

@@ -29,7 +29,7 @@ def key_path() -> Path:
 
 
 def _place() -> str:
-    """``key_path`` as a text: it is asked for with every run that is opened."""
+    """``key_path`` as a text, cached because every opened run needs it."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or str(Path.home())
     else:
@@ -41,7 +41,7 @@ def _home() -> str:
     """See ``Path.home``.
 
     Raises:
-        RuntimeError: Nobody says where it is.
+        RuntimeError: No variable says where it is.
     """
     found = os.path.expanduser("~")
     if found == "~":
@@ -50,7 +50,7 @@ def _home() -> str:
 
 
 def _key(entropy: Entropy | None) -> bytes | None:
-    """The key; made when there is none and ``entropy`` is given. None where it cannot be read or kept."""
+    """The key. It is made if there is none and ``entropy`` is given. None where it cannot be read or kept."""
     try:
         place = _place()
         with contextlib.suppress(FileNotFoundError):
@@ -64,7 +64,7 @@ def _key(entropy: Entropy | None) -> bytes | None:
         mine.touch(mode=0o600)
         mine.write_bytes(fresh)
         with contextlib.suppress(FileExistsError):
-            os.link(mine, path)  # the first of several processes wins, and none sees half a key
+            os.link(mine, path)  # the first of several processes wins, and no process sees half a key
         mine.unlink()
         return path.read_bytes()
     except (OSError, RuntimeError):
@@ -96,7 +96,7 @@ def seal(run: str, entry: Entry, entropy: Entropy) -> str:
 
 
 def is_ours(run: Run) -> bool:
-    """Whether this user recorded the run on this machine, and its entry is as it was."""
+    """Whether this user recorded the run on this machine, and its entry has not changed since."""
     found = str(run.capture.get("seal") or "")
     key = _key(None) if found else None  # a run of a bundle has no seal: then nobody has to look for the key
     return key is not None and hmac.compare_digest(found, _digest(key, run.id, run.entry))

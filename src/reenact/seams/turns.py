@@ -23,7 +23,7 @@ over, how many cancellations reached it, and 1 where it ended by them; ``-`` whe
 _WAITED = "-"
 
 SET = "set"
-"""The source of when the agent sets a timer, by the time of its run: that tells how far the code had come."""
+"""The source of the moments at which the agent sets timers. They show how far the code had come."""
 
 
 def timer_due(lane: Lane, tag: Tag, wait_us: int) -> int | None:
@@ -57,7 +57,7 @@ NOW = Now()
 
 
 class GateTurn(ABC):
-    """A turn at the gate; when it has come, ``then(number)`` gives what the turn hands over.
+    """A turn at the gate. When it has come, ``then(number)`` returns the turn's result.
 
     Args:
         gate: Where to wait.
@@ -98,8 +98,8 @@ class GateTurn(ABC):
 async def rejoin(*, rested: bool = True) -> None:
     """Take a turn for a coroutine that comes back from the world with nothing in hand: it has closed a connection.
 
-    How many turns of the loop a live transport takes for that is nobody's business, and a recorded one takes none: the
-    agent's code goes on at a place in the order that both can have.
+    A live transport takes an arbitrary number of the loop's turns for that, and a recorded one takes none. So the
+    agent's code goes on at a place in the order that both can reach.
 
     Args:
         rested: Whether the world was waited for. Where it was not, no other task has run, and a recording does not let
@@ -115,7 +115,7 @@ async def rejoin(*, rested: bool = True) -> None:
 
 
 async def rejoin_cancelled(error: BaseException) -> None:
-    """``rejoin`` for a coroutine that was cancelled, whether it waited for the world or for its turn.
+    """``rejoin`` for a cancelled coroutine, whether it waited for the world or for its turn.
 
     A second cancellation meanwhile has no effect. Does nothing for any other ``error``."""
     if not isinstance(error, cancelled()):
@@ -130,8 +130,8 @@ async def closed(closing: Suspension, cancelled_by: BaseException | None = None)
     """Come back to the agent's code when something of the world has been closed, or its closing was cancelled.
 
     Closing rarely waits for the world: it passes over some turns of the loop and no more. How many is noted, so that a
-    replay passes over as many, and no strand is held: the one that closes what a dropped generator held would
-    otherwise be at it still when the loop ends. Only where the world was waited for is a turn taken.
+    replay passes over the same number, and no strand is held. Otherwise the strand that closes the resources of a
+    dropped generator would not be done when the loop ends. Only where the world was waited for is a turn taken.
 
     Args:
         closing: How it went.
@@ -167,7 +167,7 @@ async def closed_again() -> None:
 
 
 class _PassingTurns:
-    """Passes over so many turns of the loop, and takes cancellations as what was closed then did.
+    """Passes over a number of turns of the loop, and reacts to cancellations as the closed resource did.
 
     Args:
         turns: How many.
@@ -208,8 +208,7 @@ class _BareTurn:
 
 
 def _shielded() -> Any:
-    """A cancelled scope of anyio cancels all that is awaited in it, again and again. Turns of other backends are
-    shielded by themselves."""
+    """A cancelled scope of anyio repeatedly cancels all waits in it. Turns of other backends are shielded."""
     anyio = sys.modules.get("anyio") if lanes.backend() is None else None
     return anyio.CancelScope(shield=True) if anyio is not None else nullcontext()
 
@@ -221,6 +220,6 @@ def parent_path(path: str) -> tuple[str, bool]:
 
 
 def strand(path: str) -> str:
-    """The path of the strand that a lane belongs to: a scope lies in the strand that has opened it."""
+    """The path of the strand that a lane belongs to; a scope belongs to the strand that opened it."""
     start = path.rfind("/") + 1
     return path[:start] + path[start:].partition(">")[0]

@@ -1,4 +1,4 @@
-"""The end of a program: its last exception and its exit are told to us first, and happen as ever."""
+"""The end of a program: its last exception and its exit are reported to us first, and then happen as always."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ def watch_uncaught(tell: Callable[[BaseException], object]) -> None:
 
 
 def before_exit(finish: Callable[[], object]) -> Callable[[int], object]:
-    """Call ``finish`` when the program has ended, also before ``os._exit``, which skips every handler. Returns the
-    original ``os._exit``."""
+    """Call ``finish`` at the program's end, also before ``os._exit``. Returns the original ``os._exit``."""
     leave = os._exit
 
     def _exit(status: int) -> None:

@@ -12,7 +12,7 @@ from reenact.facts.order import Tag
 _nevers = itertools.count()
 
 RECALLED = -2
-"""The number of a turn that was called back: whoever waited for it goes on in another way (``Gate.recall``)."""
+"""The number of a turn that was called back: its waiter goes on in another way (``Gate.recall``)."""
 
 
 class Waiter:
@@ -52,7 +52,7 @@ class Rest:
 
     Args:
         waiting: The deliveries that have not had their turn (``Gate.waiting``).
-        tags: The turns any of which ends the wait; none where the system does.
+        tags: The turns of which any one ends the wait; none where the system ends it.
     """
 
     __slots__ = ("tags", "waiting")
@@ -67,10 +67,10 @@ class Rest:
 
 
 def rest(out: Rest, wait: Callable[..., Any], *args: object) -> Any:
-    """Wait without being counted: every strand that does, does it in this frame.
+    """Wait without being counted. All uncounted waits happen in this frame.
 
-    A handler of a signal that interrupts this frame knows by that where it is: nowhere else is its strand out of the
-    count (``seams.strands.signals``). Call it inside the ``try`` that counts the strand again.
+    A signal handler that interrupts this frame can tell by it that its strand is not counted: only here is a strand out
+    of the count (``seams.strands.signals``). Call it inside the ``try`` that counts the strand again.
 
     Args:
         out: The wait, for that handler.

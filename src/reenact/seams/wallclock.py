@@ -1,12 +1,12 @@
-"""The wall clock under our hand: every function of C that reads it asks one Python method of ours.
+"""Our wall clock: every C function that reads the clock calls one Python method of ours.
 
 time-machine swaps the C functions behind ``time.time``, ``datetime.now``, ``date.today``, ``gmtime``, ``localtime``,
-``strftime`` and ``clock_gettime``; each then asks the last object of ``time_machine.traveller_stack``. Ours lies at
-the bottom of that stack, so that a program's own travels go on top and come off again as they always did.
+``strftime`` and ``clock_gettime``; each then asks the last object of ``time_machine.traveller_stack``. Ours is at the
+bottom of that stack, so that a program's own travels are pushed and popped as always.
 
-Three things keep time-machine itself out of the program's sight. Its module is loaded only when the program asks for
-it (loading it would import pytest where pytest is installed). The stack is *false* while only ours is on it, which is
-what time-machine goes by. And its ``unpatch`` waits until we have left.
+Three things keep time-machine itself out of the program's sight. Its module is loaded only when the program asks for it
+(loading it would import pytest where pytest is installed). The stack is *false* while only ours is on it; time-machine
+checks this. And its ``unpatch`` waits until we have left.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class WallClock:
     """Installs and removes our reader of the wall clock.
 
     Args:
-        answer: Gives the nanoseconds that the calling program sees. It runs one Python frame above its caller, which is
-            the frame that read the clock.
+        answer: Gives the nanoseconds that the calling program sees. It runs one Python frame above its caller; the
+            caller is the frame that read the clock.
     """
 
     def __init__(self, answer: Callable[[], int]) -> None:
@@ -117,7 +117,7 @@ def _nothing() -> None:
 
 
 def _time_machine_module() -> Any:
-    """The module ``time_machine``, or what stands for it until the program uses it."""
+    """The module ``time_machine``, or its substitute until the program uses it."""
     module = sys.modules.get("time_machine")
     if module is None:
         module = sys.modules["time_machine"] = _unloaded()

@@ -19,7 +19,7 @@ from typing import Any
 
 from reenact.seams import background, lanes
 from reenact.seams.gate import Gate
-from reenact.seams.reckoning import LOOK_US, WatchLook
+from reenact.seams.hold_clock import LOOK_US, WatchLook
 
 _mono_ns = time.monotonic_ns
 _process_ns = time.process_time_ns
@@ -27,16 +27,15 @@ _own_ns = time.thread_time_ns
 QUIET_NS = 200_000
 """Processor time the other threads may have used between two looks for a closer look to be worth its price."""
 _imports_under_way = getattr(importlib._bootstrap, "_module_locks", {})
-"""CPython's own list: an SDK that a thread imports can take a second of the processor, and no agent's code spins
-there."""
+"""CPython's own list: the import of an SDK can take a second of the processor, and no agent's code spins there."""
 WORKING = 5
-"""Without ``/proc``, one part in so many of the time between two looks spent on the processor counts as computing."""
+"""Without ``/proc``, a program computes if it takes one part in this many of the processor between two looks."""
 VIGIL_S = 0.05
-"""How often a gate is looked at that is kept in view although nothing waits there."""
+"""The interval of looks at a gate that is watched although no strand waits there."""
 IDLE_NS = 1_000_000
-"""Processor time between two of those looks with which a program counts as waiting: it may ask now and then."""
+"""The processor time between two of those looks up to which a program counts as waiting: it may poll now and then."""
 PROMPTS = frozenset({"bdb", "pdb", "code", "pydevd", "debugpy", "IPython"})
-"""Modules in which a person is at work: a program that stands still there has not come to its end."""
+"""Modules in which a person is at work: a program that stands still there has not stopped for good."""
 STILL_US = 50_000
 """Without ``/proc``, a gate that makes no progress for this long counts as still."""
 
@@ -80,8 +79,8 @@ class Watch:
                 self._bell.release()
 
     def keep(self, gate: Gate) -> None:
-        """Look at a gate now and then although nothing waits there: the program may wait where no hook sees it, for
-        what will never come. For a replay that has its process to itself."""
+        """Look at a gate now and then although no strand waits there: the program may wait, where no hook sees it, for
+        a delivery that never comes. For a replay that has its process to itself."""
         with gate.lock, self._lock:
             self._kept.add(gate)
             if not self._alive:
@@ -127,7 +126,7 @@ class Watch:
             del gates, gate, state  # while asleep, nothing of a run that has ended is kept
 
     def _rest(self, me: int, kept: list[Gate]) -> None:
-        """Sleep until a gate is attended; those that are kept in view are looked at meanwhile."""
+        """Sleep until a gate is attended. Gates that are kept in view are looked at during the sleep."""
         if not kept:
             self._bell.acquire()
             return

@@ -45,7 +45,7 @@ LATE: Final = (
     "reenact.facts.dialects",
     "reenact.seams.http.aiohttp_connectors",
     "reenact.seams.http.httpx_clients",
-    "reenact.seams.http.outgoing",
+    "reenact.seams.http.outgoing_request",
     "reenact.seams.http.stdlib_client",
     "reenact.seams.http.urllib3_pools",
     "reenact.seams.mcp.sessions",

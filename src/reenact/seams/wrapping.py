@@ -41,7 +41,7 @@ def decorate(function: F, make: Callable[[Callable[..., Any]], Seam]) -> F:
 
 
 def wrap(seam: Seam) -> Callable[..., Any]:
-    """A function that crosses the seam if a session listens, and calls through if none does."""
+    """A function that crosses the seam if a session listens, and else calls the original."""
     function = seam.function
     if inspect.isasyncgenfunction(function):
         wrapper = _async_generator(seam)
@@ -67,7 +67,7 @@ def _plain(seam: Seam) -> Callable[..., Any]:
         crossing = begin(lane, call.describe)
         if crossing is None:
             return function(*args, **kwargs)
-        if crossing.mode == "frozen":  # what ``crossed`` does, without the call: a replay comes here at each step
+        if crossing.mode == "frozen":  # as ``crossed``, without its call: a replay comes here at each step
             told = crossing.answer().wait()
             if isinstance(told, (Value, Failure)):
                 return call.reveal(told)
@@ -122,7 +122,7 @@ def _async_generator(seam: Seam) -> Callable[..., Any]:
         else:
             await streamed.ready()
             body = taped_async(streamed, function(*args, **kwargs))
-        # What "yield from" does, which asynchronous generators lack.
+        # Does what ``yield from`` does, which asynchronous generators do not have.
         resume = body.__anext__
         while True:
             try:

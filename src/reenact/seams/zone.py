@@ -24,7 +24,8 @@ def zone_for(recorded: Mapping[str, Json], now: Mapping[str, str]) -> dict[str, 
         now: The environment of today.
 
     Returns:
-        ``TZ`` to its value, or to None where it must not be set; empty where nothing is known, or nothing to do.
+        ``TZ`` with its value, or with None where it must not be set; empty where nothing is known or nothing has to be
+        done.
     """
     if not recorded:
         return {}

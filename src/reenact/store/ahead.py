@@ -69,7 +69,7 @@ class ShortStreams:
                 self._known[event] = stream
 
     def _stream(self, rows: Iterable[tuple[Any, ...]]) -> tuple[bytes, list[Segment]] | None:
-        """The digest and the segments of one stream; None where a row is damaged, or not the one that follows."""
+        """The digest and the segments of one stream; None where a row is damaged or missing."""
         link = FIRST_LINK
         found: list[Segment] = []
         try:
@@ -101,10 +101,10 @@ class AmbientAhead:
         self._pages: dict[int, AmbientPage] = {}
 
     def packs(self, strand: int, position: int) -> dict[str, bytes]:
-        """The packs of one lane since one position, by source.
+        """The packs of one lane at one position, by source.
 
         Raises:
-            StoreError: One of them is not what was written.
+            StoreError: One of the packs is damaged.
         """
         page = self._pages.get(strand)
         if page is None or not page.first <= position < page.end:

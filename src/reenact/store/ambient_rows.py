@@ -1,4 +1,4 @@
-"""The ambient reads of one run in a SQLite store: those of one place, and all of them in order."""
+"""The ambient reads of one run in a SQLite store: the reads at one place, and all reads in order."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The front door of the stores: the one place that names a back end.
 
 A store is named by a URL: a directory or ``sqlite:///path``, ``memory:`` or ``memory:name`` (shared inside the
-process), a ``.reenact`` file (a bundle, for reading), nothing for the default. The default is ``REENACT_STORE``, else
-the nearest ``.reenact/`` from the working directory upwards, else a new one in the working directory.
+process), a ``.reenact`` file (a bundle, for reading), nothing for the default. The default is ``REENACT_STORE``, or
+else the nearest ``.reenact/`` from the working directory upwards, else a new one in the working directory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _in_memory: dict[str, Store] = {}
 
 
 def open_store(url: str | os.PathLike[str] | None = None) -> Store:
-    """A store by its URL. Nothing is made or read yet.
+    """A store by its URL. Opens the store without making or reading a file.
 
     Reading where there is no store raises ``StoreError``; the first run that begins makes it.
 

@@ -1,4 +1,5 @@
-"""A consistent copy of a store beside it, made while others read and write, under its name only once it is whole."""
+"""A consistent copy of a store, made beside it while other processes read and write. The copy gets its name when it is
+complete."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ _PAGES = 2048
 """Pages that are copied between two words about how far it is."""
 
 Told = Callable[[str, int, int], None]
-"""Is told what is done, how much of it is, and how much there is."""
+"""Called with the current work, the amount done, and the whole amount."""
 
 
 def free_name(source: Path, written: int) -> Path:
-    """Where the next copy of a store of this format goes: beside it, over no other one."""
+    """The path of the next copy of a store of this format: beside the store, and never an existing file."""
     first = source.with_name(f"{source.name}.format-{written}.backup")
     found, n = first, 1
     while found.exists():
@@ -29,11 +30,11 @@ def free_name(source: Path, written: int) -> Path:
 
 
 def back_up(source: Path, target: Path, told: Told) -> None:
-    """Copy a store as it is at this moment. Writers wait for it no more than for a reader. One process at a time.
+    """Copy the present state of a store. Writers wait for it no more than for a reader. One process at a time.
 
     Args:
         source: Its file.
-        target: The copy, readable by the owner only; it must not be there.
+        target: The path of the copy, which must not exist. The copy is readable by the owner only.
         told: Called with the progress.
 
     Raises:
@@ -65,7 +66,7 @@ def back_up(source: Path, target: Path, told: Told) -> None:
 
 def _copy(source: Path, draft: Path, told: Told) -> None:
     with closing(connect_reading(source)) as here, closing(sqlite3.connect(draft, isolation_level=None)) as there:
-        here.execute("BEGIN")  # what others write meanwhile is behind it, and begins no copy again
+        here.execute("BEGIN")  # later writes come after its snapshot, and do not start the copy again
         here.execute("SELECT 1 FROM sqlite_master").fetchone()
         there.execute("PRAGMA synchronous = OFF")  # it is brought to the disk once, at the end
         here.backup(there, pages=_PAGES, progress=lambda _, left, total: told("page copied", total - left, total))

@@ -1,6 +1,6 @@
 """The output of a fork that equals its parent's so far: its bytes are left to a base.
 
-Bytes are compared, from the first on, as long as they agree, for any division into writes.
+Bytes are compared from the first one until they differ, whatever the division into writes.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ STREAMS = {1: LogPart.OUT, 2: LogPart.ERR}
 
 
 Left = Callable[[int, int, bytes], bytes]
-"""Gives what is left of what a stream prints behind some bytes, without what a base has."""
+"""Returns the output of a stream after some bytes, without the part that a base has."""
 
 
 class BaseOutput:
-    """The output of the bases of one log, read once: they have ended."""
+    """The output of the bases of one log. It is read once, because the bases have ended."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], bytes] = {}
@@ -37,7 +37,7 @@ class BaseOutput:
     def agreeing(
         self, connection: sqlite3.Connection, found: tuple[LogPiece, ...], stream: int, offset: int, data: bytes
     ) -> list[LogPiece]:
-        """The pieces that change because ``data``, printed behind ``offset`` bytes, is what bases have there.
+        """The pieces that change because bases have the same output: ``data``, printed after ``offset`` bytes.
 
         Args:
             connection: In a transaction.
@@ -82,7 +82,7 @@ class OutputBatch:
         self._printed: list[OutputPrinted] = []
 
     def add(self, record: OutputPrinted) -> None:
-        """Take in what is printed."""
+        """Take in printed bytes."""
         self._printed.append(record)
 
     def write(self, connection: sqlite3.Connection, left: Left | None) -> None:
@@ -116,7 +116,7 @@ class OutputBatch:
 
 
 def len_of(found: tuple[LogPiece, ...], part: LogPart) -> int:
-    """How many bytes of a stream a log leaves to its bases: its own follow them."""
+    """The number of bytes of a stream that a log leaves to its bases; its own bytes follow."""
     return sum(len(piece.of(part)) for piece in found)
 
 
@@ -140,7 +140,7 @@ def printed_by(connection: sqlite3.Connection, log: int, stream: int) -> bytes:
 
 
 def take_output_back(connection: sqlite3.Connection, log: int, found: tuple[LogPiece, ...]) -> None:
-    """Have all of its output itself; the pieces are those of the log, and their bases are still there."""
+    """Copy all output into the log itself. The pieces are the log's, and their bases still exist."""
     for stream, part in STREAMS.items():
         ranges = sorted((first, end, piece.base) for piece in found for first, end in piece.of(part))
         owner = log << SHIFT | stream

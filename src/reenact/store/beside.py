@@ -1,6 +1,6 @@
 """The facts that a check of one row needs from the rest of a SQLite store: other rows, joined bytes, and earlier rows.
 
-All reads are in one transaction, so that writes of another process are never seen in part.
+All reads are in one transaction, so that a write of another process is never seen half done.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Beside:
         key: The secret of its payloads' hash.
 
     Attributes:
-        broken: The faults of payloads, by digest, as far as they were read.
+        broken: The faults of the payloads read so far, by digest.
         states: Reads the rows of states.
-        indexed: Whether the text index can be asked.
+        indexed: Whether the text index can be queried.
     """
 
     def __init__(self, connection: sqlite3.Connection, key: bytes) -> None:
@@ -123,7 +123,7 @@ class Beside:
         for codec, data in self._connection.execute(
             "SELECT codec, data FROM chunk WHERE event = ? ORDER BY n", (address,)
         ):
-            if codec == WITHHELD:  # nothing can be told of it
+            if codec == WITHHELD:  # no fault can be found in it
                 (known,) = self._connection.execute("SELECT digest FROM stream WHERE id = ?", (address,)).fetchone()
                 return bytes(known)
             try:

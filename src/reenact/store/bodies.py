@@ -1,4 +1,5 @@
-"""The exact bytes that the events of one run name, checked: small ones came with their events and cost no query."""
+"""The exact bytes that the events of one run name, checked. Small ones were read with their events and cost no
+query."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from reenact.store.stream_rows import StreamRows
 _CACHED = 1024
 
 Known = dict[str, tuple[int, bytes]]
-"""Rows of payloads that came with events (how they are kept, and what is), by digest."""
+"""Rows of payloads that were read with events (codec and data), by digest."""
 
 
 class Bodies:
@@ -29,7 +30,7 @@ class Bodies:
         hasher: The store's hash.
         span: Which rows are the run's.
         streams: Its streams, each of which is a payload too.
-        beside: The same of another log: what was read once is known to both.
+        beside: The payloads of another log, which share the cache.
 
     Attributes:
         known: The bodies that came with events.
@@ -52,7 +53,7 @@ class Bodies:
         self.contents: Contents = Contents(hasher, reading.rows) if beside is None else beside.contents
 
     def make_room(self, coming: int) -> None:
-        """So many are about to be told in ``known``."""
+        """Make room in ``known`` for a number of payloads."""
         if len(self.known) + coming > _CACHED:
             self.known.clear()
 

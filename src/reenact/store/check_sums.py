@@ -1,4 +1,4 @@
-"""Check sums of rows: what each column has beside it, and what is said where they disagree."""
+"""Check sums of rows: the sum beside each column, and the error where they disagree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def sum_of(address: int, text: str) -> int:
 
 
 def damaged(what: str) -> StoreError:
-    """The error for a row that is not what was written."""
+    """The error for a row that was changed after it was written."""
     return StoreError(
         f"{what} is damaged: its row does not agree with its check sum",
         cause="the store's file was changed or cut after it was written",

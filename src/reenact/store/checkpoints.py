@@ -1,6 +1,6 @@
 """The agent's messages and state at an event, derived from its log.
 
-The state is that of the nearest step around the event, or before it in the same strand. Messages and model are those of
+The state is that of the nearest step around the event, or before it in the same strand. Messages and model come from
 the last model call up to the event.
 """
 
@@ -29,7 +29,7 @@ else:
     sort_of = late("reenact.facts.dialects", "sort_of")
 
 PROMPT_VERSION = "prompt_version"
-"""Name of the note that says which version of the prompt was in use."""
+"""The name of the note on the version of the prompt."""
 
 
 def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
@@ -37,10 +37,10 @@ def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
 
     Args:
         recording: The run.
-        at: The event; a step itself gives the state it began with.
+        at: The event. For a step, the state is the one at its beginning.
 
     Raises:
-        BlobMissing, BlobCorrupt: A state is not the stored one.
+        BlobMissing, BlobCorrupt: A stored state is damaged.
     """
     run = recording.run
     steps: list[int] = []
@@ -53,7 +53,7 @@ def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
             tools.append(_tool_call(recording, event))
         noted = str(event.attributes.get(PROMPT_VERSION) or noted)
     step = enclosing_step(recording, at)
-    if step is not None and step.number not in steps:  # an index says of it what its row does not
+    if step is not None and step.number not in steps:  # an index says of the row what the row itself does not
         raise damaged(f"event {step.number}")
     reading = conversation_at(recording, at)
     return Checkpoint(
@@ -95,7 +95,7 @@ def state_at(recording: Recording, at: Event) -> Json:
 
 
 def decode_state(recording: Recording, place: Snapshot) -> Json:
-    """The state that a snapshot stands for, decoded."""
+    """The decoded state of a snapshot."""
     slots = recording.checkpoint_slots(place.event, place.phase) or {}
     if list(slots) == [""]:
         return decode(slots[""])
@@ -108,8 +108,8 @@ def snapshot_at(recording: Recording, at: Event) -> Snapshot | None:
 
 
 def snapshots_before(recording: Recording, at: Event) -> Iterator[Snapshot]:
-    """The snapshots of steps around an event, or before it in a strand that it continues, newest first; without any,
-    those of other steps that had ended."""
+    """The snapshots of steps around an event, or before it in a strand that the event continues, newest first. Without
+    any, the snapshots of other steps that had ended."""
     inside = _enclosing(recording, at)
     own = lanes_above(at.lane)
     found = False
@@ -124,14 +124,14 @@ def snapshots_before(recording: Recording, at: Event) -> Iterator[Snapshot]:
 
 
 def lanes_above(lane: str) -> tuple[str, ...]:
-    """The lanes whose steps a strand continues: its own, and each that its path begins with."""
+    """The lanes whose steps a strand continues: its own lane, and each lane whose path its path begins with."""
     ends = [n for n, letter in enumerate(lane) if letter in "/>"]
     return (lane, *(lane[:end] for end in reversed(ends)))
 
 
 def _said_before(recording: Recording, place: Snapshot, at: Event, inside: set[int]) -> bool:
-    """Whether a snapshot had been taken when an event was issued. Of a step around it that kept its end alone, that
-    is the nearest there is."""
+    """Whether a snapshot had been taken when an event was issued. If a step around the event kept only its state at the
+    end, that is the nearest state."""
     if place.event in inside:
         return place.phase == "in" or recording.checkpoint_slots(place.event, "in") is None
     ended = recording.event(place.event).ended_us
@@ -191,7 +191,7 @@ def _in_process(recording: Recording, event: Event, body: bytes) -> Reading:
 
 
 def config_of(reading: Reading | None) -> dict[str, Json]:
-    """Model asked and answered, who answered where, and the parameters."""
+    """The requested model, the model that answered, the provider and region, and the parameters."""
     if reading is None:
         return {}
     config: dict[str, Json] = {

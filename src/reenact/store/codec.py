@@ -1,8 +1,8 @@
 """Facts as compact JSON for a store's rows, and back.
 
-Each of the hot ones (what was asked, what came back, how a stream ended) is one flat JSON list, parsed once. JSON is
-written in ASCII, so that any string survives, lone surrogates included. Bytes inside a document are a string where
-they are UTF-8, and a list of one base64 string where they are not.
+The columns that are read most (the request, the outcome, the end of a stream) are each one flat JSON list, parsed once.
+JSON is written in ASCII, so that any string survives, lone surrogates included. Bytes inside a document are a string
+where they are UTF-8, and a list of one base64 string where they are not.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def weaker(left: Fidelity, right: Fidelity) -> Fidelity:
 
 
 def joined(left: str, right: str) -> str:
-    """Two remarks about fidelity as one, without saying anything twice."""
+    """Two remarks about fidelity as one, without repetition."""
     if not right or right in left.split("; "):
         return left
     return f"{left}; {right}" if left else right

@@ -12,7 +12,7 @@ import weakref
 from _thread import allocate_lock
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from os import getpid  # by this name the true one, in a replay too: it is asked at each reading
+from os import getpid  # bound here, so that a replay too calls the real function: it is called at each read
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -30,13 +30,13 @@ BUSY_MS = 10_000
 """How long to wait for another process that writes."""
 
 PAGE = 128
-"""Most rows fetched at a time; the first page of a walk is smaller, for those who want one row."""
+"""The most rows that are fetched at a time. The first page of a walk is smaller, for callers that need one row."""
 
 FEW = 8
 """The same for rows that are large."""
 
 RESETS_SAFELY = (3, 51, 3)
-"""The first SQLite in which a checkpoint and a commit that meet cannot lose what was committed (its "WAL-reset bug",
+"""The first SQLite in which a checkpoint during a commit cannot lose the commit (its "WAL-reset bug",
 sqlite.org/wal.html)."""
 
 _CACHE = "PRAGMA cache_size = -4096"
@@ -48,7 +48,7 @@ _READ_ONLY = getattr(sqlite3, "SQLITE_READONLY", 8)
 _opened: weakref.WeakSet[ReadConnection | WriteConnection] = weakref.WeakSet()
 
 _inherited: list[sqlite3.Connection | None] = []
-"""Connections of a parent process: kept, because SQLite does not allow to close one in a child."""
+"""Connections of a parent process: kept open, because SQLite does not permit closing them in a child."""
 
 
 _lost: list[sqlite3.Connection | None] = []
@@ -59,8 +59,8 @@ _lost_files: set[Path] = set()
 
 
 def lose(path: Path) -> None:
-    """The program has closed the descriptors of a file: no connection to it is used, or closed, any more, and none is
-    opened, because SQLite shares what it knows of a file among the connections of a process."""
+    """The program has closed the descriptors of a file. From now on no connection to it is used, closed or opened,
+    because SQLite shares its knowledge of a file among the connections of a process."""
     _lost_files.add(path)
     for each in list(_opened):
         if each.path == path:
@@ -68,7 +68,7 @@ def lose(path: Path) -> None:
 
 
 def _keep_for_good(connection: sqlite3.Connection | None) -> None:
-    """Never let the interpreter close it, at its own end neither."""
+    """Never let the interpreter close it, not even when the interpreter ends."""
     _lost.append(connection)
     with suppress(Exception):
         import ctypes
@@ -115,7 +115,7 @@ def explain(error: sqlite3.Error | UnicodeDecodeError, place: str) -> StoreError
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection that is opened, but not used: if the file cannot be used, the first statement fails."""
+    """An opened connection that is not used yet: if the file cannot be used, the first statement fails."""
     if path in _lost_files:
         raise lost()
     return sqlite3.connect(
@@ -143,7 +143,7 @@ def connect_writing(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA fullfsync = 1")
         connection.execute("PRAGMA secure_delete = 1")  # how it is by default depends on how SQLite was built
         connection.execute("PRAGMA wal_autocheckpoint = 0")
-        # A log that was brought in is cut when it is begun again, so that its length says how much is in it.
+        # The write-ahead log is truncated when it is restarted, so that its length is the amount of data in it.
         connection.execute("PRAGMA journal_size_limit = 0")
     except sqlite3.Error as error:
         raise explain(error, path.name) from error
@@ -164,7 +164,7 @@ def connect_reading(path: Path) -> sqlite3.Connection:
             log = path.with_name(path.name + "-wal")
             if os.access(path.parent, os.W_OK) or (log.exists() and log.stat().st_size):
                 raise
-            # Nobody can write there, and there is nothing beside the file: SQLite's own files are not needed.
+            # The folder cannot be written, and no file lies beside the store: SQLite's own files are not needed.
             connection.close()
             connection = _connect(path, "immutable=1")
         connection.execute(_CACHE)
@@ -234,7 +234,7 @@ class ReadConnection:
             _keep_for_good(connection)
 
     def _forked(self) -> None:
-        """Begin again in a forked child: the lock may have been taken at the fork, by a thread that is not here."""
+        """Begin again in a forked child: a thread that does not exist here may have held the lock at the fork."""
         self._lock = allocate_lock()
         self._pid = getpid()
         if self._connection is not None:
@@ -269,7 +269,7 @@ class WriteConnection:
 
         Args:
             durable: See there.
-            waits: For another process that writes, up to ``BUSY_MS``; else it gives up at once.
+            waits: Whether to wait for another process that writes, up to ``BUSY_MS``; else it gives up at once.
 
         Raises:
             StoreError: Nothing was kept.
@@ -293,7 +293,7 @@ class WriteConnection:
             except sqlite3.Error as error:
                 raise explain(error, self.path.name) from error
             finally:
-                if durable:  # still behind the lock: inside another writer's transaction it could not be set
+                if durable:  # still under the lock, because it cannot be set inside another writer's transaction
                     connection.execute("PRAGMA synchronous = NORMAL")
                 if not waits:
                     connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
@@ -317,7 +317,7 @@ class WriteConnection:
             return
         if self._pid != getpid():
             return
-        # It is only housekeeping: where it fails, the next one does it.
+        # This is only housekeeping: if it fails, the next connection does it.
         with self._lock, suppress(sqlite3.Error, StoreError):
             if sqlite3.sqlite_version_info >= RESETS_SAFELY:
                 self._bring_in()
@@ -327,7 +327,7 @@ class WriteConnection:
             self._brought_in = size
 
     def pragma(self, name: str) -> int:
-        """A number that SQLite tells of the file (``freelist_count``)."""
+        """A number of SQLite about the file (``freelist_count``)."""
         self._check_process()
         with self._lock:
             try:
@@ -349,7 +349,8 @@ class WriteConnection:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """No process writes meanwhile: a second connection holds the lock, for no transaction may make a checkpoint.
+        """Keep other processes from writing: a second connection holds the lock, because a checkpoint cannot be made
+        inside a transaction.
 
         Raises:
             sqlite3.Error: Another process writes.
@@ -361,8 +362,8 @@ class WriteConnection:
             beside.execute("ROLLBACK")
 
     def give_back(self, pages: int = 0) -> None:
-        """Cut what is free off the file, so many pages of it (0: all), where it was made so that this can be done. Only
-        between transactions; where the file is in use, the next one does it."""
+        """Cut free pages off the file, at most ``pages`` of them (0: all), if the file was made to allow this. Only
+        between transactions; if the file is in use, the next call does it."""
         self._check_process()
         with self._lock, suppress(sqlite3.Error):
             self._mine().executescript(f"PRAGMA incremental_vacuum({int(pages)})")  # execute() would free one page

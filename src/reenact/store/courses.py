@@ -21,7 +21,8 @@ from reenact.facts.values import jsonable
 from reenact.store.checkpoints import conversation_of
 
 LONGEST: Final = 20_000
-"""Events of a run that are looked at; a longer one is looked at up to there, and never counts as whole."""
+"""The number of events that are read. Of a longer run only the first ones are read, and the run never counts as
+whole."""
 BUDGET: Final = 8 << 20
 """Bytes of contents that are read of one run."""
 _LARGEST: Final = 512 << 10
@@ -30,12 +31,12 @@ _ENDED_BADLY: Final = (EndKind.ERROR, EndKind.CANCELLED)
 
 
 def course_of(recording: Recording, events: Iterable[Event] | None = None, *, budget: int = BUDGET) -> Course:
-    """A run as rules of suspicion see it.
+    """The course of a run, as the rules of suspicion read it.
 
     Args:
         recording: The run.
         events: Its events, where they have been read already.
-        budget: Most bytes of contents that are read; 0 reads none, and rules about contents say nothing.
+        budget: The most bytes of contents that are read. With 0 none are read, and rules about contents find nothing.
 
     Returns:
         The course. Costs one pass over the events, and the contents of tools and of conversations up to the budget.
@@ -59,7 +60,7 @@ class _Reader:
         self._base = recording.run.started_us
         self._tools = {event.name for event in events if _is_tool(event)}
         self._waiting: dict[str, list[tuple[str, str, Json, int]]] = {}
-        """Calls that a model wants and that no event shows, by strand: id, name, arguments, event."""
+        """Requested calls without an event, by strand: id, name, arguments, event."""
         self._met: set[str] = set()
         self._inside: set[int] = set()
         """Events inside of a call of a tool or of a model."""
@@ -201,7 +202,7 @@ class _Reader:
         )
 
     def _told(self, event: Event, reading: Reading | None) -> Iterator[Act]:
-        """The calls that only a conversation tells, with their results."""
+        """The calls that are known only from a conversation, with their results."""
         waiting = self._waiting.get(strand_of(event.lane))
         if not waiting or reading is None:
             return
@@ -227,7 +228,7 @@ class _Reader:
 
 
 def is_decision(event: Event) -> bool:
-    """Whether an event is a model call that may decide something: one that asks for vectors does not."""
+    """Whether an event is a model call that may decide something; a request for vectors does not."""
     if event.kind == Kind.MODEL:
         return True
     reading = None if event.call.kind in _UNREAD else event.attributes.get("reading")
@@ -244,7 +245,7 @@ def _given(run: Run) -> dict[str, Json]:
 
 
 def _ending(event: Event, stream: Stream) -> str:
-    """How a stream broke; empty where it ended well. A session that is closed stops to listen: that is no loss."""
+    """How a stream broke; empty where it ended well. A closed session no longer listens: that is no loss."""
     end = stream.end
     if end is None:
         return "broken off"
@@ -254,14 +255,14 @@ def _ending(event: Event, stream: Stream) -> str:
 
 
 def _is_over(event: Event) -> bool:
-    """Whether an answer is complete: one that its reader has closed may be partial."""
+    """Whether an answer is complete; an answer that its reader closed may be partial."""
     end = event.outcome.end if isinstance(event.outcome, Stream) else None
     return not isinstance(event.outcome, Stream) or (end is not None and end.kind is EndKind.EOF)
 
 
 def _missing(event: Event, stream: Stream, result: Json) -> int:
-    """Bytes of the declared length that did not arrive, of a stream that seemed to end well. Where the connection's own
-    bytes were recorded, that is known of bodies that were read as text."""
+    """The number of declared bytes that did not arrive, in a stream that seemed to end well. Where the connection's own
+    bytes were recorded, this is known only for bodies that were read as text."""
     if stream.end is None or stream.end.kind is not EndKind.EOF:
         return 0
     declared, size = header(stream.head, "content-length"), stream.size
@@ -293,7 +294,7 @@ def _promises_json(params: Mapping[str, Json]) -> bool:
 
 
 def _news(reading: Reading, new: bool) -> Iterator[Mapping[str, Json]]:
-    """The messages behind the model's last one; all of them in a strand's first request."""
+    """The messages after the model's last one; all messages in a strand's first request."""
     messages = [each for each in reading.messages if isinstance(each, Mapping)]
     last = max((n for n, each in enumerate(messages) if each.get("role") in ("assistant", "model")), default=-1)
     yield from messages if new else messages[last + 1 :]

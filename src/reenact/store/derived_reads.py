@@ -44,7 +44,7 @@ def check_filters(names: object) -> None:
     """Refuse a filter of another name.
 
     Raises:
-        UsageError: There is one.
+        UsageError: A name is no filter.
     """
     unknown = sorted(set(names) - FILTERS)  # type: ignore[call-overload]
     if unknown:

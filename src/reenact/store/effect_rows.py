@@ -1,4 +1,4 @@
-"""The ledger's rows: one claim for each write of a lineage, even if several processes ask at the same time."""
+"""The ledger's rows: one claim for each write of a lineage, even if several processes claim it at the same time."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from reenact.store.runrows import row_number, update_run
 
 
 def claim(connection: sqlite3.Connection, wanted: Claim, over: Claim | None) -> bool:
-    """Claim a write, in a transaction; whether it is ours now.
+    """Claim a write, in a transaction. Returns whether we have the claim now.
 
     Args:
         connection: In a transaction.
         wanted: The claim.
-        over: The claim that it takes the place of; None: it is the first.
+        over: The claim that it takes the place of; None for the first claim.
     """
     row = connection.execute("SELECT run, event FROM effect WHERE address = ?", (wanted.address,)).fetchone()
     if row is not None and (over is None or (over.run, over.event) != tuple(row)):
@@ -34,7 +34,7 @@ def claim(connection: sqlite3.Connection, wanted: Claim, over: Claim | None) -> 
 
 
 def note(connection: sqlite3.Connection, claims: Iterable[Claim]) -> None:
-    """Add claims of writes that have been made, that are not claimed yet."""
+    """Add the claims of writes that have been made and are not claimed yet."""
     connection.executemany(
         "INSERT OR IGNORE INTO effect(address, run, event) VALUES (?, ?, ?)",
         [(each.address, each.run, each.event) for each in claims],
@@ -42,8 +42,8 @@ def note(connection: sqlite3.Connection, claims: Iterable[Claim]) -> None:
 
 
 def forget(connection: sqlite3.Connection, log: int) -> None:
-    """A run is forgotten. A record of its writes stays as long as there is another run of its lineage, which might
-    write again."""
+    """A run is forgotten. The record of its writes stays as long as its lineage has another run, which might write
+    again."""
     row = connection.execute("SELECT run_id, parent FROM run WHERE id = ?", (log,)).fetchone()
     if row is None:
         return

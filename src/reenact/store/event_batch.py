@@ -1,4 +1,4 @@
-"""Rows of events: what one transaction issues and settles is written once, the texts of both columns folded."""
+"""Rows of events: an event that one transaction issues and settles is written once, with both of its texts folded."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class EventBatch:
         self.last = max(self.last, record.event)
 
     def settle(self, connection: sqlite3.Connection, event: int, text: str, where: int | None) -> None:
-        """Note the outcome of a call; a second one takes the place of the first."""
+        """Note the outcome of a call; a second outcome replaces the first."""
         crc = sum_of(self._origin | event, text)
         if self._folds:
             if self._came.is_first(event):
@@ -74,7 +74,7 @@ class EventBatch:
         return connection.execute(query, (self._origin | event,)).fetchone() is not None
 
     def _stand_alone(self, connection: sqlite3.Connection, event: int) -> None:
-        """The result of a call comes again, in its place: similar texts are kept whole from now on."""
+        """A call gets a second result, which replaces the first. Similar texts are kept whole from now on."""
         address = self._origin | event
         row = self._events.get(event)
         first = row[8] if row is not None else self._updates.get(event, (None,))[0]
@@ -93,7 +93,8 @@ class EventBatch:
         self._came.drop(event)
 
     def write(self, connection: sqlite3.Connection, before: int, last: int) -> None:
-        """Write them; ``before``, ``last``: how many events the log had, and the number of the last one."""
+        """Write them; ``before``, ``last``: the number of events in the log, and the number of its last event, before
+        this batch."""
         if self._events:
             connection.executemany(
                 "INSERT INTO event(id, strand, kind, name, request, answer, asked, asked_crc, came, came_crc) "
@@ -122,5 +123,5 @@ class EventBatch:
 
 
 def _written_here(_: int) -> bool:
-    """The row of a call is written with what it asks."""
+    """The row of a call is written with its request."""
     return True

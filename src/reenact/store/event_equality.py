@@ -1,4 +1,4 @@
-"""The contents of one event of a log, all that hangs on it included, for the comparison with another log."""
+"""The contents of one event of a log, with all rows that belong to it, for the comparison with another log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reenact.store.schema import LOW, SHIFT
 from reenact.store.slot_rows import PACKED, StateReader, states_of
 
 _FORM_AT = 6
-"""Where the column ``came`` says what came: see ``store.rows``."""
+"""The position of the outcome in the column ``came``, see ``store.rows``."""
 
 WHOLE = "whole({0}.{1}, (SELECT x.{1} FROM event x WHERE x.id = first_of({0}.{1}, {0}.id)))"
 """A column of an event's row that may be folded (``store.folding``)."""
@@ -34,7 +34,7 @@ of a stream are compared by its digest, for any division into rows."""
 
 
 def events_of(connection: sqlite3.Connection, log: int, numbers: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Everything about some events of one log, by number and table."""
+    """All rows of some events of one log, by number and table."""
     found: dict[int, dict[str, Any]] = {}
     addresses = [log << SHIFT | number for number in numbers]
     marks = ", ".join("?" * len(addresses))
@@ -52,13 +52,13 @@ def events_of(connection: sqlite3.Connection, log: int, numbers: Sequence[int]) 
             event["slot"] = _slots(states, log << SHIFT | number, event["slot"])
         if "chunk" in event:
             event["chunk"] = [_segments(table) for (table,) in event["chunk"]]
-            if None not in event["chunk"]:  # else it is damaged, and equal to none that is sound
+            if None not in event["chunk"]:  # else the row is damaged, and equal to no sound row
                 event["chunk"] = b"".join(event["chunk"])
     return found
 
 
 def _slots(states: StateReader, address: int, rows: list[Any]) -> list[Any]:
-    """The rows of an event's states, as one for each slot; one that is damaged is equal to none."""
+    """The rows of an event's states, one for each slot. A damaged row is equal to no other."""
     found: list[Any] = []
     for row in rows:
         try:
@@ -69,7 +69,7 @@ def _slots(states: StateReader, address: int, rows: list[Any]) -> list[Any]:
 
 
 def _segments(table: bytes) -> bytes | None:
-    """The table of a stream's row; None where it is damaged, which is for its reader to say."""
+    """The table of a stream's row; None where it is damaged; its reader reports that."""
     try:
         return decompress(table[0], table[1:])
     except (ValueError, IndexError):
@@ -79,6 +79,6 @@ def _segments(table: bytes) -> bytes | None:
 def is_whole(event: dict[str, Any]) -> bool:
     """Whether a call is complete, as far as its rows show."""
     came = event["event"][0][-1]
-    if came is None or came[:1] == FOLDED:  # what it is like is lost
+    if came is None or came[:1] == FOLDED:  # the row that it refers to is lost
         return False
     return "stream" in event or load(came)[_FORM_AT] != "s"

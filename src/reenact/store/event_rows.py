@@ -12,7 +12,7 @@ from reenact.store.attributes import Attributes
 from reenact.store.check_sums import damaged
 from reenact.store.connection import PAGE
 from reenact.store.folding import FOLDED, first_of, parts_of, unfolded
-from reenact.store.guarding import UNSOUND
+from reenact.store.row_guards import UNSOUND
 from reenact.store.rows import event_of
 from reenact.store.schema import LOW
 
@@ -55,13 +55,13 @@ class EventRows:
         reading: The store's reading connection.
         span: The run's rows.
         lanes: Its lanes.
-        bodies: Its payloads, which get those that were read with an event.
+        bodies: Its payloads, which also get the payloads that were read with an event.
         streams: Its streams, which get the ends that were read with the events.
         evidence: Its evidence.
         recurring: Facts of the run's other events.
 
     Attributes:
-        notes_by: Gives the evidence of an event by its address, when it is looked at.
+        notes_by: Reads the evidence of an event by its address, on first use.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class EventRows:
     def _condition(
         self, lane: str | None, kinds: Iterable[str], name: str | None
     ) -> tuple[str, list[str | int]] | None:
-        """A condition on the event ``e`` with lane ``l``, and its values; None where it holds for none."""
+        """A condition on the event ``e`` with lane ``l``, and its values; None where no event can match."""
         where = self._span.sql
         values: list[str | int] = list(self._span.values)
         if lane is not None:
@@ -172,7 +172,7 @@ class EventRows:
         return where, values
 
     def _passed(self, where: str, values: tuple[str | int, ...], skip: int, backwards: bool) -> int | None:
-        """Address of the last of so many events that are left out; None where there are not so many. In SQLite alone:
+        """The address of the last of ``skip`` events that are left out; None where there are fewer. In SQLite alone:
         about a tenth of a microsecond an event."""
         lanes = " LEFT JOIN lane l ON l.id = e.strand" if self._span.lane else ""
         order = "DESC" if backwards else "ASC"
@@ -185,9 +185,8 @@ class EventRows:
     # --- made of their rows ------------------------------------------------------------------------------------
 
     def _page(self, rows: list[Any]) -> Iterator[Event]:
-        """The events of some rows, a few in one go: one by one each would find cold caches between the small steps of a
-        replay, and a whole page of them would live long enough for the collector of garbage to go through them again
-        and again."""
+        """The events of some rows, a few at a time. One by one, each would find cold caches between the steps of a
+        replay. As a whole page, they would live so long that the garbage collector scans them again and again."""
         for at in range(0, len(rows), _MADE_AT_ONCE):
             some = rows[at : at + _MADE_AT_ONCE]
             self._make_room(len(some))
@@ -195,13 +194,13 @@ class EventRows:
             try:
                 for row in some:
                     found.append(self._event(row))
-            except (StoreError, *UNSOUND):  # of the row that is damaged, and only when it is reached
+            except (StoreError, *UNSOUND):  # the error of the damaged row, only when it is reached
                 yield from found
                 raise
             yield from found
 
     def _make_room(self, coming: int) -> None:
-        """For what comes with so many events, before them: what they bring is wanted next."""
+        """Make room in the caches before ``coming`` events are read, because their contents are needed next."""
         self._bodies.make_room(2 * coming)
         self._streams.make_room(coming)
 

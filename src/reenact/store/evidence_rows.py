@@ -32,7 +32,7 @@ class EvidenceRows:
         self._bodies = bodies
 
     def of(self, event: int | None) -> dict[str, Json]:
-        """That of an event, or of the run itself (None). A child run has the notes of its own end only."""
+        """The evidence of an event, or of the run itself (None). A child run has the notes of its own end only."""
         return self.at(-self._span.owner.number if event is None else self._span.first | event)
 
     def at(self, owner: int) -> dict[str, Json]:

@@ -1,6 +1,6 @@
-"""The features of runs (``facts.features``), one row each: written when a run closes, or once for runs from before.
+"""The features of runs (``facts.features``), one row each: written when a run closes, or once for older runs.
 
-The table is made when the first row comes. It is derived: a reader that does not know it reads the store as it is, and
+The table is made with its first row. The table is derived. A reader that does not know it can still read the store, and
 a row that is missing, damaged or of another version is made again from its run.
 """
 
@@ -15,7 +15,7 @@ from reenact.facts.run import Run, Status
 from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump, load
 from reenact.store.connection import ReadConnection, WriteConnection
-from reenact.store.guarding import UNSOUND
+from reenact.store.row_guards import UNSOUND
 from reenact.store.runrows import row_number
 from reenact.store.schema import LOW
 from reenact.store.tombstones import has
@@ -32,7 +32,7 @@ _ALIKE = 50_000
 
 
 class FeatureRow(NamedTuple):
-    """The facts on a run for comparing it with others; its own row is not read.
+    """The facts by which a run is compared with others, so that the run's own row need not be read.
 
     Attributes:
         id, agent, user, tenant, session, started_us: Fields of the run.
@@ -89,7 +89,7 @@ def thin_features(connection: sqlite3.Connection, number: int) -> None:
 
 
 def forget_features(connection: sqlite3.Connection, number: int) -> None:
-    """The run is forgotten, or is not as it was."""
+    """Forget the features of a run that is removed or has changed."""
     if has(lambda sql, values: connection.execute(sql, values).fetchall(), FEATURE):
         connection.execute("DELETE FROM feature WHERE run = ?", (number,))
 
@@ -133,7 +133,7 @@ class FeatureRows:
             at = rows[-1][1]
 
     def put(self, found: Iterable[tuple[Run, Features]]) -> None:
-        """Write the features of runs, in one transaction; of those that are still here.
+        """Write the features of the runs that still exist, in one transaction.
 
         Raises:
             StoreError: The store cannot be written.

@@ -1,9 +1,10 @@
-"""Texts of rows that are alike but for their numbers: a row says what differs from the first of its kind in its log.
+"""Texts of rows that are equal except for their numbers: a row stores its differences from the first of its kind in its
+log.
 
-Rows of one agent's calls differ in when, in which place and with which digest something was asked, and hardly in what
-else. Two texts are of one kind when they are the same with all numbers and digests taken out. The first is kept as it
-is, and later ones name its event; so a row is read with one other, which a reader has in mind. It is no text of JSON:
-its first character is a control character, which those never hold.
+Rows of one agent's calls differ in time, place and digest, and in little else. Two texts are of one kind when they are
+the same with all numbers and digests taken out. The first row is stored whole, and later rows name its event. So a row
+is read together with one other row, which a reader keeps in its cache. A folded text cannot be taken for JSON: it
+begins with a control character, which JSON never holds.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from reenact.facts.lazy_regex import lazy_regex
 from reenact.store.schema import LOW
 
 FOLDED = "\x1e"
-"""How the text of a row begins that names another one."""
+"""The beginning of a text that names another row."""
 
 _NEXT = "\x1f"
 _HOLE = lazy_regex("([0-9a-f]{32}|[0-9]+)")
 """The parts in which texts of one kind differ: digests and numbers."""
 _KINDS = 256
-"""Kinds of texts of one log that later ones may be like."""
+"""The most kinds of texts of one log that are remembered."""
 
 
 class FirstText(NamedTuple):
@@ -44,7 +45,7 @@ class ColumnFold:
     def __init__(self) -> None:
         self._known: dict[str, FirstText] = {}
         self._kinds: dict[int, str] = {}
-        self._done: list[tuple[bool, str, FirstText]] = []  # what the batch has added (True) or dropped, in order
+        self._done: list[tuple[bool, str, FirstText]] = []  # the additions (True) and removals of the batch, in order
 
     def fold(self, number: int, text: str, has_row: Callable[[int], bool]) -> str:
         """The text of an event's row in its stored form.
@@ -69,11 +70,11 @@ class ColumnFold:
         return folded if len(folded) < len(text) else text
 
     def is_first(self, number: int) -> bool:
-        """Whether the text of an event is one that others are like."""
+        """Whether other texts may refer to the text of an event."""
         return number in self._kinds
 
     def drop(self, number: int) -> None:
-        """The text of an event will be another one: no text that comes is like it."""
+        """The text of an event will change: no later text may be folded onto it."""
         kind = self._kinds.pop(number)
         self._done.append((False, kind, self._known.pop(kind)))
 
@@ -92,7 +93,7 @@ class ColumnFold:
 
 
 def first_of(text: str | None, address: int) -> int | None:
-    """The address of the event whose text one is like; None where it stands by itself, or is damaged."""
+    """The address of the event to whose text this one refers; None for a whole text, or a damaged one."""
     if type(text) is not str or text[:1] != FOLDED:
         return None
     number = text[1:].partition(_NEXT)[0]
@@ -100,7 +101,7 @@ def first_of(text: str | None, address: int) -> int | None:
 
 
 def parts_of(text: str) -> list[str]:
-    """The first text of a kind as ``unfolded`` takes it: what stands between its holes, and these, in turn."""
+    """The first text of a kind as ``unfolded`` takes it: fixed parts and holes in turn."""
     return _HOLE.split(text)
 
 
@@ -125,8 +126,8 @@ def unfolded(text: str, parts: list[str]) -> str:
 
 
 def whole(text: str | None, first: str | None) -> str | None:
-    """The same with the first text in its stored form, for statements; a damaged text stays as it is, and its reader
-    reports it."""
+    """``unfolded`` with the first text in its stored form, for SQL statements. A damaged text is returned unchanged,
+    and its reader reports it."""
     if type(text) is not str or type(first) is not str or text[:1] != FOLDED:
         return text
     try:

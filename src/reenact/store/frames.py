@@ -1,8 +1,8 @@
-"""Text that grows, compressed as it comes: each portion refers to those before it, as far back as its frame began.
+"""Text that grows, compressed as it comes: each portion refers to earlier ones, back to the beginning of its frame.
 
-A frame is a succession of portions that is unpacked from its beginning; it ends after some text, so that little has to
-be unpacked to read any of it. Then it is sealed: one portion takes the place of all of them, packed better, because it
-is packed at once and a row of a database has room for it with less to spare.
+A frame is a sequence of portions that is unpacked from its beginning. Its length is bounded, so that little has to be
+unpacked to read any part. Then it is sealed: one portion replaces all of them. It is smaller, because all text is
+packed at once and one row wastes less space than many.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 DEFLATED = 1
-"""How a portion is packed: raw deflate, flushed after each portion. The number stands in each of them."""
+"""How a portion is packed: raw deflate, flushed after each portion. Each row has the number."""
 
 FRAME = 128 << 10
 """Bytes of text after which a frame ends."""
@@ -46,7 +46,7 @@ class StreamPacker:
     """Packs the text of one stream. Takes about 0.5 MB.
 
     Args:
-        end: Bytes of it that are packed already, in frames that stay as they are.
+        end: The bytes of the text that are already packed in frames that do not change any more.
     """
 
     __slots__ = ("_deflate", "_end", "_first", "_text")
@@ -56,7 +56,7 @@ class StreamPacker:
         self._begin()
 
     def pack(self, text: bytes) -> list[Portion]:
-        """Pack the text that follows. One that begins a frame takes the place of what there is within its size."""
+        """Pack the text that follows. A portion that begins a frame replaces the stored portions within its size."""
         found: list[Portion] = []
         for at in range(0, len(text), _PORTION):
             some = text[at : at + _PORTION]
@@ -69,7 +69,7 @@ class StreamPacker:
         return found
 
     def seal(self) -> list[Portion]:
-        """End the frame under way; what takes the place of its portions, if that is worth it."""
+        """End the current frame. Returns the portion that replaces its portions, if that saves space."""
         return self._sealed([]) if self._text else []
 
     def _sealed(self, found: list[Portion]) -> list[Portion]:
@@ -89,7 +89,7 @@ class StreamPacker:
 
 
 def unpack(portions: list[Portion]) -> bytes:
-    """The text of a frame, from its first portion on: as much of it as is sound."""
+    """The text of a frame, from its first portion up to the first damaged one."""
     found: list[bytes] = []
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     for start, _, size, codec, data, crc in portions:

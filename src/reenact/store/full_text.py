@@ -1,4 +1,4 @@
-"""The words of a run's messages, tool data and printed output, by which it is found: each once, however often it comes.
+"""The words of a run's messages, tool data and printed output, by which the run is found. Each word is stored once.
 
 They are gathered while the run is recorded, from the new part of each body (a conversation is sent again in each call),
 and indexed when the run closes, in the order of their first use: the words of a fork begin with those of its parent.
@@ -22,18 +22,18 @@ from reenact.facts.record import CallIssued, CallSettled, EvidenceNoted, OutputP
 from reenact.store.schema import LOW, SHIFT
 
 LONGEST = 64
-"""Letters of a word that count: it is kept, and looked for, by its beginning."""
+"""The number of letters of a word that are stored and searched."""
 
 MOST = 400_000
-"""Words of one run at most. Those of a book are some 20,000."""
+"""The most words of one run. A book has some 20,000."""
 
 SIDE_BY_SIDE = 8
-"""Conversations under one name of which the last body is kept in mind."""
+"""The number of conversations under one name whose last body is remembered."""
 
 _KINDS = {Kind.MODEL, Kind.TOOL, Kind.RETRIEVAL, Kind.INPUT, Kind.OUTPUT, Kind.HUMAN, Kind.MCP}
 _WORD = lazy_regex(r"[^\W_]+")
 _WITHIN = lazy_regex(rb"[0-9A-Za-z_\\\x80-\xff]")
-"""Bytes at which no word is cut: neither is an escape of JSON."""
+"""Bytes that are inside a word or an escape of JSON."""
 _FAR = 4 * LONGEST
 """Bytes within which the edge of a word is looked for."""
 _MOST_PIECES = 8
@@ -43,7 +43,7 @@ _ENCODED = lazy_regex(rb"[0-9A-Za-z+/=_-]{512,}")
 _IN_RUN = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/=_-" else 32 for byte in range(256))
 _RUN = b"a" * 512
 _LETTERS = bytes(byte if chr(byte).isalnum() and byte < 128 else 32 for byte in range(256))
-"""A table for the characters that ``_WORD`` finds in ASCII, and spaces for the rest: quicker than a search."""
+"""A table that keeps the ASCII characters of ``_WORD`` and replaces the rest by spaces: faster than a search."""
 _SAID = ("text", "answer")
 """The parts of a model's answer that are text."""
 _MOST_WORDS = 16
@@ -63,7 +63,7 @@ class TextGatherer:
         self._printed: dict[int, bytes] = {}
 
     def see(self, record: Record) -> None:
-        """Take in what is text for people. About 0.3 µs for other records."""
+        """Take in the readable text of a record. About 0.3 µs for other records."""
         if isinstance(record, CallIssued):
             call = record.call
             if call.kind is Kind.HTTP and call.channel:
@@ -91,13 +91,13 @@ class TextGatherer:
             self._printed[record.stream] = said[end:]
 
     def text(self) -> str:
-        """All words so far, in the order in which they came first."""
+        """All words so far, in the order of their first appearance."""
         for said in self._printed.values():
             self._add(said)
         return " ".join(self._words)
 
     def _grown(self, channel: str, body: bytes) -> None:
-        """Take in what a body has that those before it had not."""
+        """Take in the part of a body that earlier bodies of the channel did not have."""
         lasts = self._lasts.setdefault(channel, [])
         head, number = nearest(body, lasts)
         tail, before = 0, -1
@@ -109,7 +109,7 @@ class TextGatherer:
                 del lasts[number]
         lasts.append(bytes(body))
         end = len(body) - tail
-        if head < end or len(body) != before:  # where something was taken out, what it stood between may be one word
+        if head < end or len(body) != before:  # where a part was cut out, the texts around it must not join to one word
             self._add(body[_edge(body, head, -1) : _edge(body, end, 1)])
 
     def _add_value(self, body: bytes) -> None:
@@ -134,7 +134,7 @@ class TextGatherer:
 
 
 def _edge(data: bytes, at: int, by: int) -> int:
-    """The nearest place, backwards (``by`` is -1) or on (1), where no word is cut; ``at`` where none is near."""
+    """The nearest place, backwards (``by`` is -1) or on (1), where no word is cut; ``at`` if no edge is near."""
     place = at
     while 0 < place < len(data) + (by < 0) and abs(place - at) < _FAR:
         if not _WITHIN.match(data, place - (by < 0)):
@@ -172,7 +172,7 @@ def words_of(text: str) -> list[str]:
 
 
 def each_once(text: str) -> str:
-    """The words of a text as they are kept: in the order in which they come first."""
+    """The stored form of a text: each word once, in the order of its first appearance."""
     return " ".join(dict.fromkeys([word[:LONGEST] for word in _WORD.findall(text.casefold())]))
 
 
@@ -193,7 +193,7 @@ def create_index(connection: sqlite3.Connection) -> None:
 
 
 def _require_no_index(error: sqlite3.OperationalError) -> None:
-    """Raise what has another reason than that this store, or this SQLite, has no index."""
+    """Raise the error unless its reason is that this store, or this SQLite, has no index."""
     if "no such" not in str(error):  # "no such table: words_index", "no such module: fts5"
         raise error
 
@@ -205,7 +205,7 @@ def put_text(connection: sqlite3.Connection, run: int, text: str) -> None:
 
 
 def index_text(connection: sqlite3.Connection, place: int, text: str) -> None:
-    """Write one text to be found, under the number of its run or of a passage (``store.passages``)."""
+    """Add one text to the index, under the number of its run or of a passage (``store.passages``)."""
     if not text:
         return
     body: str | bytes = zlib.compress(text.encode("utf-8", "surrogatepass"))
@@ -213,7 +213,7 @@ def index_text(connection: sqlite3.Connection, place: int, text: str) -> None:
         connection.execute("INSERT INTO words_index(rowid, body) VALUES (?, ?)", (place, text))
     except sqlite3.OperationalError as error:
         _require_no_index(error)
-        body = text  # the scan finds it all the same
+        body = text  # the scan still finds it
     connection.execute("INSERT INTO words(id, body) VALUES (?, ?)", (place, body))
 
 
@@ -255,12 +255,12 @@ def mark_erasure(connection: sqlite3.Connection) -> None:
 
 
 def erase_some(connection: sqlite3.Connection) -> bool:
-    """One step of writing the index again without what was dropped; whether there is more to do. Each step in a
-    transaction of its own; after a kill the next one goes on. All steps take as long as reading the index."""
+    """One step of rewriting the index without dropped entries. Returns whether there is more to do. Each step is a
+    transaction of its own; after a kill, the next call goes on. All steps take as long as reading the index."""
     row = connection.execute("SELECT value FROM meta WHERE name = ?", (_ERASURE,)).fetchone()
     if row is None:
         return False
-    pages = -_PAGES if row[0] == _TO_BEGIN else _PAGES  # below zero: all of it is to become one part
+    pages = -_PAGES if row[0] == _TO_BEGIN else _PAGES  # a negative number merges the whole index into one part
     before = connection.total_changes
     try:
         connection.execute("INSERT INTO words_index(words_index, rank) VALUES ('merge', ?)", (pages,))

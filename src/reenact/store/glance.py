@@ -1,7 +1,7 @@
 """A glance at a store: the names in it that a person may type, read in milliseconds, without a change to any file.
 
-It does not use ``store.sqlite_recording``: a shell asks while a person types, so it loads nothing but SQLite,
-looks at a bounded number of rows, and gives nothing where there is no store, a damaged one, or one that is busy.
+It does not use ``store.sqlite_recording``: a shell asks while a person types, so it loads nothing but SQLite, looks at
+a bounded number of rows, and finds nothing where the store is missing, damaged or busy.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _runs(connection: sqlite3.Connection, start: str, most: int) -> Iterator[Off
 
 
 def _route(body: str) -> str:
-    """The request that a run served, out of the run as it is stored."""
+    """The request that a run served, from the stored run."""
     _, found, rest = body.partition('"entry":{"kind":"request"')
     return rest.partition('"target":"')[2].partition('"')[0] if found else ""
 
@@ -85,7 +85,7 @@ def _fields(connection: sqlite3.Connection, kind: str) -> Iterator[Offer]:
 
 
 def _tags(connection: sqlite3.Connection, start: str) -> Iterator[Offer]:
-    """Names of labels, each with its equals sign; behind one, its values."""
+    """The names of labels, each with an equals sign; after an equals sign, the values of that label."""
     name, equals, _ = start.partition("=")
     last = ""
     while True:
@@ -105,7 +105,7 @@ def _recent_logs(connection: sqlite3.Connection) -> list[int]:
 
 
 def _logs_of(connection: sqlite3.Connection, run: str) -> list[int]:
-    """The log of a run that is named so; for ``@`` and the like, the last ones."""
+    """The log of the run with this name; for ``@`` and similar references, the newest logs."""
     if run.startswith("@"):
         return _recent_logs(connection)
     return [log for (log,) in connection.execute("SELECT log FROM run WHERE tail = ? OR run_id = ?", (run, run))]

@@ -1,7 +1,9 @@
-"""Growing lists in a SQLite store: each has a text of its own, so that every version of it is that text up to a place.
+"""Growing lists in a SQLite store: each list has a text of its own, and every version of the list is that text up to
+some position.
 
-The text begins with the bracket that closes the list, so a version is two pieces: what lies behind that one up to its
-end, and that one. It needs no version before it, and its digest goes on from the digest of what was there.
+The text begins with the bracket that closes the list. So a version is two pieces: the text after that bracket, up to
+the end of the version, and the bracket. A version needs no earlier version, and its digest continues the digest of the
+earlier text.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import sqlite3
 from collections.abc import Callable
 
 from reenact.abc.hash_protocol import Hash
-from reenact.facts.growth import Grown
+from reenact.facts.growth import NewEntries
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.store.frames import StreamPacker
 from reenact.store.splice_rows import LOW, Splice
@@ -19,9 +21,9 @@ from reenact.store.splicing import new_text, put_portions
 
 _CLOSE = b"]"
 _MOST_WAITING = 8 << 20
-"""Bytes of a list that wait until a version of it is not there already."""
+"""The bytes of a list that may wait until a version is new."""
 _PACKED = 16
-"""Lists whose text is gone on with in the frame that is under way: each takes about 0.5 MB."""
+"""The number of lists whose current frame is kept open: each takes about 0.5 MB."""
 
 
 class EntriesLost(Exception):
@@ -37,7 +39,7 @@ class _KeptList:
         entries: The number of entries.
         end: Bytes of its text.
         text: Number of the text; 0 before anything of it is written.
-        waiting: The part that is still to be written.
+        waiting: The part that has yet to be written.
         used: Whether a version of it has a row.
     """
 
@@ -67,8 +69,8 @@ class GrowingLists:
         self._before: dict[int, _KeptList | None] = {}
         self._packings: dict[int, StreamPacker] = {}
 
-    def take(self, grown: Grown) -> tuple[bytes, int]:
-        """Take in new entries of a list; gives digest and bytes of the version that has them.
+    def take(self, grown: NewEntries) -> tuple[bytes, int]:
+        """Take in new entries of a list. Returns the digest and the size of the version that has them.
 
         Raises:
             Lost: Entries before them were not taken in.
@@ -91,7 +93,7 @@ class GrowingLists:
         return whole.digest(), kept.end
 
     def row(self, connection: sqlite3.Connection, number: int) -> bytes:
-        """The row of the version that was taken in last."""
+        """The row of the latest version."""
         kept = self._lists[number]
         kept.used = True
         if not kept.text:
@@ -100,7 +102,7 @@ class GrowingLists:
         return Splice(kept.text, 0, VersionChange(0, 0, pieces)).pack()
 
     def finish(self, connection: sqlite3.Connection) -> None:
-        """Write what is new of the texts: before the end of the transaction."""
+        """Write the new parts of the texts, before the transaction ends."""
         for number in self._before:
             kept = self._lists.get(number)
             if kept is None or not kept.waiting:

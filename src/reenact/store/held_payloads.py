@@ -1,4 +1,4 @@
-"""Payloads that one log uses and another log has brought: they stay while the first one does."""
+"""Payloads that one log uses and another log wrote: they stay as long as the log that uses them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reenact.store.slot_rows import long_values
 
 
 def hold(connection: sqlite3.Connection, log: int) -> None:
-    """A log uses the payloads that its rows name, even those that another log wrote."""
+    """Note the payloads that a log's rows name and another log wrote."""
     sql, values = _used(log)
     connection.execute(
         f"INSERT OR IGNORE INTO held(payload, log) SELECT id, :log FROM payload WHERE owner != :log AND id IN ({sql})",

@@ -1,33 +1,33 @@
-"""Which runs hold some words: asked of the index a part at a time, for a word may stand in every run.
+"""Finds the runs with some words, a part of the index at a time, because every run may have a word.
 
-A word counts as itself and as the beginning of longer ones. SQLite's index merges all words with that
-beginning before it gives the first (20 ms for 100,000 runs). A whole word it gives at once. So whole words are asked
-for first, and beginnings only for the runs that have no such word.
+A word counts as itself and as the beginning of longer ones. For a beginning, SQLite's index first merges all words with
+it (20 ms for 100,000 runs). A whole word is found at once. So whole words are searched first, and beginnings only in
+the runs without such a word.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
-from reenact.store.finding import FEW, Rows, Text
 from reenact.store.full_text import words_of
 from reenact.store.passages import own_and_forks
+from reenact.store.run_query import FEW, Rows, Text
 from reenact.store.schema import LOW
 
 _AHEAD = 2000
-"""Numbers below those that were asked for that are asked for with them: the next ones are most likely there."""
+"""How many lower numbers are read along with the requested ones, because those are most likely needed next."""
 
 _FAR_APART = 100
-"""Numbers between two that are asked for from which on SQLite picks them out, and gives no others."""
+"""The gap between requested numbers from which SQLite is made to select them one by one."""
 
 
 class Hits:
-    """The runs that hold what is looked for, each word whole or as a beginning.
+    """The runs that match, with each word whole or as a beginning.
 
     Args:
         rows: Asks the store.
-        words: All of them must stand in one text.
-        split: Whether texts may lie in passages (``store.passages``); then it is one word.
+        words: One text must contain all of them.
+        split: Whether texts may be in passages (``store.passages``); then the query is one word.
     """
 
     def __init__(self, rows: Rows, words: Sequence[str], *, split: bool) -> None:
@@ -39,14 +39,14 @@ class Hits:
         return None if self._whole.few() is None else self._begun.few()
 
     def among(self, numbers: Set[int]) -> Set[int]:
-        """The given runs that are found."""
+        """Those of the given runs that match."""
         found = numbers & self._whole.near(numbers)
         left = numbers - found
         return found | (left & self._begun.near(left)) if left else found
 
 
 class _Matches:
-    """The matches of one expression in the index, as far as they were needed."""
+    """The matches of one expression in the index, as far as they have been read."""
 
     def __init__(self, rows: Rows, expression: str, *, split: bool) -> None:
         self._rows = rows
@@ -101,7 +101,7 @@ def text_of(rows: Rows, query: str, *, indexed: bool, shares: bool) -> Text:
         rows: Queries the store.
         query: The text.
         indexed: Whether the store has an index that this SQLite can read.
-        shares: Whether the store has tables for what a fork reads in its parent.
+        shares: Whether the store has tables for rows that a fork reads in its parent.
     """
     words = words_of(query)
     if not words:
@@ -110,7 +110,7 @@ def text_of(rows: Rows, query: str, *, indexed: bool, shares: bool) -> Text:
         sql = own_and_forks(_SCAN) if shares else _SCAN
         return Text((), [(f"r.id IN ({sql})", (f"%{word}%",)) for word in words])
     if shares and rows("SELECT 1 FROM words WHERE id > ? LIMIT 1", (LOW,)):
-        return Text([Hits(rows, [word], split=True) for word in words])  # each may stand in another passage
+        return Text([Hits(rows, [word], split=True) for word in words])  # each may be in another passage
     return Text([Hits(rows, words, split=False)])
 
 

@@ -17,13 +17,13 @@ NEEDED = [
     "effect_rows",
     "event_rows",
     "evidence_rows",
-    "forgetting",
+    "run_removal",
     "growing_lists",
-    "inherited",
-    "inheriting",
+    "sharing_recording",
+    "row_sharing",
     "lane_rows",
     "liveness",
-    "making",
+    "store_creation",
     "mark_rows",
     "back_ends",
     "order_rows",
@@ -31,8 +31,8 @@ NEEDED = [
     "passages",
     "portions",
     "reference_lookup",
-    "removing",
-    "resplicing",
+    "stepwise_removal",
+    "splice_moves",
     "slot_rows",
     "snapshots",
     "step_states",
@@ -41,7 +41,7 @@ NEEDED = [
     "full_text",
     "sqlite_log",
 ]
-"""Modules of the store that only its late names lead to, or what is rare."""
+"""Modules of the store that are loaded only by late names or in rare cases."""
 
 for _name in NEEDED:
     import_module(f"reenact.store.{_name}")

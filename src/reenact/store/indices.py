@@ -1,4 +1,4 @@
-"""Which of its runs a store finds by an index, and why it does not where it does not."""
+"""The indices of a store, and why one is missing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Indices(NamedTuple):
     """Why a store has no index; empty where it has one.
 
     Attributes:
-        runs: For what the row of a run says: its names, labels, status and time.
+        runs: For the facts in the row of a run: names, labels, status and time.
         words: For the words in a run.
     """
 
@@ -21,7 +21,7 @@ class Indices(NamedTuple):
 
 
 def indices(store: Store) -> Indices:
-    """The indices of a store, as they are now."""
+    """The present indices of a store."""
     if not isinstance(store, SqliteStore):
         return Indices(*["all runs are in memory"] * 2)
     narrow, words = store.indexed()

@@ -22,8 +22,8 @@ _SIDE_BY_SIDE = 4
 """Conversations that are kept in mind."""
 
 
-class _Grown(NamedTuple):
-    """A body, and the state of its hash after each of its parts but the last."""
+class _GrownBody(NamedTuple):
+    """A body, and the state of its hash after each of its parts except the last."""
 
     data: bytes
     states: list[Hash]
@@ -41,7 +41,7 @@ class KeyedHash:
     def __init__(self, key: bytes) -> None:
         self.begin: Callable[[], Hash] = hashlib.blake2b(key=key, digest_size=DIGEST_SIZE).copy
         """A hash object to be fed piece by piece."""
-        self._grown: Sequence[_Grown] = ()
+        self._grown: Sequence[_GrownBody] = ()
 
     def of(self, data: bytes) -> bytes:
         """The digest of some bytes. About 0.5 µs and 1 ms a megabyte."""
@@ -50,7 +50,7 @@ class KeyedHash:
         return found.digest()
 
     def of_body(self, body: bytes) -> bytes:
-        """The digest of a body, which may be one that is not kept: it lets go of its bytes then."""
+        """The digest of a body. The body may be one that is not stored: then its bytes are released."""
         if is_large(body):
             return self._of_pieces(body.pieces())
         if not is_withheld(body):
@@ -73,8 +73,8 @@ class KeyedHash:
         return found.hexdigest() == digest
 
     def named_again(self, data: bytes, digest: str) -> bool:
-        """The same of a body that mostly begins as the last ones did, a conversation that is sent again: of what it has
-        of one of these only its bytes are compared."""
+        """The digest of a body that mostly begins like one of the last ones, such as a conversation that is sent again.
+        The common beginning is only compared, not hashed again."""
         if len(data) < _LONG or len(data) > _TOO_LONG or type(data) is not bytes:
             return self.named(data, digest)
         kept = self._grown
@@ -89,5 +89,5 @@ class KeyedHash:
             states.append(found.copy())
         found.update(data[at:])
         others = [each for each, head in zip(kept, heads, strict=True) if 2 * head < len(each.data)]
-        self._grown = (_Grown(data, states), *others[: _SIDE_BY_SIDE - 1])
+        self._grown = (_GrownBody(data, states), *others[: _SIDE_BY_SIDE - 1])
         return found.hexdigest() == digest

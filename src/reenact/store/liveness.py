@@ -4,8 +4,8 @@ Each log that is being written holds a lock on a file of its own. A lock cannot 
 process that got the same number, and needs no heartbeat. A forked child inherits the open file, which would keep the
 lock alive after its parent's death, so it closes it at once (closing never unlocks while the parent holds on).
 
-A run that has ended, and whose end could not be written (the disk is full), leaves the file under the name of its
-status: to rename a file takes no room.
+If the end of a run could not be written (the disk is full), the file is renamed to the run's status, because renaming
+needs no space.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _held: weakref.WeakSet[LiveLock] = weakref.WeakSet()
 
 
 def _take(descriptor: int, *, shared: bool = False) -> bool:
-    """Lock an open file without waiting; False when another holds it. Those who only ask share: they never see each
-    other (on Windows they may, for a moment)."""
+    """Lock an open file without waiting; False when another holds it. Processes that only look take a shared lock: they
+    never see each other (on Windows they may, for a moment)."""
     try:
         if sys.platform == "win32":
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -42,7 +42,7 @@ def _take(descriptor: int, *, shared: bool = False) -> bool:
 
 
 class LiveLock:
-    """The sign of life of one log, held from its making to ``release`` or the death of the process.
+    """The sign of life of one log, held from its creation to ``release`` or the death of the process.
 
     Args:
         path: File to lock; made, with its directory, readable by the owner only.
@@ -62,8 +62,8 @@ class LiveLock:
         _held.add(self)
 
     def is_lost(self) -> bool:
-        """Whether the program has closed the descriptor, also where its number has become another file's since. Below
-        a microsecond. One that was let go is not lost."""
+        """Whether the program has closed the descriptor, also where its number has become another file's since. Below a
+        microsecond. A released lock is not lost."""
         if self._descriptor < 0:
             return False
         try:
@@ -75,7 +75,7 @@ class LiveLock:
         """Release the lock and remove the file. A second call does nothing.
 
         Args:
-            ended: The end of the run, where it could not be written: the file states it from now on.
+            ended: The end of the run, if it could not be written: from now on the file states it.
         """
         lost = self.is_lost()
         descriptor, self._descriptor = self._descriptor, -1
@@ -85,18 +85,18 @@ class LiveLock:
         if ended is not None:
             _leave_mark(self._path, ended)
         if lost:
-            _remove(self._path)  # the number may be another file's by now: that is not ours to close
+            _remove(self._path)  # the number may belong to another file by now, which we must not close
             return
         if sys.platform == "win32":
             os.close(descriptor)
             _remove(self._path)
         else:
-            # Removed before it is unlocked: whoever opens the name afterwards finds none.
+            # Removed before it is unlocked: a process that opens the name afterwards finds no file.
             _remove(self._path)
             os.close(descriptor)
 
     def abandon(self) -> None:
-        """Close the file without giving up the lock: what a forked child does with its parent's."""
+        """Close the file without releasing the lock, as a forked child does with its parent's."""
         lost = self.is_lost()
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0 and not lost:
@@ -124,7 +124,7 @@ def ended_as(path: Path) -> tuple[Status, int] | None:
     """How a run has ended whose end could not be written, and when (microseconds since the epoch).
 
     Args:
-        path: File that was locked while it was recorded.
+        path: The file that was locked while the run was recorded.
     """
     for status in ENDED:
         try:
@@ -151,14 +151,14 @@ def is_live(path: Path) -> bool:
     """Whether a process holds the lock of this file. The file of a dead process is removed if possible. About 10 µs.
     Without a file: false.
 
-    About 10 µs. No file: nobody.
+    About 10 µs. No file: no recorder.
     """
     try:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:
         return False
     except OSError:
-        # Somebody else's file, or a read-only disk: nobody can record into it from here, so believe the file.
+        # Another user's file, or a read-only disk: no process here can record into it, so believe the file.
         return _readable_lock(path)
     try:
         if not _take(descriptor, shared=True):

@@ -1,8 +1,8 @@
-"""One log of an older format in the rows of today's, step by step: each step is a transaction that reads back what it
-has written, and is undone where that is not what was there.
+"""One log of an older format in the rows of today's, step by step. Each step is a transaction that reads back its own
+rows, and is undone if they differ from the old ones.
 
-A log that is rewritten in part reads as one that is not, because each row says by itself how it is kept. Damaged rows
-stay as they are, and are named.
+A log that is partly rewritten can be read like any other, because each row says how it is stored. Damaged rows stay
+unchanged, and are named.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from reenact.errors import StoreError
 from reenact.store.check_sums import sum_of
 from reenact.store.connection import WriteConnection
 from reenact.store.folding import FOLDED, ColumnFold, first_of, whole
-from reenact.store.inheriting import GOES_ON, share_with
 from reenact.store.keyed_hash import KeyedHash
 from reenact.store.payloads import decompress
-from reenact.store.rewording import share_words
 from reenact.store.rewrite_estimate import WHOLE_BODIES
+from reenact.store.row_sharing import GOES_ON, share_with
 from reenact.store.runrows import run_of
 from reenact.store.schema import LOW, SHIFT
+from reenact.store.speech_migration import share_words
 from reenact.store.splice_rows import SPLICED, SplicedBodies
 from reenact.store.splicing import BodySplicer
 
 STEP_BYTES = 4 << 20
-"""Bytes of bodies that are rewritten in one transaction, about: a body that is larger goes alone."""
+"""About how many bytes of bodies are rewritten in one transaction; a larger body is rewritten alone."""
 
 MARK = "migrating:"
-"""The beginning of the mark, in ``meta``, of a log that is still to be rewritten; its number follows."""
+"""The beginning of the key in ``meta`` that marks a log as not yet rewritten; the log's number follows."""
 
 _ROWS = 2_000
 """Most rows that are rewritten in one transaction."""
 
 
 class Damage(NamedTuple):
-    """A row that was left as it is, because it is damaged.
+    """A row that was left unchanged because it is damaged.
 
     Attributes:
         log: Number of the log.
@@ -51,7 +51,7 @@ class LogMigration:
     """Brings one log to today's rows.
 
     Args:
-        log: Its number; its run has ended, or its process is gone.
+        log: Its number. Its run has ended, or its process is gone.
         hasher: The store's hash.
 
     Attributes:
@@ -93,13 +93,13 @@ class LogMigration:
             connection.execute("DELETE FROM meta WHERE name = ?", (f"{MARK}{self._log}",))
 
     def _is_there(self, connection: sqlite3.Connection) -> bool:
-        """Whether nothing has removed the log meanwhile."""
+        """Whether the log still exists."""
         return connection.execute("SELECT 1 FROM log WHERE id = ?", (self._log,)).fetchone() is not None
 
     # --- bodies --------------------------------------------------------------------------------------------------
 
     def _bodies(self, connection: sqlite3.Connection) -> int:
-        """Keep some bodies as changes; their bytes, 0 where there are none left."""
+        """Store some bodies as changes. Returns their size; 0 if none is left."""
         if self._channels is None:
             self._channels = _channels(connection, self._log)
         before = _open_frame(connection, self._log)
@@ -139,7 +139,7 @@ class LogMigration:
     def _check(
         self, connection: sqlite3.Connection, found: list[tuple[int, bytes]], before: tuple[int, int, bytes] | None
     ) -> None:
-        """Read back what was written, and what was there of the frame that it goes on."""
+        """Read back the written rows, and the older part of the frame that they continue."""
         spliced = SplicedBodies(lambda sql, values: connection.execute(sql, values).fetchall())
         if before is not None and spliced.text(before[0], before[1], len(before[2])) != before[2]:
             raise _unequal(f"text {before[0]}")
@@ -151,7 +151,8 @@ class LogMigration:
     # --- rows ----------------------------------------------------------------------------------------------------
 
     def _share(self, connection: sqlite3.Connection) -> bool:
-        """Leave to its parent what a fork has as that has it; whether it reads in another log."""
+        """Leave the rows of a fork that equal its parent's to the parent. Returns whether the fork now reads another
+        log."""
         if connection.execute("SELECT 1 FROM piece WHERE log = ? LIMIT 1", (self._log,)).fetchone() is not None:
             share_words(connection, self._log)
             return True
@@ -173,15 +174,16 @@ class LogMigration:
 def fold_some(
     connection: sqlite3.Connection, log: int, column: str, folding: ColumnFold, at: int, damaged: list[Damage]
 ) -> int:
-    """Fold some rows of a log, from an address on; the address of the next ones, beyond the log where there are none.
+    """Fold some rows of a log, from an address on. Returns the address of the next rows, which is beyond the log at the
+    end.
 
     Args:
         connection: In a transaction.
-        log: Its number; it reads in no other one.
+        log: Its number. The log reads no other log.
         column: ``asked`` or ``came``.
         folding: Of this column; rows before the address went through it.
         at: The address.
-        damaged: Gets the rows that are left as they are.
+        damaged: The list that gets the rows that stay unchanged.
     """
     end = log << SHIFT | LOW
     rows = connection.execute(
@@ -232,7 +234,7 @@ def is_folded(connection: sqlite3.Connection, log: int) -> bool:
 
 
 def parent_of(connection: sqlite3.Connection, log: int) -> int | None:
-    """The log that a log goes on from, where that has ended and lies in this store."""
+    """The log that a log continues, if that has ended and lies in this store."""
     row = connection.execute("SELECT body, amended, crc FROM run WHERE id = ?", (log,)).fetchone()
     run = run_of(*row) if row is not None else None
     if run is None or run.relation not in GOES_ON:
@@ -263,7 +265,7 @@ def _channels(connection: sqlite3.Connection, log: int) -> dict[int | bytes, str
 
 
 def _open_frame(connection: sqlite3.Connection, log: int) -> tuple[int, int, bytes] | None:
-    """The last frame of a log's newest text: the number of the text, its first byte, and what is in it."""
+    """The last frame of a log's newest text: the number of the text, the first byte of the frame, and its content."""
     row = connection.execute("SELECT max(id) FROM text WHERE owner = ?", (log,)).fetchone()
     if row[0] is None:
         return None

@@ -1,6 +1,6 @@
 """The rows of marks: lines in time, each as JSON with its check sum, in a table that the first mark makes.
 
-A reader that does not know the table reads the store as it is.
+A reader that does not know the table can still read the store.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from reenact.errors import StoreError
 from reenact.facts.marks import Mark, in_order
 from reenact.store.check_sums import damaged, sum_of
 from reenact.store.codec import dump, load
-from reenact.store.guarding import UNSOUND
+from reenact.store.row_guards import UNSOUND
 from reenact.store.tombstones import Rows, has
 
 TABLE = "mark"
@@ -30,7 +30,7 @@ def insert_mark(connection: sqlite3.Connection, mark: Mark) -> None:
 
 
 def delete_mark(connection: sqlite3.Connection, mark_id: str) -> None:
-    """Forget a mark, in a transaction; one that is not there is no error."""
+    """Forget a mark, in a transaction; a missing mark is no error."""
     connection.execute(_MADE)
     connection.execute("DELETE FROM mark WHERE id = ?", (mark_id,))
 
@@ -46,7 +46,7 @@ def read_marks(rows: Rows) -> tuple[Mark, ...]:
 
 
 def sound_marks(rows: Iterable[tuple[Any, ...]]) -> Iterator[Mark]:
-    """The marks of those rows that are not damaged.
+    """The marks in undamaged rows.
 
     Args:
         rows: Each with id, body and check sum.

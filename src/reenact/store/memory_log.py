@@ -1,4 +1,4 @@
-"""One log in memory: its records, sorted by what the views over it ask for."""
+"""One log in memory: its records, grouped as its views need them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from reenact.facts.call import RETURN, Kind, Value
 from reenact.facts.event import Event, LaneFact
-from reenact.facts.growth import Grown, is_grown, mark_in
+from reenact.facts.growth import NewEntries, is_grown, mark_in
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
@@ -29,7 +29,7 @@ from reenact.store.full_text import TextGatherer
 
 @dataclass(slots=True)
 class EventRecords:
-    """Everything that was said about one event."""
+    """All records about one event."""
 
     issued: CallIssued
     settled: CallSettled | None = None
@@ -56,7 +56,7 @@ class KeptLog:
     bodies: dict[str, bytes] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
     events: dict[tuple[str, int], Event] = field(default_factory=dict)
-    """Events that were asked for since the log has ended, by run and number."""
+    """The events that were read since the log ended, by run and number."""
     _in_order: dict[int | None, list[EventRecords]] = field(default_factory=dict)
     _lists: dict[int, bytes] = field(default_factory=dict)
     _texts: list[Record] = field(default_factory=list)
@@ -80,7 +80,7 @@ class KeptLog:
         return words.text()
 
     def returned(self) -> bytes:
-        """The result of the function that the run is a call of, encoded; empty without one."""
+        """The encoded result of the function whose call the run is; empty without one."""
         for each in reversed(self.calls.values()):
             call = each.issued.call
             if call.kind is Kind.OUTPUT and call.name == RETURN and each.settled is not None:
@@ -109,7 +109,7 @@ class KeptLog:
         self.slots[record.event, record.phase] = slots
         self.growth[record.event, record.phase] = mark_in(record.note)
 
-    def _whole(self, grown: Grown) -> bytes:
+    def _whole(self, grown: NewEntries) -> bytes:
         """A list, by its new entries."""
         found = (self._lists.get(grown.number, b"") if grown.start else b"") + grown.lead + grown
         self._lists[grown.number] = found
@@ -159,7 +159,7 @@ _TAKEN_BY: Final[Mapping[type, Callable[[KeptLog, Any], None]]] = {
     SegmentArrived: KeptLog._answer,
     StreamEnded: KeptLog._answer,
 }
-"""The function for each sort of record; any other record is kept as it is."""
+"""The function for each sort of record; any other record is kept unchanged."""
 
 
 def number_of(call: EventRecords) -> int:

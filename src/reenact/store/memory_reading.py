@@ -35,7 +35,7 @@ class MemoryRecording:
 
     Args:
         run: The run.
-        log: Its records, and those of the runs around and inside it.
+        log: The run's records, and those of the runs around and inside it.
         hasher: Names payloads.
         at_end: Gives the notes that came with its end.
     """
@@ -78,7 +78,7 @@ class MemoryRecording:
         return self._event(call)
 
     def _event(self, call: EventRecords) -> Event:
-        """The event of a call; of a log that has ended it is made once."""
+        """The event of a call; in an ended log it is made once."""
         if self._log.live:
             return self._made(call)
         made, place = self._log.events, (self._run.id, call.issued.event)
@@ -253,7 +253,7 @@ class MemoryRecording:
         return None if found is None else dict(found)
 
     def checkpoint_digests(self, event: int, phase: str) -> Mapping[str, str] | None:
-        """See ``abc.store.Recording``. All of the state is gone through: it is in memory as it is."""
+        """See ``abc.store.Recording``. Reads the whole state, which is in memory."""
         slots = self.checkpoint_slots(event, phase)
         return None if slots is None else {name: self._digest_of(body) for name, body in slots.items()}
 

@@ -1,6 +1,6 @@
-"""The reference store: a run is the records it was given, and every view is read off them.
+"""The reference store: a run is a list of its records, and every view is computed from them.
 
-For tests and throw-away runs. Nothing survives the process; otherwise it answers exactly as the others do.
+For tests and throw-away runs. No run survives the process. In all else the store behaves like the others.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class MemoryStore(Views):
     Args:
         url: The name of the store.
         entropy: The source of the secret of its hash.
-        hasher: Its hash, if it is another one.
+        hasher: Its hash function; None for a new one.
         home: The store around it, from which its runs are read.
         written: Gets the written records, in order, by run.
     """
@@ -100,7 +100,7 @@ class MemoryStore(Views):
         return closed and not run.lane and occurs(self._logs[run.id].text(), text)
 
     def _now(self, run: Run) -> Run:
-        """A run as it stands now; it knows where it is kept."""
+        """A run as it is now, with the place where it is stored."""
         return kept_in(self._stands(run), self._home)
 
     def _stands(self, run: Run) -> Run:
@@ -283,7 +283,7 @@ class MemoryStore(Views):
         return bool(found)
 
     def thin(self, run_id: str, why: str) -> bool:
-        """Never: what is in memory goes with its process."""
+        """Never done: memory goes with its process."""
         return False
 
     def close(self) -> None:
@@ -319,7 +319,7 @@ class MemoryLog:
             record = each
             if type(record) is CallSettled and type(record.outcome) is Value:
                 body = record.outcome.body
-                self._hasher.of_body(body)  # of what is not kept its digest is made now
+                self._hasher.of_body(body)  # the digest of an unkept value is computed now
                 if is_large(body):
                     record = replace(record, outcome=replace(record.outcome, body=body.whole()))
             self._log.take(record)

@@ -1,8 +1,8 @@
 """One open store for each URL and process: the second and every later recording finds it open.
 
 Opening a SQLite file and closing its last connection cost milliseconds, which a server would pay for each request. So a
-recording borrows a store and gives it back; the store stays open for the next one until the process ends, as long as
-its file is the same. Only a few unused stores are kept open.
+recording borrows a store and gives it back. The store stays open for the next recording until the process ends, as long
+as its file is the same. Only a few unused stores are kept open.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Identity = tuple[int, int] | None
 
 @dataclass(slots=True)
 class _SharedStore:
-    """One open store, how many use it, and which file it opened."""
+    """One open store, the number of its users, and the file that it opened."""
 
     store: Store
     identity: Identity = None
@@ -44,7 +44,7 @@ def borrow_store(url: str | os.PathLike[str] | None = None) -> Store:
     """The open store of a URL, for ``give_back``. About 20 µs when it is open.
 
     Raises:
-        UsageError: A URL of a kind that does not exist.
+        UsageError: The URL is of an unknown kind.
     """
     fresh = open_store(url)
     closing: list[_SharedStore] = []
@@ -74,7 +74,7 @@ def give_back(store: Store) -> None:
             found.identity = _identity(store)
             if not found.users:
                 del _shared[store.url]
-                _shared[store.url] = found  # the last one that was used
+                _shared[store.url] = found  # the store that was used last
                 idle = [each for each in _shared.values() if not each.users]
                 closing = idle[:-IDLE]
                 for each in closing:
@@ -103,8 +103,8 @@ def _close(stores: list[_SharedStore]) -> None:
 
 
 def _drop_log(store: Store) -> None:
-    """Remove the write-ahead log of a file that another one has replaced: SQLite leaves it, and would read it as that
-    of the new file. Its contents belonged to the file that is gone."""
+    """Remove the write-ahead log of a file that another one has replaced: SQLite leaves it there, and would read it as
+    the log of the new file. Its contents belonged to the file that is gone."""
     path = getattr(store, "path", None)
     for ending in ("-wal", "-shm"):
         with suppress(OSError):
@@ -112,7 +112,7 @@ def _drop_log(store: Store) -> None:
 
 
 def _identity(store: Store) -> Identity:
-    """Which file a store has, if it has one: a file that was removed or replaced is another one."""
+    """The identity of a store's file, if it has one: a file that was replaced has another identity."""
     path = getattr(store, "path", None)
     if path is None:
         return None

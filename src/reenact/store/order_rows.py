@@ -19,9 +19,9 @@ def deliveries(reading: ReadConnection, span: RunRows, start: int) -> Iterator[D
     Args:
         reading: The store's reading connection.
         span: Which rows are the run's.
-        start: Number of the first one wanted.
+        start: The number of the first delivery to read.
     """
-    found = chain.from_iterable(_packs(reading, span, start))  # in C: a replay asks for the next one at every turn
+    found = chain.from_iterable(_packs(reading, span, start))  # in C: a replay reads the next delivery at every turn
     return found if start <= 0 else dropwhile(lambda delivery: delivery.number < start, found)
 
 

@@ -1,7 +1,8 @@
-"""The words of a fork for the search: in passages, of which those of its prefix are its parent's.
+"""The words of a fork for the search: in passages; the passages of its prefix are its parent's.
 
-Many words are kept in passages of a kilobyte; a fork keeps those that no base of it has at the same place. Those of a
-run are one row until it has a fork. Runs of older versions have their text here, not its words.
+Many words are stored in passages of a kilobyte. A fork stores only the passages that none of its bases has at the same
+place. The words of a run are one row until the run has a fork. Runs of older versions have their text here, not its
+words.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from reenact.store.full_text import drop_text, index_text, plain, put_text
 from reenact.store.schema import LOW, SHIFT
 
 LENGTH = 1024
-"""Fewest characters of a passage that another one follows."""
+"""The least number of characters of a passage that is not the last."""
 
 _GAP = lazy_regex(r"\s")
 
@@ -32,13 +33,13 @@ def cut(text: str) -> Iterator[str]:
 
 
 def share_text(connection: sqlite3.Connection, log: int, text: str, bases: Sequence[int]) -> None:
-    """Set the text of a log, and leave to its bases what they have at the same place.
+    """Set the text of a log, and leave the passages that its bases have at the same place to them.
 
     Args:
-        connection: In a transaction; the table of passages is there.
+        connection: Called in a transaction; the table of passages exists.
         log: The log, whose number is its run's.
         text: All of its text.
-        bases: Logs that this one reads; they are kept as long as it is.
+        bases: Logs that this log reads; they are kept as long as it is.
     """
     found = list(cut(text))
     if len(found) == 1 or not bases:
@@ -61,7 +62,7 @@ def share_text(connection: sqlite3.Connection, log: int, text: str, bases: Seque
 
 
 def take_text_back(connection: sqlite3.Connection, log: int) -> None:
-    """Have all of its text itself, in one row."""
+    """Copy all text into the log itself, as one row."""
     if connection.execute("SELECT 1 FROM passage WHERE log = ? LIMIT 1", (log,)).fetchone() is not None:
         text = text_of(connection, log)
         drop_text(connection, log)
@@ -87,7 +88,7 @@ def _rows(connection: sqlite3.Connection, log: int, first: int, last: int) -> li
 
 
 def _split(connection: sqlite3.Connection, log: int) -> None:
-    """Cut the text of a log that is one row."""
+    """Split the text of a log, which is one row, into passages."""
     row = connection.execute("SELECT body FROM words WHERE id = ?", (log,)).fetchone()
     if row is not None:
         drop_text(connection, log)

@@ -1,10 +1,10 @@
 """Exact bytes of a SQLite store: kept once by keyed hash, compressed where it helps, checked whenever they are read.
 
 Callers store *versions of a channel* (the request bodies of one conversation, the values of one checkpoint slot) and
-get the address of each. Of long bodies only the new parts are kept (``store.splicing``), short ones whole.
+get an address for each. Of long bodies only the new parts are kept (``store.splicing``), short ones whole.
 
-The hash is BLAKE2b keyed with a secret of the store: addresses of two stores cannot be compared, and without the secret
-one cannot test whether a store holds a guessed text.
+The hash is BLAKE2b keyed with a secret of the store: addresses of two stores cannot be compared, and a guess of a
+stored text cannot be tested without the secret.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from reenact.store.splice_rows import SPLICED
 from reenact.store.splicing import BodySplicer
 
 if TYPE_CHECKING:
-    from reenact.facts.growth import Grown
+    from reenact.facts.growth import NewEntries
     from reenact.store.growing_lists import GrowingLists
     from reenact.store.keyed_hash import KeyedHash
     from reenact.store.portions import put_pieces
-    from reenact.store.removing import is_forgotten, release_rest
-    from reenact.store.resplicing import respliced
+    from reenact.store.splice_moves import respliced
+    from reenact.store.stepwise_removal import is_forgotten, release_rest
 else:
     GrowingLists = late("reenact.store.growing_lists", "GrowingLists")
     put_pieces = late("reenact.store.portions", "put_pieces")
-    is_forgotten = late("reenact.store.removing", "is_forgotten")
-    release_rest = late("reenact.store.removing", "release_rest")
-    respliced = late("reenact.store.resplicing", "respliced")
+    is_forgotten = late("reenact.store.stepwise_removal", "is_forgotten")
+    release_rest = late("reenact.store.stepwise_removal", "release_rest")
+    respliced = late("reenact.store.splice_moves", "respliced")
 
 RAW, ZLIB = range(2)
 """How the bytes of a row are kept."""
@@ -50,22 +50,23 @@ _LEVEL = 1
 _WORTH = 0.9
 _TRIAL = 8192
 _BLOCK = 64 << 10
-"""Bytes of what was woven, at least, that are compressed in one go."""
+"""The least number of woven bytes that are compressed together."""
 _REMEMBERED = 50_000
 LEAST_OF_A_STEP = 64
-"""Bytes of what a step is given or leaves, at least, to be kept as a change: it is like that of the step before, and
-nothing that a replay answers with."""
+"""The least size, in bytes, of a step's state that is stored as a change of the state before. A replay does not answer
+with states."""
 LEAST_SPLICED = 1 << 10
 MOST_SPLICED = 16 << 20
-"""Bytes of a body that is kept as a change: at least, and at most, for the last versions are held in memory."""
+"""The least and the largest size of a body that is stored as a change. The upper limit exists because the last versions
+are held in memory."""
 _ZLIB_HEAD = b"\x78\x01"
 _ZLIB_END = b"\x03\x00"
 """An empty last block."""
 
 
 def compress(data: bytes) -> tuple[int, bytes]:
-    """Bytes as they are kept: (how, what). Large incompressible bytes cost a trial of their first kilobytes only. Of
-    what was woven each block is compressed once."""
+    """The stored form of bytes: (how, what). Large incompressible bytes cost a trial of their first kilobytes only.
+    Each block of woven text is compressed once."""
     if type(data) is Woven:
         packed = _packed(data)
         return (ZLIB, packed) if len(packed) < len(data) * _WORTH else (RAW, data)
@@ -79,8 +80,8 @@ def compress(data: bytes) -> tuple[int, bytes]:
 
 
 def _packed(data: Woven) -> bytes:
-    """The same stream as of other bytes, put together of blocks that refer to nothing before them. What stands there
-    says where a block ends, so that what is put in or left out before it leaves the blocks behind it as they were."""
+    """The same stream as of other bytes, put together of blocks that refer to nothing before them. The content decides
+    where a block ends. So an insertion or a removal leaves the later blocks unchanged."""
     blocks = [_ZLIB_HEAD]
     group: list[Piece | bytes] = []
     size = 0
@@ -99,9 +100,9 @@ def _packed(data: Woven) -> bytes:
 
 
 def _grouped(group: list[Piece | bytes]) -> bytes:
-    """The block of pieces in a row with what stands between them, which the first of them knows."""
+    """The block of consecutive pieces and the text between them, which the first piece knows."""
     at, first = next(((at, part) for at, part in enumerate(group) if isinstance(part, Piece)), (0, None))
-    others = at, group[:at] + group[at + 1 :]  # without itself, or it would be there until the next collection
+    others = at, group[:at] + group[at + 1 :]  # without itself: a cycle would live until a collection
     known = first.known.get("packed") if first is not None else None
     if known is not None and known[0] == others:
         found: bytes = known[1]
@@ -134,7 +135,7 @@ def decompress(codec: int, data: bytes) -> bytes:
 
 
 def corrupt(digest: str, found: str, *, run: str = "", event: int | None = None) -> BlobCorrupt:
-    """The error for bytes that are not what was stored."""
+    """The error for damaged bytes."""
     return BlobCorrupt(
         f"payload {digest[:12]}{place(run, event)} is corrupt",
         cause="the store's file was changed or cut after it was written",
@@ -204,7 +205,8 @@ def missing(digest: str, run: str = "", event: int | None = None) -> BlobMissing
 
 
 def taken_out(digest: str, run: str = "", event: int | None = None) -> BlobMissing:
-    """The error for bytes that the store has taken out, or was never given, and of which it keeps size and digest."""
+    """The error for bytes that were removed from the store, or never stored, so that only their size and digest are
+    known."""
     return BlobMissing(
         f"payload {digest[:12]}{place(run, event)} was taken out: its size and digest are left",
         cause="its run was thinned, or it was more than largest_value_mb or largest_run_mb let be kept",
@@ -232,10 +234,10 @@ class Payloads:
     Args:
         log: Number of the log.
         hasher: The store's hash.
-        bases: Logs that exist as long as this one reads them: their payloads need not be kept for it.
+        bases: Logs that exist as long as this log reads them: their payloads need not be held for it.
 
     Attributes:
-        bases: As above, set before each batch: when one of them is deleted, the log reads none.
+        bases: As above, set before each batch. It is empty when one of them has been deleted.
     """
 
     def __init__(self, log: int, hasher: KeyedHash, bases: Sequence[int] = ()) -> None:
@@ -256,11 +258,11 @@ class Payloads:
         Args:
             connection: In the log's transaction.
             body: The version, whole.
-            channel: The succession it belongs to; empty when it stands alone.
+            channel: The series of bodies that it belongs to; empty for a body by itself.
             least: Bytes from which on it may be kept as a change.
 
         Returns:
-            Where it lies, and its digest; nothing is kept of an empty body.
+            Its address and its digest; an empty body is not stored.
         """
         if is_grown(body):
             return self._keep_grown(connection, body)
@@ -272,9 +274,9 @@ class Payloads:
             where = self._find_or_insert(connection, digest, body, channel, least)
         return where, digest
 
-    def _keep_grown(self, connection: sqlite3.Connection, grown: Grown) -> tuple[int | None, bytes]:
-        """Keep a version of a list, by its new entries. Where those before them were lost, it is kept that there was
-        one."""
+    def _keep_grown(self, connection: sqlite3.Connection, grown: NewEntries) -> tuple[int | None, bytes]:
+        """Keep a version of a list, by its new entries. If the earlier entries were lost, only the existence of the
+        list is noted."""
         try:
             digest, size = self._growing.take(grown)
         except EntriesLost:
@@ -287,13 +289,13 @@ class Payloads:
         return where, digest
 
     def finish(self, connection: sqlite3.Connection) -> None:
-        """Write what all of a transaction's bodies have brought together: before its end."""
+        """Write the shared text of a transaction's bodies, before the transaction ends."""
         self._splicing.finish(connection)
         self._growing.finish(connection)
 
     def seal(self, connection: sqlite3.Connection) -> None:
-        """The same for the last transaction, as far as anything is known."""
-        self._spliced = True  # what is in mind then is not what a transaction that fails has left
+        """The same for the last transaction."""
+        self._spliced = True  # after a failed transaction, the caches do not agree with the file
         self._splicing.seal(connection)
         self._growing.seal(connection)
 
@@ -315,8 +317,8 @@ class Payloads:
             self.forget()
 
     def forget(self) -> None:
-        """Let go of the bodies that coming ones may go on from."""
-        self._splicing.begin_anew()
+        """Release the bodies that later bodies could continue."""
+        self._splicing.restart()
         self._spliced = False
 
     def _find_or_insert(
@@ -341,7 +343,7 @@ class Payloads:
         return cursor.lastrowid
 
     def _find(self, connection: sqlite3.Connection, digest: bytes, body: bytes) -> int | None:
-        """The row that has a body already, as one that this log uses."""
+        """The existing row with this body, now noted as used by this log."""
         found: Sequence[int] | None = connection.execute(
             "SELECT id, owner, codec FROM payload WHERE digest = ?", (digest,)
         ).fetchone()
@@ -351,7 +353,7 @@ class Payloads:
                 connection.execute("UPDATE payload SET codec = ?, data = ? WHERE id = ?", (codec, data, found[0]))
             if found[1] != self._log:
                 if self._is_kept(connection, *found[:2]):
-                    return found[0]  # not to be remembered: it goes with its base, when no row names it
+                    return found[0]  # not remembered: it goes with its base once no row names it
                 if is_forgotten(connection, found[1]):
                     connection.execute("UPDATE payload SET owner = ? WHERE id = ?", (self._log, found[0]))
                     self._staged[digest] = found[0]
@@ -363,7 +365,7 @@ class Payloads:
 
     @staticmethod
     def _kept_as(connection: sqlite3.Connection, owner: int, body: bytes) -> tuple[int, bytes]:
-        """A body as it lies in its row: how, and what."""
+        """A body as it is stored in its row: the codec, and the bytes."""
         if is_withheld(body):
             return WITHHELD, b""
         return (SPLICED, put_pieces(connection, owner, body.pieces())) if is_large(body) else compress(body)
@@ -378,7 +380,7 @@ class Payloads:
 
 
 def _has_no_bytes(body: bytes) -> bool:
-    """Whether what stands for a body does not hold all of it."""
+    """Whether the object that represents a body does not hold all of its bytes."""
     return is_withheld(body) or is_grown(body)
 
 
@@ -388,8 +390,8 @@ def _is_apart(body: bytes) -> bool:
 
 
 def release(connection: sqlite3.Connection, log: int) -> None:
-    """Forget the payloads that only this log used, at once or in steps; those that others use too go over to one of
-    them."""
+    """Forget the payloads that only this log used, at once or in steps. Payloads that other logs use too get one of
+    those as owner."""
     shared = connection.execute(
         "SELECT h.payload, min(h.log) FROM held h JOIN payload p ON p.id = h.payload WHERE p.owner = ? "
         "GROUP BY h.payload",

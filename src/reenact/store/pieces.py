@@ -1,8 +1,9 @@
-"""Which parts of a log lie in other logs: a fork reads its prefix where its parent's rows are.
+"""The parts of a log that are in other logs: a fork reads its prefix in its parent's rows.
 
-A log may have **bases**: logs that had ended when it began, its parent's and those that the parent's reads. Of each
-base it reads some numbers (of events, of the order), and everything else it has itself; a number is read in one place.
-Nothing of this is part of what a run says: taken back (``store.inheriting``), the log has all of its rows itself.
+A log may have **bases**: the log of its parent and the logs that this one reads. All of them had ended when the log
+began. It reads some numbers (of events, of the order) in each base, and has all others itself. Each number is read in
+one place. None of this belongs to the content of a run: once all rows are taken back (``store.row_sharing``), the log
+has them itself.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class LogPart(IntEnum):
     ERR = 4
     """Standard error by byte."""
     LANES = 5
-    """Lanes by number: those that no row of the log itself is on."""
+    """Lanes by number, without lanes of the log's own rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +62,13 @@ class LogPiece:
         return found
 
     def having(self, part: LogPart, ranges: Ranges) -> LogPiece:
-        """The same with other numbers of one part."""
+        """The piece with other numbers in one part."""
         changed = {each.name.lower(): ranges if each is part else self.of(each) for each in LogPart}
         return LogPiece(self.base, **changed)
 
 
 def place_of(lane: int, position: int) -> int:
-    """The number of the reads of a lane since one of its positions."""
+    """The number for the reads of a lane at one of its positions."""
     return lane << SHIFT | position
 
 
@@ -97,7 +98,7 @@ def is_there(connection: sqlite3.Connection) -> bool:
 
 
 def set_pieces(connection: sqlite3.Connection, log: int, found: Sequence[LogPiece]) -> None:
-    """Say what a log reads elsewhere; each of its bases has a row for its events, be they none."""
+    """Store the pieces that a log reads elsewhere. Each of its bases has a row for events, even without any."""
     connection.execute("DELETE FROM piece WHERE log = ?", (log,))
     rows = [
         (log, piece.base, int(part), piece.of(part).pack())
@@ -109,8 +110,8 @@ def set_pieces(connection: sqlite3.Connection, log: int, found: Sequence[LogPiec
 
 
 def declare(connection: sqlite3.Connection, log: int, parent: int) -> None:
-    """A log begins whose rows may be those of ``parent``, which has ended, or of what that reads. From now on the store
-    is of a format that readers of whole logs refuse."""
+    """A log begins that may share rows with ``parent``, which has ended, or with the logs that ``parent`` reads. From
+    now on the store is of a format that readers of whole logs refuse."""
     if not is_there(connection):
         bring_up(connection)
     bases = [parent, *(piece.base for piece in pieces(connection, parent))]

@@ -14,12 +14,12 @@ from reenact.store.splicing import new_text
 
 _TRIAL = 8192
 _WORTH = 0.6
-"""The share of their size to which the first bytes of a piece are packed, at most, where a search for repetitions pays:
-base64 of packed data comes to three quarters by its letters alone, in a quarter of the time."""
+"""If the first bytes of a piece pack to more than this share of their size, no repetitions are searched. Base64 of
+packed data shrinks to three quarters by its alphabet alone, in a quarter of the time."""
 
 
 def put_pieces(connection: sqlite3.Connection, owner: int, pieces: Iterable[bytes]) -> bytes:
-    """Write a body as a text: each piece is a frame. Gives what stands in the row of the body (codec ``SPLICED``).
+    """Write a body as a text: each piece is a frame. Returns the content of the body's row (codec ``SPLICED``).
 
     Args:
         connection: In a transaction.

@@ -1,4 +1,4 @@
-"""Proofs of growing lists, for readers: a state with a list that is not proven is no answer to any question."""
+"""Proofs of growing lists, for readers: a state with an unproven list counts as unknown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def require_proven(run: str, event: int, names: Sequence[str], note: str, proofs
 
 
 def not_proven(run: str, event: int, lists: str) -> BlobMissing:
-    """The error for a state that is not proven.
+    """The error for an unproven state.
 
     Args:
         run: Its run.

@@ -1,7 +1,7 @@
-"""A set of numbers as the ranges that it is made of: what of one log another one reads, kept in a few bytes.
+"""A set of numbers as ranges: the numbers that one log reads in another, stored in a few bytes.
 
-Which of a parent's events a fork has is nearly always one range, or one with regular holes: even thousands of them are
-a few hundred bytes packed.
+The events that a fork shares with its parent are nearly always one range, perhaps with regular holes. Even thousands of
+holes pack to a few hundred bytes.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ class Ranges:
         return sum(end - first for first, end in self)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Each range: its first number, and the one behind its last."""
+        """Each range: its first number, and the number after its last."""
         return zip(self.bounds[::2], self.bounds[1::2], strict=True)
 
     def with_(self, numbers: Iterable[int]) -> Ranges:
-        """The same with more numbers; in one pass over them and the ranges."""
+        """The set with more numbers, made in one pass over numbers and ranges."""
         found = [*self, *((number, number + 1) for number in numbers)]
         return _joined(found)
 
     def over(self, first: int, end: int) -> Ranges:
-        """The same with all numbers of one more range."""
+        """The set with all numbers of one more range."""
         return _joined([*self, (first, end)])
 
     def without(self, numbers: Iterable[int]) -> Ranges:
@@ -64,7 +64,7 @@ class Ranges:
         return _joined(left)
 
     def pack(self) -> bytes:
-        """The set as bytes, which tell damage by themselves."""
+        """The set as bytes, in which damage is detected."""
         found = bytearray()
         before = 0
         for bound in self.bounds:

@@ -36,9 +36,9 @@ _LISTED = 8
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The last run, or the one ``back`` runs before it. ``failed`` counts only recorded runs that failed: a fork or
-    replay that fails would take the place of the incident. A run whose failure a resumption has mended still counts,
-    by its failed attempt."""
+    """The last run, or the run ``back`` runs before it. ``failed`` counts only recorded runs that failed, because a
+    failed fork or replay would hide the incident. A failed run that was mended by a resumption still counts, by its
+    failed attempt."""
 
     back: int = 0
     failed: bool = False
@@ -47,7 +47,7 @@ class Latest:
         """The runs that the reference counts, among some.
 
         Args:
-            runs: Runs without a parent, failed ones if that is asked, newest first.
+            runs: Yields runs without a parent, newest first; only failed ones if the reference says so.
             find: Gives a run by its id, or raises ``RunNotFound``.
         """
         tries = TRIES if self.failed else ()
@@ -57,7 +57,7 @@ class Latest:
                 yield run
 
     def _mended(self, attempt: Run, find: Callable[[str], Run]) -> Run | None:
-        """The run that an attempt was at, where it has not failed itself: else the run is counted in its place."""
+        """The run of an attempt, if the run itself has not failed; else the run is counted in place of the attempt."""
         try:
             whole = find(attempt.parent or "")
         except RunNotFound:
@@ -153,7 +153,7 @@ def find_event(recording: Recording, at: int | str) -> Event:
     """The event that a number, or ``name#n``, names in a run.
 
     Raises:
-        EventNotFound: There is none.
+        EventNotFound: No event matches.
     """
     wanted = at if isinstance(at, int) else parse_event(at)
     if isinstance(wanted, int):
@@ -165,7 +165,8 @@ def find_event(recording: Recording, at: int | str) -> Event:
 
 
 def _no_such_name(recording: Recording, name: str, at: str) -> EventNotFound:
-    """The error for a name that no event has, or fewer than were asked for: it lists the names that there are."""
+    """The error for a name that no event has, or that fewer events have than the reference counts: it lists the
+    existing names."""
     run = tail(recording.run.id)
     names = Counter(shown_name(event) for event in recording.events())
     found = sum(1 for _ in events_called(recording.events, name))
@@ -187,7 +188,8 @@ def _no_such_name(recording: Recording, name: str, at: str) -> EventNotFound:
 
 
 def no_event(run: str, number: int, last: int | None) -> EventNotFound:
-    """The error for a number that a run does not have; ``last`` is its last event, None where it has none."""
+    """The error for a number that a run does not have; ``last`` is the number of its last event; None without
+    events."""
     there = "it has none" if last is None else f"its events go from 0 to {last}"
     return EventNotFound(
         f"run {tail(run)} has no event {number}",
@@ -223,7 +225,7 @@ def refuse_run(ref: str, candidates: Iterable[str] = (), there: int = 0) -> NoRe
             ref=ref,
             candidates=(),
         )
-    ends = all(tail(each).startswith(ref.lower()) for each in found)  # else the whole ids do, which are not displayed
+    ends = all(tail(each).startswith(ref.lower()) for each in found)  # else hidden parts of the ids match
     listed = ", ".join(tail(each) if ends else each for each in found[:_LISTED])
     listed += " …" if len(found) > _LISTED else ""
     raise RunNotFound(

@@ -16,7 +16,7 @@ from reenact.store.splice_rows import SPLICED
 from reenact.store.splicing import BodySplicer
 
 WHOLE_BODIES = f"codec < {SPLICED} AND size BETWEEN {LEAST_SPLICED} AND {MOST_SPLICED}"
-"""Rows of ``payload`` that hold all of a body that today is kept as a change."""
+"""The condition for rows of ``payload`` with a whole body that today is stored as a change."""
 
 _SAMPLE = 8 << 20
 """Bytes of bodies that are packed on trial, about."""

@@ -38,13 +38,13 @@ _make = tuple.__new__
 """Makes a named tuple in C."""
 
 _CALL_AT, _FORM_AT = 7, 6
-"""Where what is asked begins in the list ``asked``, and what came in the list ``came``."""
+"""The positions of the call in the list ``asked``, and of the outcome in the list ``came``."""
 _REMARK_AT = 4
-"""Where the remark stands in the list ``asked``; in ``came`` one before."""
+"""The position of the remark in the list ``asked``; in ``came`` it is one less."""
 _NO_REMARK = '"","'
 """The text of an empty remark, up to the digest behind it."""
 _PAST_DIGEST = len(_NO_REMARK) + 2 * DIGEST_SIZE + len('",')
-"""From there to the size behind the digest, which is followed by the call, or by what came."""
+"""The distance from a digest to the end of the size after it; then comes the call or the outcome."""
 _RECURRING = 128
 """Facts of each sort that are remembered."""
 
@@ -113,8 +113,8 @@ class RecurringFacts:
     them.
 
     Attributes:
-        calls: The requests, by their part of the column ``asked``: all calls of one tool at one line of the agent's
-            code share it.
+        calls: Parsed requests, by their part of the column ``asked``. All calls of one tool at one line of the agent's
+            code share a part.
         values: The answers without their bytes, by their part of the column ``came``.
     """
 
@@ -126,14 +126,14 @@ class RecurringFacts:
 
 
 def _remember(known: dict[str, F], text: str, fact: F) -> None:
-    """Keep one of the facts that recur; what never does is not kept for long."""
+    """Remember a fact that may recur; a fact that does not recur is soon dropped."""
     if len(known) >= _RECURRING:
         known.clear()
     known[text] = fact
 
 
 def _call_of(asked: str, at: int, recurring: RecurringFacts) -> tuple[list[Json], Call]:
-    """The column ``asked``, parsed: what stands before its call, and the call, whose text begins ``at``."""
+    """The column ``asked``, parsed: the items before the call, and the call, whose text begins ``at``."""
     found: list[Json] = scan(asked, 0)[0]
     call = unpack_call(found[_CALL_AT:])
     if not found[_REMARK_AT] and found[_CALL_AT - 1]:
@@ -142,7 +142,7 @@ def _call_of(asked: str, at: int, recurring: RecurringFacts) -> tuple[list[Json]
 
 
 def _came_of(came: str, at: int, recurring: RecurringFacts) -> tuple[list[Json], Value | Failure | Stream]:
-    """The column ``came``, parsed: what stands before the outcome, and the outcome, whose text begins ``at``."""
+    """The column ``came``, parsed: the items before the outcome, and the outcome, whose text begins ``at``."""
     found: list[Json] = scan(came, 0)[0]
     if found[_FORM_AT] == "s":
         return found[:_FORM_AT], Stream(found[_FORM_AT + 1], None)
@@ -153,16 +153,16 @@ def _came_of(came: str, at: int, recurring: RecurringFacts) -> tuple[list[Json],
 
 
 def _end_of(ended: list[Json], begun: Stream | None) -> tuple[int, str, str, Stream]:
-    """The list ``ended``: when, how exact, what is remarked, and the whole stream, of which the head is known."""
+    """The list ``ended``: the time, the fidelity, the remark, and the whole stream with its known head."""
     at_us, _, word, said, size, segments, end = ended
     return at_us, word, said, Stream(begun.head if begun is not None else {}, unpack_end(end), size, segments)
 
 
 def event_of(run: str, columns: Columns, attributes: Mapping[str, Any], recurring: RecurringFacts) -> Event:
-    """The event of its columns; a stream that is still open has the size 0 here.
+    """The event from its columns. A stream that is still open has the size 0 here.
 
-    One function for the way of nearly every event: a replay makes each of its events here. Of each column only what is
-    the event's own is parsed; the rest of the text is looked up among those that were parsed before.
+    One function for the way of nearly every event: a replay makes each of its events here. Only the event's own part of
+    each column is parsed; the rest of the text is looked up among parts that were parsed before.
 
     Args:
         run: Id of the run.
@@ -171,7 +171,7 @@ def event_of(run: str, columns: Columns, attributes: Mapping[str, Any], recurrin
         recurring: Facts of the run's other events.
 
     Raises:
-        StoreError: A column is not what was written.
+        StoreError: A column is damaged.
     """
     address, path, asked, asked_crc, came, came_crc, ended, ended_crc, stream_digest = columns
     low = address & LOW

@@ -1,8 +1,8 @@
-"""A recording as the records that would make it again: what a bundle writes down, and what a store takes in.
+"""A recording as the records that would make it again, for bundles and for imports into a store.
 
-Views give more than they were told (totals, joined streams) and less (in how many batches it came); what is made of
-these records answers every view as the recording does. How exact an event is stands on its first record: a view joins
-what each of them says, so that one of them may say it for all.
+Views give more than the records (totals, joined streams) and less (not in how many batches a record came). A log made
+of these records answers every view as the recording does. The fidelity of an event is in its first record: a view joins
+the fidelities of all records, so one of them is enough.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PIECE = 1 << 16
 
 _END = -1
 _LOST = 1 << 29
-"""Numbers of lanes whose opening was lost, where their own belongs to another one."""
+"""The first of the new numbers for lanes whose opening was lost and whose own number belongs to another lane."""
 _OPEN = (Status.RECORDING, Status.INTERRUPTED)
 
 
@@ -54,8 +54,7 @@ def records_of(recording: Recording, inner: Iterable[Recording] = ()) -> Iterato
         inner: Its child runs that lie in the same log, in any order.
 
     Returns:
-        Them, always in the same order. One pass over the order of the run comes first; the rest is fetched as it is
-        asked for.
+        Them, always in the same order. First comes one pass over the order of the run; the rest is read on demand.
 
     Raises:
         StoreError: A part of it is missing or damaged.
@@ -96,13 +95,13 @@ def records_of(recording: Recording, inner: Iterable[Recording] = ()) -> Iterato
 
 
 def state_of(recording: Recording, event: int, phase: str, fresh: int | None = None) -> CheckpointTaken | None:
-    """The record of a state, with what is noted about lists in it that grow; None where none was kept.
+    """The record of a state, with the notes on its growing lists; None where no state was kept.
 
     Args:
         recording: The run.
         event: The step.
-        phase: Its start or its end.
-        fresh: The event of the record, if that is to be another one.
+        phase: The start or the end of the step.
+        fresh: The event of the record, if it differs from the recorded event.
     """
     slots = recording.checkpoint_slots(event, phase, proven=False)
     if slots is None:
@@ -121,14 +120,14 @@ def contents_of(recording: Recording, notes: Mapping[str, Json]) -> Iterator[Rec
 
 
 def as_begun(run: Run) -> Run:
-    """A run as it stood when it began, as far as its end does not say it: one that has no end stays open."""
+    """A run as it was when it began, without the facts of its end. A run without an end stays open."""
     if run.status not in _OPEN:
         return _anywhere(run)
     return replace(_anywhere(run), status=Status.RECORDING, interrupted_at=None, totals=Totals())
 
 
 def _anywhere(run: Run) -> Run:
-    """A run without what its store says of it: each store has digests of its own."""
+    """A run without the facts that depend on its store, because each store has digests of its own."""
     return replace(run, result="") if run.result else run
 
 

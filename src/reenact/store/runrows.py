@@ -1,4 +1,4 @@
-"""The row of a run: written when it begins and ends, amended by people later, never both in one column."""
+"""The row of a run: written when it begins and ends, and amended later by people. The two use different columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reenact.facts.ids import tail
 from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import replace
 from reenact.store.check_sums import damaged, sum_of
-from reenact.store.guarding import UNSOUND
+from reenact.store.row_guards import UNSOUND
 
 if TYPE_CHECKING:
     from reenact.facts.run import Run
@@ -30,16 +30,16 @@ _NEXT = (
     "SELECT max(coalesce((SELECT max(id) FROM run), 0), coalesce((SELECT value FROM meta WHERE name = 'last_run'), 0))"
     " + 1"
 )
-"""The number of the next run: one that no run has had, so that a reader of a run that goes never reads another's."""
+"""The number of the next run. It was never used, so that a reader of a removed run never reads another run."""
 
 
 def remember_last(connection: sqlite3.Connection) -> None:
-    """Before rows of runs are deleted: their numbers are not given again."""
+    """Called before rows of runs are deleted, so that their numbers are not reused."""
     connection.execute(f"INSERT OR REPLACE INTO meta(name, value) SELECT 'last_run', ({_NEXT}) - 1")
 
 
 def insert_run(connection: sqlite3.Connection, run: Run, *, log: int | None = None) -> int:
-    """Write a new run's row; gives its number.
+    """Write a new run's row, and return its number.
 
     Args:
         connection: In a transaction.
@@ -72,7 +72,7 @@ def insert_run(connection: sqlite3.Connection, run: Run, *, log: int | None = No
 
 
 def update_run(connection: sqlite3.Connection, number: int, run: Run) -> None:
-    """Write a run's row again; what people set is kept."""
+    """Write a run's row again; people's changes are kept."""
     body = pack_run(run)
     connection.execute(
         "UPDATE run SET lane = ?, agent = ?, user = ?, tenant = ?, session = ?, status = ?, started_us = ?, "
@@ -107,7 +107,7 @@ def row_number(connection: sqlite3.Connection, run_id: str) -> int | None:
 
 
 def run_of(body: str, amended: str | None, crc: int) -> Run:
-    """The run of its row, with what people set.
+    """The run of a row, with people's changes.
 
     Raises:
         StoreError: The row is damaged.

@@ -107,7 +107,7 @@ CREATE INDEX effect_run ON effect(run);
 """
 
 NARROW = "run_found"
-"""The index that has what filters ask of a run, and none of its row: see ``store.finding``."""
+"""The index with only the fields that filters need, see ``store.run_query``."""
 
 NARROW_INDEX = f"""
 CREATE INDEX IF NOT EXISTS {NARROW} ON run(run_id, status, started_us, tenant, user, session, agent, parent, lane);

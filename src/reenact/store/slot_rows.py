@@ -1,12 +1,12 @@
-"""The state of a step in one row of ``slot``: the digests of its long values, and its short ones themselves.
+"""The state of a step in one row of ``slot``: its long values as digests, its short values as bytes.
 
 A value of some bytes takes less room than the row of a payload, its place in two indexes and the row of a slot that
-names it. So a row with ``n`` = ``PACKED`` has all of a state. In the place of a slot's name stands which names its
-slots have: the number of a row of ``shape`` in its log, or a JSON list of them. In the place of a digest stands a check
-sum, and then for each slot one byte and what follows it: a digest, or as many bytes as the byte says; or nothing where
-a step has left what it was given. The check sum is that of the row with all of it.
+names it. So a row with ``n`` = ``PACKED`` has all of a state. In the place of a slot's name are the names of all slots:
+the number of a row of ``shape`` in its log, or a JSON list. In the place of a digest is a check sum. Then follows for
+each slot one byte, with a digest or as many bytes as the byte says. Nothing follows if a step left the slot unchanged.
+The check sum is that of the row with all of it.
 
-Rows of one slot each (``n`` from 0 on, -1 where there is none) are of older versions, and are read as they are.
+Older versions have one row for each slot (``n`` from 0 on, -1 for a state without slots); these are still read.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from reenact.store.payloads import WITHHELD
 from reenact.store.schema import LOW, SHIFT
 
 PACKED = -2
-"""The number ``n`` of a row that has a whole state."""
+"""The number ``n`` of a row with a whole state."""
 
 SHORT = 64
-"""Bytes of a value, at most, that lies in the row."""
+"""The largest value inside the row, in bytes."""
 
 SHAPES = 64
-"""Most rows of ``shape`` in a log: names that change with every step stand in its row."""
+"""The most rows of ``shape`` in a log. Further names are stored in the state's own row."""
 
 _LONG = 255
 _SAME = 254
@@ -81,7 +81,7 @@ class StateRow(NamedTuple):
 COLUMNS = ", ".join(StateRow._fields)
 
 GIVEN = "in"
-"""The phase of the state that a step was given."""
+"""The phase of the state at the beginning of a step."""
 
 
 def is_short(body: bytes) -> bool:
@@ -90,7 +90,7 @@ def is_short(body: bytes) -> bool:
 
 
 def said_of(fidelity: Fidelity) -> str:
-    """How exact a state is, as its row says it: nothing where it is."""
+    """The fidelity of a state as its row has it: empty for an exact state."""
     return "" if fidelity is Fidelity.EXACT else fidelity.value
 
 
@@ -110,7 +110,7 @@ def pack_state(
         address: The address of its event.
         phase: The phase of the state.
         names: The names of its slots, in order.
-        shape: How the row says these: the number of a row of ``shape``; empty for the names themselves.
+        shape: The number of the row of ``shape`` with these names; empty to store the names themselves.
         kept: The content of each.
         fidelity: The result of ``said_of``.
         remark: The note on it.
@@ -142,7 +142,7 @@ def _sum(address: int, said: bytes, whole: bytes | bytearray) -> bytes:
 def _checked(
     address: int, names: tuple[str, ...], kept: Sequence[SlotRow | None], said: bytes, data: bytes, whole: bytes
 ) -> KeptState:
-    """A state, where its row (``data``) has the check sum of all of it."""
+    """A state; its row (``data``) must have the right check sum."""
     found = [each for each in kept if each is not None]
     if len(found) != len(names) or data[:_SUM] != _sum(address, said, whole):
         raise ValueError("a state that does not agree with its check sum")
@@ -150,7 +150,7 @@ def _checked(
 
 
 class StateReader:
-    """Reads rows of states. Any thread may use it: what it keeps in mind is never changed, only replaced.
+    """Reads rows of states. Any thread may use it: its caches are never changed, only replaced.
 
     Args:
         rows: Answers queries.
@@ -168,7 +168,7 @@ class StateReader:
         """The state in a row.
 
         Args:
-            row: Its columns, as those of ``StateRow``.
+            row: Its columns, like those of ``StateRow``.
             given: The row of the state before the same step, if at hand.
 
         Raises:
@@ -188,7 +188,7 @@ class StateReader:
             try:
                 return self._joined(address, names, found, said, data, given)
             except ValueError:
-                pass  # it may have been written again since it was read
+                pass  # the row may have been rewritten since it was read
         rows = self._rows(
             f"SELECT {COLUMNS} FROM slot WHERE event = ? AND phase = ? AND n = {PACKED}", (address, GIVEN)
         )
@@ -207,7 +207,7 @@ class StateReader:
     ) -> KeptState:
         """The state after a step, joined with the state before it."""
         before = self.unpack(given)
-        self._last = tuple(given), before  # which is asked for next, by those who go back
+        self._last = tuple(given), before  # which a reader that goes backwards needs next
         known = dict(zip(before.names, before.kept, strict=True))
         kept = [known.get(name) if each is None else each for name, each in zip(names, found, strict=True)]
         whole = bytes(_SUM) + b"".join([_entry(each) for each in kept if each is not None])
@@ -226,7 +226,7 @@ class StateReader:
         return self._listed(address, shape)[0]
 
     def _listed(self, address: int, shape: str) -> tuple[tuple[str, ...], str]:
-        """The same, and their list as it stands in a row."""
+        """The names, and their list as it is in a row."""
         if shape[:1] == "[":
             return _listed(shape), shape
         place = address & ~LOW | int(shape)
@@ -240,7 +240,7 @@ class StateReader:
         return known
 
     def digest(self, kept: SlotRow) -> bytes:
-        """The digest of a value, which says the same of every value, however it is kept; empty for no bytes."""
+        """The digest of a value, the same whether it is stored in the row or as a payload; empty for no bytes."""
         if not kept.short or not kept.data:
             return kept.data
         found = self._digests.get(kept.data)
@@ -252,7 +252,7 @@ class StateReader:
         return found
 
     def as_slots(self, row: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """A row as one for each slot, as older versions wrote them; ``row`` itself where it is one of these.
+        """A row as one for each slot, as older versions wrote them; ``row`` itself if it already is one of these.
 
         Raises:
             ValueError: As ``unpack``.
@@ -275,7 +275,7 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def _kept(data: bytes) -> list[SlotRow | None]:
-    """The slots in a row; None for one that is as in the state before the step."""
+    """The slots in a row; None for a value that equals that in the state before the step."""
     found: list[SlotRow | None] = []
     at = _SUM
     while at < len(data):
@@ -291,8 +291,8 @@ def _kept(data: bytes) -> list[SlotRow | None]:
 
 
 def short_value(rows: Rows, hasher: KeyedHash, digest: bytes, first: int, end: int) -> bytes | None:
-    """A value that lies in the row of a state only, by its digest; None where there is none. A search through the
-    states of a log, for what is asked for by its digest alone.
+    """A value that lies in the row of a state only, by its digest; None where there is none. Searches the states of a
+    log for a value that is requested only by its digest.
 
     Args:
         rows: Answers queries.
@@ -359,7 +359,7 @@ def given_to(connection: sqlite3.Connection, states: StateReader, address: int) 
 
 
 def make_room(connection: sqlite3.Connection, address: int, phase: str) -> None:
-    """Remove a state, because it is written again; what its step has left does not go on from it any more."""
+    """Remove a state, because it is written again; the state that its step left no longer refers to it."""
     sql = f"SELECT {COLUMNS} FROM slot WHERE event = ? AND phase = ?"
     if not connection.execute(sql, (address, phase)).fetchone():
         return
@@ -387,7 +387,7 @@ def copy_states(connection: sqlite3.Connection, first: int, end: int, by: int) -
     for row in packed_rows(connection, first, end):
         try:
             listed = dump(states.names(row.event, row.name))
-        except ValueError:  # damaged: so it is there, too
+        except ValueError:  # damaged, so the row exists
             listed = row.name
         found.append(row._replace(event=row.event + by, name=listed))
     put_rows(connection, found)
@@ -402,7 +402,7 @@ def long_values(connection: sqlite3.Connection, log: int) -> list[bytes]:
 
 
 def take_out(connection: sqlite3.Connection, log: int) -> None:
-    """Take the short values out of the states of a log: of each stay its size and its digest, in the row of a payload
+    """Take the short values out of the states of a log: the size and digest of each stay, in the row of a payload
     without bytes."""
     states = states_of(connection)
     changed = []
@@ -427,7 +427,7 @@ def take_out(connection: sqlite3.Connection, log: int) -> None:
 
 
 def has_shapes(connection: sqlite3.Connection) -> bool:
-    """Whether there is a place for the names of slots: older formats have none."""
+    """Whether the format has a table for the names of slots; older ones have none."""
     return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'shape'").fetchone() is not None
 
 

@@ -1,4 +1,4 @@
-"""Where state was kept in a SQLite store, and its digests: the index behind "who set this value last"."""
+"""The places where state was kept in a SQLite store, and its digests: the index for "who set this value last"."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from reenact.store.slot_rows import GIVEN, PACKED, KeptState, StateReader
 _FIRST_PAGE = 4
 _PAGE = 1024
 _LARGE = 1 << 15
-"""Bytes of a payload, as it lies there, above which it is not fetched with others."""
+"""The stored size above which a payload is not fetched together with others, in bytes."""
 _NONE_YET = object()
 
 Given = Mapping[int, tuple[Any, ...]]
-"""Rows of what steps were given, by address."""
+"""The rows of states at the beginning of steps, by address."""
 
 _ROW = "s.event, s.phase, s.n, s.name, s.digest, s.fidelity, s.remark"
 """The columns of a place's first row, which may have all of a state (``store.slot_rows``)."""
@@ -55,7 +55,7 @@ def snapshots(
         backwards: Newest first.
 
     Returns:
-        Them, a page at a time. A step that is passed over costs some microseconds.
+        Them, a page at a time. A skipped step costs some microseconds.
     """
     condition, *values = lane
     order = "DESC" if backwards else "ASC"
@@ -136,7 +136,7 @@ def places(
         given = _given(rows)
         found = [_found(states, slot, row, given) for row in fresh]
         bodies = _bodies(reading, {digest for digest, short, *_ in found if digest and short is None})
-        if not paths.keys() >= {row[7] for row in fresh}:  # of a run under way: a lane that is new
+        if not paths.keys() >= {row[7] for row in fresh}:  # a new lane of a run under way
             paths = _strands(reading, log, lane, lanes)
         for (event, phase, *_, strand, _, _, _), (digest, short, n, remark) in zip(fresh, found, strict=True):
             if strand not in paths:
@@ -166,7 +166,7 @@ def _found(
 
 
 def _given(rows: Sequence[tuple[Any, ...]]) -> Given:
-    """The rows of what steps were given, by address."""
+    """The rows of the states at the beginning of steps, by address."""
     return {row[0]: row[:7] for row in rows if row[1] == GIVEN and row[2] == PACKED}
 
 
@@ -200,7 +200,7 @@ def _bodies(reading: ReadConnection, digests: Collection[bytes]) -> dict[bytes, 
 
 
 def distinct(found: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Of places that follow each other with the same digest the first, which is the last where it was so."""
+    """The first of consecutive places with the same digest; in time, it is the latest."""
     last: Any = _NONE_YET
     for place in found:
         if place[3] != last:
@@ -209,7 +209,7 @@ def distinct(found: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
 
 
 def _condition(unlike: tuple[str, str | None]) -> str:
-    """The condition on rows of one slot each; for rows of a whole state see ``_differs``."""
+    """The condition on rows of a single slot; for rows of a whole state see ``_differs``."""
     there = "EXISTS (SELECT 1 FROM slot o WHERE o.event = s.event AND o.phase = s.phase AND o.name = ?"
     if unlike[1] is None:
         return f" AND (s.n = {PACKED} OR {there}))"
@@ -217,7 +217,7 @@ def _condition(unlike: tuple[str, str | None]) -> str:
 
 
 def _differs(slots: dict[str, str], unlike: tuple[str, str | None] | None) -> bool:
-    """Whether a state is wanted: where a slot is there (None), or is not of a digest."""
+    """Whether a state is wanted: a slot exists (None), or its digest differs from a given one."""
     if unlike is None:
         return True
     return unlike[0] in slots if unlike[1] is None else slots.get(unlike[0]) != unlike[1]
@@ -230,7 +230,7 @@ def _filled(
     given: Given,
     unlike: tuple[str, str | None] | None,
 ) -> Iterator[Snapshot]:
-    """The snapshots of some places that are wanted, with their slots: one statement for all of them."""
+    """The wanted snapshots of some places, with their slots, read by one statement."""
     events = list(dict.fromkeys(row[0] for row in rows if row[2] != PACKED))
     slots = _slots(reading, events) if events else {}
     for row in rows:

@@ -1,7 +1,7 @@
 """The rules for each row of a SQLite store: one description a table, from the row to its fault.
 
-A description reads the row, and asks for the few rows beside it that it names. It never writes. The walk
-(``store.checking``) catches errors that a damaged row may cause (a value of another type, text that is no JSON).
+A description reads the row and the few other rows that the row names. It never writes. The walk (``store.store_check``)
+catches errors that a damaged row may cause (a value of another type, text that is no JSON).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from reenact.store.mark_rows import mark_of
 from reenact.store.payloads import decompress
 from reenact.store.pieces import LogPart
 from reenact.store.ranges import unpack_ranges
-from reenact.store.removing import MARK
 from reenact.store.runrows import amended_run
 from reenact.store.schema import LOW, MENTIONED, SHIFT
 from reenact.store.slot_rows import PACKED
+from reenact.store.stepwise_removal import MARK
 from reenact.store.store_fault import Place, StoreFault
 
 UNREADABLE = "cannot be read"
@@ -39,10 +39,10 @@ class TableCheck(NamedTuple):
 
     Attributes:
         name: The table.
-        keys: Columns that order it, and say whose a row is.
+        keys: The columns by which it is ordered, and which say to which log a row belongs.
         columns: The others that are read.
-        faults: Gives what is wrong with a row (its keys and columns).
-        place_of: Names the owner of a row of which nothing else can be read: log, part, number, as in ``StoreFault``.
+        faults: Returns the fault of a row (given its keys and columns).
+        place_of: Names the owner of an unreadable row: log, part, number, as in ``StoreFault``.
     """
 
     name: str
@@ -134,7 +134,7 @@ def _log(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
             try:
                 own += len(unpack_ranges(data))
             except ValueError:
-                return  # said of the piece
+                return  # reported for the piece
     if own != events:
         yield StoreFault("log", str(log), f"has {own} events where {events} were written", log)
     elif highest is not None and highest & LOW > last:
@@ -176,7 +176,7 @@ def _event_row(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
 
 
 def _whole(beside: Beside, address: int, column: str, text: str) -> str:
-    """A column of an event's row, which may be folded; one that is damaged is left as it is."""
+    """A column of an event's row, unfolded if needed. A damaged column is returned unchanged."""
     row = beside.ask(f"SELECT {column} FROM event WHERE id = ?", first_of(text, address))
     return text if row is None else str(whole(text, row[0]))
 
@@ -224,7 +224,7 @@ def _chunk(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
 
 
 def _is_going(beside: Beside, log: int) -> bool:
-    """Whether a run is forgotten, and what is large of it not yet removed."""
+    """Whether a run is forgotten, and its large parts are not yet removed."""
     return beside.ask("SELECT 1 FROM meta WHERE name = ?", f"{MARK}{log}") is not None
 
 
@@ -394,7 +394,7 @@ def _arrival(beside: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
 
 
 def _mark(_: Beside, row: tuple[Any, ...]) -> Iterator[StoreFault]:
-    mark_of(*row)  # one that is not sound raises
+    mark_of(*row)  # an unsound row raises
     return iter(())
 
 
@@ -431,4 +431,4 @@ TABLES: tuple[TableCheck, ...] = (
     TableCheck("passage", ("log", "n"), "base, end", _passage, _in_log),
     TableCheck("mark", ("id",), "body, crc", _mark, _nowhere),
 )
-"""Every table, in an order in which what others name comes before them."""
+"""Every table, ordered so that a table comes before those that name its rows."""

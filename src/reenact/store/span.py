@@ -1,4 +1,4 @@
-"""Which rows of a store are one run's: their addresses, and the lanes that they are on."""
+"""The rows of a store that belong to one run: their addresses and their lanes."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class RunRows:
         return self.first + max(after, -1), self.end + 1 if before is None else self.first + min(before, LOW)
 
     def holds(self, path: str) -> bool:
-        """Whether a lane belongs to this run; a child run owns its lane and what is below it."""
+        """Whether a lane belongs to this run; a child run owns its lane and the lanes below it."""
         own = self.lane
         return not own or path == own or path.startswith((f"{own}/", f"{own}>"))
 
 
 def span_of(run: Run, owner: Owner) -> RunRows:
-    """The rows of a run that are where ``owner`` says."""
+    """The rows of a run at the place of ``owner``."""
     first = owner.log << SHIFT
     sql, values = _below(run.lane)
     return RunRows(run.id, owner, run.lane, first, first | LOW, sql, values)

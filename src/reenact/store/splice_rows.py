@@ -1,8 +1,8 @@
 """Bodies that a SQLite store keeps as changes: the row of a body, and how the body is put together again.
 
-A **text** is what was new, when it came, in the bodies of one log; its frames lie in ``frame``, by ``text << 32 |
-place``. The row of a body names its text, the row of the version before it (or none), and the change from that one. It
-names nothing of another text, so a text and all bodies of it are one log's and go together.
+A **text** holds the new parts of one log's bodies in the order in which they came. Its frames lie in ``frame``, by
+``text << 32 | place``. The row of a body names its text, the row of the earlier version (or none), and the change from
+that version. It names no part of another text. So a text and all its bodies belong to one log and are removed together.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Splice(NamedTuple):
     change: VersionChange
 
     def pack(self) -> bytes:
-        """As it lies in the row: integers in groups of seven bits, low ones first; where a piece begins is said from
-        the end of the one before."""
+        """As stored in the row: integers in groups of seven bits, low ones first. The beginning of a piece is counted
+        from the end of the piece before."""
         change = self.change
         numbers = [self.text, self.before, change.head, change.tail]
         at = 0
@@ -90,7 +90,7 @@ def unpack_splice(data: bytes) -> Splice:
 
 
 class SplicedBodies:
-    """Puts bodies together again. Any thread may use it: what it keeps in mind is never changed, only replaced.
+    """Puts bodies together again. Any thread may use it: its caches are never changed, only replaced.
 
     Args:
         rows: Answers queries.
@@ -132,7 +132,7 @@ class SplicedBodies:
         return self._shape(splice).pieces
 
     def text(self, number: int, start: int, size: int) -> bytes:
-        """Some of a text, with zeros in the place of what is damaged, or gone."""
+        """A part of a text, with zeros in the place of damaged or missing bytes."""
         found = bytearray()
         while len(found) < size:
             try:
@@ -193,7 +193,7 @@ class SplicedBodies:
         return _changed(splice.change, shape)
 
     def _frame(self, address: int) -> tuple[int, bytes]:
-        """The frame in which an address lies: that of its first byte, and its text."""
+        """The frame that holds an address: the address of its first byte, and its content."""
         rows = self._rows(
             "SELECT first FROM frame WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
             (address >> SHIFT << SHIFT, address),
@@ -202,7 +202,7 @@ class SplicedBodies:
             raise ValueError("text that is gone")
         frame = address >> SHIFT << SHIFT | rows[0][0]
         text = self._frames.get(frame, _NONE)
-        if address >= frame + len(text):  # one under way has grown since
+        if address >= frame + len(text):  # the current frame has grown since
             text = self._unpacked(frame)
             if address >= frame + len(text):
                 raise ValueError("text that is damaged")

@@ -1,8 +1,9 @@
-"""Successive versions of one document as what they keep of the one before, and pieces of one text of what was new.
+"""Successive versions of one document: each is stored as the kept parts of the version before, and pieces of one text
+that holds all new parts.
 
 A version is never trusted to resemble the one before: both are compared in bytes, from both ends. The part between is
 looked for in the newest part of the text (a moved mark, keys in another order, an earlier history); new bytes are
-appended to the text. So a version costs one comparison and what is new in it, and nothing is kept twice.
+appended to the text. So a version costs one comparison and the storage of its new parts, and no part is stored twice.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from reenact.facts.alike import common_head, common_tail
 from reenact.facts.lazy_regex import lazy_regex
 
 LEAST = 32
-"""Shortest beginning or end of the version before that is worth a reference."""
+"""The shortest common beginning or end with the version before that is worth a reference."""
 
 FOUND = 96
-"""Shortest text that is worth one elsewhere: what frames each message stays with its text, so that this is found by its
-own beginning when it comes again."""
+"""The shortest text that is worth a piece of its own. The frame around a message stays with its text, so that the
+message is found by its own beginning when it comes again."""
 
 WINDOW = 2 << 20
-"""Bytes of the newest text in which what is not in the version before is looked for."""
+"""The number of bytes at the end of the text in which new parts of a version are searched."""
 
 _KEY = 40
 """Bytes by which text is found again, where a string, an object or a line begins."""
 _APART = 24
-"""Fewest bytes between two places by which it is found: they bound what the index takes."""
+"""The least distance between two indexed places; it bounds the size of the index."""
 _BEGINNINGS = lazy_regex(rb'[\[{,:] ?(?=["{\[])|\\n|\n')
 
 _END = methodcaller("end")
@@ -48,7 +49,7 @@ class VersionChange(NamedTuple):
     """How a version differs from the one before it.
 
     Attributes:
-        head: Bytes at its beginning that are those of the one before.
+        head: The number of bytes at its beginning that equal the version before.
         tail: The same at its end.
         middle: The part between.
     """
@@ -112,7 +113,7 @@ class Recent:
         return SplicePiece(at, len(new))
 
     def _place(self) -> None:
-        """Work out where strings, objects and lines begin in what came since."""
+        """Index the beginnings of strings, objects and lines in the new bytes."""
         for at, new in self._unplaced:
             last = -_APART
             for where in _beginnings(new, 0, len(new)):
@@ -132,7 +133,8 @@ class Recent:
         if not self._places:
             return
         free = start
-        # What begins a little before is known by that beginning, although the version before has it, too.
+        # A part that begins a little earlier is found by that beginning, although the version before has the beginning
+        # too.
         for where in chain(_beginnings(body, max(0, start - _KEY), start), _beginnings(body, start, end)):
             if where + _KEY <= free or where + _KEY > end:
                 continue
@@ -141,7 +143,7 @@ class Recent:
                 continue
             at = there - self._origin
             last = where + common_head(body, self._text, where, at, end - where)
-            first = max(free, where)  # where the match before it has ended, it goes on
+            first = max(free, where)  # the match goes on where the match before it ended
             if first == where:
                 first -= common_tail(body, self._text, where, at, where - free)
             if last - first >= FOUND:
@@ -158,7 +160,7 @@ def split(
         body: Its bytes.
         earlier: The one before it.
         recent: The newest of the text.
-        append: Appends what is new to the text, and says where it lies.
+        append: Appends new bytes to the text, and returns their position.
     """
     head = common_head(body, earlier.body)
     most = min(len(body), len(earlier.body)) - head
@@ -167,7 +169,7 @@ def split(
     end = len(body) - tail
     middle: list[SplicePiece] = []
     free = head
-    # All of it is found before anything is appended: a match never reaches into what this version brings.
+    # All matches are found before any byte is appended: a match never reaches into this version's own new bytes.
     for where, piece in list(recent.find(body, head, end)) if end - head >= _KEY else ():
         if where > free:
             middle.append(append(body[free:where]))
@@ -180,7 +182,7 @@ def split(
 
 
 def applied(change: VersionChange, earlier: VersionShape) -> VersionShape:
-    """Where the bytes of a version lie, from those of the one before it. Only what lies about the change is looked at;
+    """The places of a version's bytes, from those of the version before. Only the parts around the change are computed;
     the rest is copied."""
     pieces, ends = earlier
     first = bisect_right(ends, change.head)
@@ -209,7 +211,7 @@ def applied(change: VersionChange, earlier: VersionShape) -> VersionShape:
 
 
 def joined(pieces: Iterable[SplicePiece]) -> list[SplicePiece]:
-    """The same with neighbours in the text as one, and without what is empty."""
+    """The pieces with neighbours in the text joined, and without empty ones."""
     found: list[SplicePiece] = []
     for piece in pieces:
         if found and sum(found[-1]) == piece.start:

@@ -1,7 +1,7 @@
-"""Keeping bodies as changes: which of the bodies before is the one that a body goes on from, and what is written.
+"""Bodies stored as changes: finds the earlier body that a body continues, and the rows to write.
 
-A body continues the one of its channel that shares the longest beginning with it; that is found by comparing them.
-So conversations that run side by side under one name do not get in each other's way.
+A body continues the body of its channel that shares the longest beginning with it. That body is found by comparison. So
+parallel conversations under one name do not disturb each other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PENDING = 256 << 10
 _A_PIECE = 5
 """Bytes that a piece takes in a row, about."""
 _FEW = 32
-"""Bytes for which a list is never spared: a body with one needs no other row."""
+"""The size up to which a list of pieces is always stored: a body with a list needs no other row."""
 _LONGEST = 32
 """Changes after each other from which on all pieces are listed, where that takes no more than twice their bytes."""
 
@@ -54,7 +54,7 @@ class _Last:
 class BodySplicer:
     """The bodies of one log that are kept as changes of each other.
 
-    Its memory equals the file: after a failed transaction it begins a new text.
+    Its memory agrees with the file: after a failed transaction it begins a new text.
 
     Args:
         owner: Number of the log.
@@ -62,10 +62,10 @@ class BodySplicer:
 
     def __init__(self, owner: int) -> None:
         self._owner = owner
-        self.begin_anew()
+        self.restart()
 
-    def begin_anew(self) -> None:
-        """Forget everything: what comes is kept in a new text."""
+    def restart(self) -> None:
+        """Forget everything: later bodies go to a new text."""
         self._text = 0
         self._recent = Recent()
         self._packing = StreamPacker()
@@ -75,7 +75,7 @@ class BodySplicer:
         self._held = 0
 
     def insert(self, connection: sqlite3.Connection, digest: bytes, body: bytes, channel: str) -> int:
-        """Write the row of a body; gives its number. ``finish`` is to follow in the same transaction.
+        """Write the row of a body, and return its number. ``finish`` is to follow in the same transaction.
 
         Args:
             connection: In a transaction.
@@ -117,14 +117,14 @@ class BodySplicer:
         put_text(connection, self._text, self._packing, text)
 
     def seal(self, connection: sqlite3.Connection) -> None:
-        """Seal the text, because nothing more is expected; what comes all the same goes on behind it."""
+        """Seal the text, because no more is expected. A later body is still appended."""
         self.finish(connection)
         put_portions(connection, self._text, self._packing.seal())
 
     def _spliced(self, connection: sqlite3.Connection, body: bytes, channel: str) -> tuple[bytes, _Last, _Last | None]:
         if self._recent.end + len(body) > LOW:
             self.finish(connection)
-            self.begin_anew()
+            self.restart()
         if not self._text:
             self._text = new_text(connection, self._owner)
         body = bytes(body)
@@ -169,12 +169,12 @@ class BodySplicer:
 
 
 def put_text(connection: sqlite3.Connection, number: int, packing: StreamPacker, some: bytes) -> None:
-    """Write what comes next in a text."""
+    """Write the next part of a text."""
     put_portions(connection, number, packing.pack(some))
 
 
 def put_portions(connection: sqlite3.Connection, number: int, portions: Iterable[Portion]) -> None:
-    """Write some portions of a text; one that begins a frame takes the place of what there is of this."""
+    """Write some portions of a text. A portion that begins a frame replaces the stored portions of that frame."""
     for portion in portions:
         if portion.start == portion.first:
             within = number << SHIFT | portion.start, number << SHIFT | portion.start + portion.size - 1

@@ -16,8 +16,8 @@ from zlib import crc32
 
 from reenact.errors import StoreError
 from reenact.facts.call import RETURN, Fidelity, Kind, Value
+from reenact.facts.feature_collector import FeatureCollector
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.noticing import FeatureCollector
 from reenact.facts.order import Delivery, pack
 from reenact.facts.record import (
     AmbientRead,
@@ -45,12 +45,12 @@ from reenact.store.event_batch import EventBatch
 from reenact.store.feature_rows import put
 from reenact.store.folding import ColumnFold
 from reenact.store.full_text import TextGatherer, put_text
-from reenact.store.inheriting import Heir, last_serial, stretches
 from reenact.store.keyed_hash import KeyedHash
 from reenact.store.liveness import LiveLock
 from reenact.store.passages import share_text
 from reenact.store.payloads import LEAST_OF_A_STEP, LEAST_SPLICED, Payloads
 from reenact.store.pieces import declare, is_there, place_of
+from reenact.store.row_sharing import Heir, last_serial, stretches
 from reenact.store.rows import head_row, settled_row
 from reenact.store.runrows import insert_run, row_number, update_run
 from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT, STRAND
@@ -59,10 +59,10 @@ from reenact.store.stream_pieces import OpenStream, StreamBatch
 from reenact.store.versions import has_folded, has_packed
 
 NOTE_INLINE = 512
-"""Longest evidence, in characters, that lies in its own row; longer ones are payloads."""
+"""The longest evidence that is stored in its own row, in characters; longer evidence is a payload."""
 
 _AT_ONCE = 512
-"""Records of a run from elsewhere that are written in one go."""
+"""The number of records of a run from elsewhere that are written together."""
 
 _MENTIONED_FROM = 1 << 30
 """Numbers of paths that the order mentions and no lane bears."""
@@ -115,7 +115,7 @@ class SqliteLog:
         for record in records:
             if type(record) is RunClosed and record.run.id == self._state.run_id:
                 self._ended = record.run.status
-        if self._lock.is_lost():  # SQLite would wait for its locks, and write to whatever has its numbers now
+        if self._lock.is_lost():  # SQLite would wait for its locks, and write to the files with its old descriptors
             lose(self._writing.path)
             raise lost()
         batch = _Batch(self._state)
@@ -137,7 +137,7 @@ class SqliteLog:
             self._writing.checkpoint(least_growth=WriteConnection.CHECKPOINT_BYTES)
 
     def close(self) -> None:
-        """See ``abc.store.Log``. Again: nothing. Where the end could not be written, the sign of life tells it."""
+        """See ``abc.store.Log``. Again: nothing. If the end could not be written, the lock file states it."""
         lock, self._lock = self._lock, None
         if lock is not None:
             lock.release(self._ended)
@@ -205,7 +205,7 @@ class _State:
         self.result = ""
         self.paths: dict[str, int] = {}
         self.shapes: dict[tuple[str, ...], int] = {}
-        self.steps: dict[int, str] = {}  # channels of those that are open
+        self.steps: dict[int, str] = {}  # the channels of open calls
         self.named: set[int] = set()
         self.mentioned = 0
         self.streams: dict[int, OpenStream] = {}
@@ -273,7 +273,7 @@ class _Batch:
         finish(connection)
 
     def _take_back(self, records: Sequence[Record]) -> None:
-        """Have itself what the records add to; once they are written, it is compared with the bases' again."""
+        """Take back the shared rows to which the records add; once written, they are compared with the bases again."""
         self._heir = Heir(self._connection, self._state.log)
         self._state.payloads.bases = self._heir.bases
         self._touched = {number for each in records if (number := getattr(each, "event", None)) is not None}
@@ -420,7 +420,8 @@ class _Batch:
             )
 
     def _number_of(self, path: str) -> int:
-        """The number of a lane; a path that the order names before, or without, its opening gets one of its own."""
+        """The number of a lane. A path that the order names before, or without, its opening gets a number of its
+        own."""
         number = self._paths.get(path)
         if number is None:
             number = self._state.paths.get(path)

@@ -1,4 +1,4 @@
-"""The read side of one run in a SQLite store: what is asked of the run goes to the reader of those rows."""
+"""The read side of one run in a SQLite store: each query goes to the reader of the rows concerned."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from reenact.facts.late import late
-from reenact.store.guarding import guarded, guarded_each
+from reenact.store.row_guards import guarded, guarded_each
 from reenact.store.span import Owner, span_of
 
 if TYPE_CHECKING:
@@ -46,14 +46,14 @@ else:
 
 
 class SqliteRecording:
-    """One run, for reading. Any thread may use it; each method is cheap until its answer is asked for.
+    """One run, for reading. Any thread may use it. Each method is cheap until its result is iterated.
 
     Args:
         run: The run.
         owner: The owner of its rows.
         reading: The store's reading connection.
         hasher: The store's hash.
-        beside: The same run's rows of another log, which share what was read.
+        beside: The same run's rows in another log, with a shared cache.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class SqliteRecording:
         self._span = span_of(run, owner)
         self._beside = beside
 
-    # Readers of rows are made when they are first asked: a list of runs asks none, and need not load them.
+    # Readers of rows are made on first use: a list of runs needs none, and need not load them.
 
     @cached_property
     def _recurring(self) -> RecurringFacts:
@@ -108,7 +108,7 @@ class SqliteRecording:
         return self._run
 
     def beside(self, log: int) -> SqliteRecording:
-        """The rows of another log, as this run's; what was read once is known to both."""
+        """The rows of another log as this run's, with a shared cache."""
         return SqliteRecording(self._run, Owner(self._span.owner.number, log), self._reading, self._hasher, self)
 
     def attributes_by(self, fetch: Callable[[int], dict[str, Json]]) -> None:

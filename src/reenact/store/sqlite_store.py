@@ -19,7 +19,7 @@ from reenact.facts.late import late
 from reenact.facts.run import Run, Status, kept_in
 from reenact.store.connection import WriteConnection
 from reenact.store.derived_reads import Views, check_filters
-from reenact.store.finding import has_narrow
+from reenact.store.run_query import has_narrow
 from reenact.store.runrows import row_number
 from reenact.store.schema import LOW
 from reenact.store.store_file import StoreFile
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     from reenact.facts.event import Payload
     from reenact.facts.marks import Mark
     from reenact.facts.record import Record
-    from reenact.store import effect_rows, inheriting, mark_rows, thinning
-    from reenact.store.expiring import ExpiredRun, Housekeeping
+    from reenact.store import effect_rows, mark_rows, row_sharing, thinning
     from reenact.store.feature_rows import FeatureRows
-    from reenact.store.forgetting import forget, unneeded
-    from reenact.store.inherited import SharingRecording
+    from reenact.store.housekeeping import ExpiredRun, Housekeeping
     from reenact.store.liveness import LiveLock, forget_mark, is_live
-    from reenact.store.migrating import Migration
     from reenact.store.payload_contents import Contents
     from reenact.store.payloads import address_of, unknown
     from reenact.store.reference_lookup import refuse_run
-    from reenact.store.removing import remove_rest
+    from reenact.store.run_removal import forget, unneeded
     from reenact.store.runrows import amend_run, update_run
+    from reenact.store.sharing_recording import SharingRecording
     from reenact.store.slot_rows import short_value
     from reenact.store.sqlite_log import SqliteLog, write_whole
     from reenact.store.sqlite_recording import SqliteRecording
+    from reenact.store.stepwise_removal import remove_rest
+    from reenact.store.store_migration import Migration
     from reenact.store.tombstones import arrived, unbury
     from reenact.store.usage import Usage
 else:
@@ -53,15 +53,15 @@ else:
     effect_rows = late("reenact.store.effect_rows")
     thinning = late("reenact.store.thinning")
     Contents = late("reenact.store.payload_contents", "Contents")
-    Housekeeping = late("reenact.store.expiring", "Housekeeping")
+    Housekeeping = late("reenact.store.housekeeping", "Housekeeping")
     FeatureRows = late("reenact.store.feature_rows", "FeatureRows")
-    forget = late("reenact.store.forgetting", "forget")
-    unneeded = late("reenact.store.forgetting", "unneeded")
+    forget = late("reenact.store.run_removal", "forget")
+    unneeded = late("reenact.store.run_removal", "unneeded")
     LiveLock = late("reenact.store.liveness", "LiveLock")
     forget_mark = late("reenact.store.liveness", "forget_mark")
     is_live = late("reenact.store.liveness", "is_live")
-    Migration = late("reenact.store.migrating", "Migration")
-    remove_rest = late("reenact.store.removing", "remove_rest")
+    Migration = late("reenact.store.store_migration", "Migration")
+    remove_rest = late("reenact.store.stepwise_removal", "remove_rest")
     amend_run = late("reenact.store.runrows", "amend_run")
     update_run = late("reenact.store.runrows", "update_run")
     short_value = late("reenact.store.slot_rows", "short_value")
@@ -70,7 +70,7 @@ else:
     Usage = late("reenact.store.usage", "Usage")
     SqliteLog = late("reenact.store.sqlite_log", "SqliteLog")
     write_whole = late("reenact.store.sqlite_log", "write_whole")
-    inheriting = late("reenact.store.inheriting")
+    row_sharing = late("reenact.store.row_sharing")
     Claim = late("reenact.facts.effects", "Claim")
     address_of = late("reenact.store.payloads", "address_of")
     unknown = late("reenact.store.payloads", "unknown")
@@ -114,7 +114,7 @@ class SqliteStore(Views):
         return (kept_in(run, self) for run in self._runs.filtered(filters))
 
     def indexed(self) -> tuple[bool, bool]:
-        """Whether there is an index of what filters ask of a run, and one of words."""
+        """Whether the store has the index of the fields that filters need, and the index of words."""
         reading, _ = self._file.read()
         return has_narrow(reading.rows), self._file.indexed
 
@@ -164,8 +164,9 @@ class SqliteStore(Views):
             raise
 
     def _parent_of(self, run: Run, connection: sqlite3.Connection) -> int | None:
-        """Number of the log that a run goes on from; None where it does not, or where that is still written."""
-        if run.parent is None or run.relation not in inheriting.GOES_ON:
+        """Number of the log that a run goes on from; None where it does not, or where the parent is still being
+        written."""
+        if run.parent is None or run.relation not in row_sharing.GOES_ON:
             return None
         row = connection.execute(
             "SELECT r.log, o.run_id, o.status FROM run r JOIN run o ON o.id = r.log WHERE r.run_id = ?", (run.parent,)
@@ -175,7 +176,7 @@ class SqliteStore(Views):
         return int(row[0])
 
     def adopt(self, logs: Sequence[tuple[Run, Iterable[Record]]]) -> None:
-        """See ``abc.store.Store``. One transaction, which a power loss does not undo either."""
+        """See ``abc.store.Store``. One transaction, which also survives a power loss."""
         writing, hasher = self._file.write()
         with writing.transaction(durable=True) as connection:
             for run, records in logs:
@@ -185,7 +186,8 @@ class SqliteStore(Views):
         writing.checkpoint(least_growth=WriteConnection.CHECKPOINT_BYTES)
 
     def amend(self, run: Run | str, *, flag: str | None = None, tags: Mapping[str, str] | None = None) -> Run:
-        """See ``abc.store.Store``. Of a run that is being recorded too: what people say is kept apart."""
+        """See ``abc.store.Store``. Works for a run that is being recorded too, because people's changes are stored
+        separately."""
         found = self.open(run).run
         with self._file.write()[0].transaction() as connection:
             number = row_number(connection, found.id)
@@ -267,12 +269,12 @@ class SqliteStore(Views):
             if log is not None:
                 forget(connection, log)
         forget_mark(self._file.sign(found.id))
-        for _ in self.give_back(anew=False):
+        for _ in self.give_back(rewrite=False):
             pass
 
     def discard(self, run_id: str) -> bool:
-        """See ``abc.store.Store``. One transaction takes it away, and what is large of it goes in steps; the file keeps
-        its size, and later runs fill what is free."""
+        """See ``abc.store.Store``. One transaction removes it, and its large parts are deleted in steps. The file keeps
+        its size, and later runs fill the free space."""
         writing, _ = self._file.write()
         with writing.transaction() as connection:
             log = row_number(connection, run_id)
@@ -285,7 +287,7 @@ class SqliteStore(Views):
         return bool(logs)
 
     def thin(self, run_id: str, why: str) -> bool:
-        """See ``abc.store.Store``. One transaction; the file keeps its size, and later runs fill what is free."""
+        """See ``abc.store.Store``. One transaction; the file keeps its size, and later runs fill the free space."""
         writing, _ = self._file.write()
         with writing.transaction() as connection:
             log = row_number(connection, run_id)
@@ -309,16 +311,17 @@ class SqliteStore(Views):
         return Housekeeping(self, self._file.read()[0], lambda run_id: is_live(self._file.sign(run_id)))
 
     def expire(self, going: ExpiredRun, now_us: int) -> bool:
-        """Remove an expired run, if it is as it was when it was looked at; whether it was. One transaction."""
+        """Remove an expired run, if it has not changed since it was found. Returns whether it was removed. One
+        transaction."""
         gone = self.housekeeping().remove(self._file.write()[0], going, now_us)
         for name in going.rows if gone else ():
             forget_mark(self._file.sign(name))
         return gone
 
-    def give_back(self, *, anew: bool = True) -> Iterator[int]:
+    def give_back(self, *, rewrite: bool = True) -> Iterator[int]:
         """Give free pages of the file back to the file system, some at a time; yields how many are left. See
         ``Housekeeping.give_back``."""
-        return self.housekeeping().give_back(self._file.write()[0], anew=anew)
+        return self.housekeeping().give_back(self._file.write()[0], rewrite=rewrite)
 
     def writing(self) -> WriteConnection:
         """The writing connection, for ``housekeeping``."""
@@ -330,7 +333,7 @@ class SqliteStore(Views):
         return Migration(self.path, reading, hasher, lambda run_id: is_live(self._file.sign(run_id)))
 
     def alone(self, doing: str = "gc") -> LiveLock | None:
-        """The lock that one process at a time has, for removing in the background or for another named task; None where
+        """A lock that one process at a time holds, for removal in the background or for another named task; None where
         another process has it."""
         try:
             return LiveLock(self._file.sign(doing))

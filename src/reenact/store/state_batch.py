@@ -30,7 +30,7 @@ class StateBatch:
     Args:
         connection: In the transaction.
         origin: The address of the log's first event.
-        payloads: Keeps what is long.
+        payloads: Stores long values.
         hasher: The store's hash.
         known: Names of slots that a row of ``shape`` holds, with the row's number.
     """
@@ -52,7 +52,7 @@ class StateBatch:
         self._reader: StateReader | None = None
 
     def write(self, record: CheckpointTaken, *, packs: bool) -> None:
-        """Write one; ``packs``: in one row."""
+        """Write one; ``packs``: whether to write one row for the whole state."""
         address = self._origin | record.event
         make_room(self._connection, address, record.phase)
         if packs:
@@ -83,7 +83,7 @@ class StateBatch:
         return pack_state(address, record.phase, names, shape, kept, said_of(record.fidelity), record.note, given)
 
     def _shape_of(self, names: tuple[str, ...]) -> str:
-        """Where the names of a state's slots stand; empty where the log has too many of them."""
+        """The number of the row with the names of a state's slots; empty if the log has too many of them."""
         number = self._known.get(names, self._shapes.get(names))
         if number is None:
             number = len(self._known) + len(self._shapes)

@@ -1,4 +1,4 @@
-"""The state that the steps of one run kept, from a SQLite store: at one event, at each, and through time."""
+"""The states of one run's steps in a SQLite store: at one event, at each event, and over time."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class States:
         return found
 
     def digests(self, event: int, phase: str) -> Mapping[str, str] | None:
-        """See ``abc.store.Recording.checkpoint_digests``. Two look-ups by key, three where notes say how far lists are
+        """See ``abc.store.Recording.checkpoint_digests``. Two look-ups by key; a third if notes say which lists are
         proven."""
         address = self._span.first | event
         rows = self._reading.rows(

@@ -1,4 +1,4 @@
-"""One thing that is wrong with a row of a SQLite store, and the log whose it is."""
+"""One fault of a row of a SQLite store, and the log that it belongs to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class StoreFault(NamedTuple):
         problem: The fault.
         log, part, number: The log, and in it an event (``LogPart.EVENTS``), a delivery, …; number None for the whole
             log.
-        digest: The digest of a payload that is gone or damaged, with all its users; empty without one.
+        digest: The digest of a payload that is missing or damaged for all its users; empty without one.
     """
 
     what: str

@@ -1,4 +1,5 @@
-"""The file of a store: its two connections, what it says of itself, and the signs of life beside it."""
+"""The file of a store: its two connections, its facts about itself, and the lock files of living recorders beside
+it."""
 
 from __future__ import annotations
 
@@ -9,27 +10,27 @@ from typing import TYPE_CHECKING
 from reenact.errors import RunNotFound, StoreError
 from reenact.facts.late import late
 from reenact.store.connection import ReadConnection, WriteConnection
-from reenact.store.finding import make_narrow
 from reenact.store.keyed_hash import KeyedHash
+from reenact.store.run_query import make_narrow
 from reenact.store.versions import Format, check_readable
 
 if TYPE_CHECKING:
     from reenact.abc.sources import Entropy
-    from reenact.store.making import make_file
+    from reenact.store.store_creation import make_file
     from reenact.store.versions import check_writable
 else:
-    make_file = late("reenact.store.making", "make_file")
+    make_file = late("reenact.store.store_creation", "make_file")
     check_writable = late("reenact.store.versions", "check_writable")
 
 
 class StoreFile:
-    """One file, and the connections to it: one that reads and one that writes, opened when they are first needed.
+    """One file, and the connections to it: one for reads and one for writes, opened on first use.
 
     Args:
         path: The file.
-        url: What to call the store.
+        url: The displayed name of the store.
         own_directory: Whether the file's directory is the store's own.
-        entropy: Where the secret of a new store comes from.
+        entropy: The source of the secret of a new store.
     """
 
     def __init__(self, path: Path, url: str, own_directory: bool, entropy: Entropy) -> None:
@@ -72,7 +73,7 @@ class StoreFile:
             return self._reading, self.hasher()
 
     def write(self) -> tuple[WriteConnection, KeyedHash]:
-        """The writing connection, opened when first needed; the file is made when there is none.
+        """The writing connection, opened on first use; a missing file is made.
 
         Raises:
             StoreError: It cannot be written, or is of another version.
@@ -92,7 +93,7 @@ class StoreFile:
         return self._writing, self.hasher()
 
     def _look(self, reading: ReadConnection) -> None:
-        """Read what a store says about itself."""
+        """Read the facts of a store about itself."""
         names = {name for (name,) in reading.rows("SELECT name FROM sqlite_master")}
         if "meta" not in names:
             raise StoreError(

@@ -11,9 +11,9 @@ REPOSITORY = ".git"
 
 
 def find_directory(start: Path) -> Path:
-    """The nearest ``.reenact`` from a directory upwards; where there is none, the one it would have.
+    """The nearest ``.reenact`` from a directory upwards; without one, the path that a new one would have.
 
-    The root of a repository ends the search: what lies above it belongs to other projects.
+    The root of a repository ends the search: folders above it belong to other projects.
     """
     for each in (start, *start.parents):
         if (each / DIRECTORY).is_dir():

@@ -1,4 +1,4 @@
-"""The runs of a store: found by filters and references, as they stand now, and opened."""
+"""The runs of a store in their present state: found by filters and references, and opened."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run, Status
 from reenact.store.connection import ReadConnection
-from reenact.store.finding import RunQuery, Text
+from reenact.store.run_query import RunQuery, Text
 from reenact.store.runrows import COLUMNS, run_of
 from reenact.store.span import Owner
 from reenact.store.sqlite_recording import SqliteRecording
@@ -19,13 +19,13 @@ from reenact.store.store_file import StoreFile
 
 if TYPE_CHECKING:
     from reenact.store.hits import text_of
-    from reenact.store.inherited import SharingRecording
     from reenact.store.liveness import ended_as, is_live
     from reenact.store.reference_lookup import Latest, parse_run, refuse_run
+    from reenact.store.sharing_recording import SharingRecording
     from reenact.store.tombstones import find, refuse_expired
 else:
     text_of = late("reenact.store.hits", "text_of")
-    SharingRecording = late("reenact.store.inherited", "SharingRecording")
+    SharingRecording = late("reenact.store.sharing_recording", "SharingRecording")
     ended_as = late("reenact.store.liveness", "ended_as")
     is_live = late("reenact.store.liveness", "is_live")
     find = late("reenact.store.tombstones", "find")
@@ -43,7 +43,7 @@ UNKEPT = "it has ended, and its last events, output and error could not be writt
 
 
 class StoredRuns:
-    """Finds runs in the file of a store, and says how they stand now.
+    """Finds runs in the file of a store, with their present state.
 
     Args:
         file: The file.
@@ -53,8 +53,8 @@ class StoredRuns:
         self._file = file
 
     def filtered(self, filters: Mapping[str, Any], *, own: bool = False) -> Iterator[Run]:
-        """Runs, newest first: by when their ids were made, those of one millisecond by their rows. What a replay that
-        was kept says of its start is its recording's."""
+        """Runs, newest first: by the time of their ids; within one millisecond, by their rows. The start facts of a
+        kept replay are its recording's."""
         reading, _ = self._file.read()
         limit = filters.get("limit")
         found = 0
@@ -90,7 +90,7 @@ class StoredRuns:
         if row is None:
             end = wanted.text + "{"
             found: list[Any] = []
-            for column in ("tail", "run_id"):  # what is displayed goes before the part of an id that is not
+            for column in ("tail", "run_id"):  # a match in the displayed part of an id goes before a match in the rest
                 found = found or reading.rows(
                     f"SELECT run_id FROM run WHERE {column} >= ? AND {column} < ? ORDER BY run_id DESC LIMIT 100",
                     (wanted.text, end),
@@ -101,7 +101,7 @@ class StoredRuns:
         return self._run_of(reading, row)
 
     def refuse(self, ref: str, text: str, reading: ReadConnection, candidates: Sequence[str]) -> NoReturn:
-        """Say that no run, or more than one, answers to a reference, or that the run has expired."""
+        """Raise the error for a reference that matches no run, more than one run, or an expired run."""
         gone = [] if candidates else find(reading.rows, text)
         if len(gone) == 1:
             refuse_expired(ref, gone[0])
@@ -111,13 +111,13 @@ class StoredRuns:
         return reading.row(f"SELECT {COLUMNS} FROM run r WHERE r.run_id = ?", (run_id,))
 
     def _run_of(self, reading: ReadConnection, row: tuple[Any, ...]) -> Run:
-        """The run of a row, as it stands now."""
+        """The run of a row, in its present state."""
         number, log, body, amended, crc = row
         run = run_of(body, amended, crc)
         if run.status is not Status.RECORDING:
             return run
         live = is_live(self._file.sign(self._log_name(reading, log, run)))
-        # Looked at again: it may have been closed before its sign of life went.
+        # Read again: the run may have been closed before its lock file was removed.
         row = reading.row(f"SELECT {COLUMNS} FROM run r WHERE r.id = ?", (number,))
         if row is not None:
             run = run_of(row[2], row[3], row[4])
@@ -155,7 +155,7 @@ class StoredRuns:
     def _recording(
         self, run: Run, owner: Owner, reading: ReadConnection, *, shares: bool
     ) -> SqliteRecording | SharingRecording:
-        """The run's views; those of a fork also look where its parent's rows are."""
+        """The run's views; those of a fork also read its parent's rows."""
         own = SqliteRecording(run, owner, reading, self._file.hasher())
         return SharingRecording(own, owner.log, reading) if shares else own
 

@@ -36,7 +36,7 @@ _ADDRESS = struct.Struct("<qI")
 
 
 class StreamPart(NamedTuple):
-    """One segment, or what one row holds of it."""
+    """One segment, or the part of a segment that one row holds."""
 
     delivery: int | None
     at_us: int
@@ -65,9 +65,9 @@ class OpenStream:
         address: The address of its event.
         whole: Hash of all bytes so far.
         link: Digest of the last row.
-        rows, size, segments: The numbers of what was written.
+        rows, size, segments: The numbers of the written rows.
         fidelity, remark: The weakest of its segments.
-        pending: Segments that are in no row yet.
+        pending: The segments without a row so far.
     """
 
     address: int
@@ -174,7 +174,7 @@ class StreamBatch:
         return stream
 
     def write(self, connection: sqlite3.Connection) -> None:
-        """Write what arrived of streams, and the ends of those that ended: one statement for all of them each."""
+        """Write the arrived parts of streams, and the ends of ended streams: with one statement each."""
         open_ones = [stream for stream in self._streams.values() if stream is not None and stream.pending]
         if open_ones:
             connection.executemany(
@@ -218,7 +218,7 @@ def _pieces(records: Iterable[SegmentArrived]) -> Iterator[StreamPart]:
 
 
 def _framed(table: bytes) -> bytes:
-    """A table behind one byte that says how it is kept."""
+    """A packed table, after one byte that says how it is packed."""
     codec, kept = compress(table)
     return bytes([codec]) + kept
 
@@ -237,7 +237,7 @@ def parts_of(hasher: KeyedHash, before: bytes, chunk: Chunk) -> list[StreamPart]
         chunk: The row.
 
     Raises:
-        ValueError: The row is damaged, or is not the one that follows.
+        ValueError: The row is damaged, or not the next one.
     """
     data = decompress(chunk.codec, chunk.data)
     table = decompress(chunk.segments[0], chunk.segments[1:])

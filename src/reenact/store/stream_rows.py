@@ -28,7 +28,7 @@ class StreamRows:
         span: Which rows are the run's.
 
     Attributes:
-        ended: Digest and size of streams that have ended, by address, as they came with their events; each is asked for
+        ended: Digest and size of streams that have ended, by address, as they were read with their events; each is used
             once.
     """
 
@@ -40,7 +40,7 @@ class StreamRows:
         self.ended: dict[int, tuple[bytes, int]] = {}
 
     def make_room(self, coming: int) -> None:
-        """So many are about to be told in ``ended``."""
+        """Make room in ``ended`` for a number of streams."""
         if len(self.ended) + coming > _CACHED:
             self.ended.clear()
 
@@ -58,7 +58,7 @@ class StreamRows:
         return self._long_parts(event, ended)
 
     def so_far(self, event: Event) -> Event:
-        """An event whose stream never ended, with what there is of it."""
+        """An event whose stream never ended, with the stream so far."""
         assert isinstance(event.outcome, Stream)
         size = segments = 0
         fidelity, remark = event.fidelity, event.fidelity_note
@@ -71,7 +71,8 @@ class StreamRows:
         return replace(event, outcome=outcome, fidelity=fidelity, fidelity_note=remark)
 
     def _long_parts(self, event: int, ended: tuple[bytes, int] | None) -> Iterator[tuple[int | None, int, bytes]]:
-        """``parts`` of a stream of any length, a few rows at a time; ``ended`` is its digest and size, once it has."""
+        """``parts`` of a stream of any length, a few rows at a time; ``ended``: the digest and size of a stream that
+        has ended."""
         whole = self._hasher.begin()
         waiting: list[bytes] = []
         size = 0

@@ -1,7 +1,7 @@
-"""Thinning a run: its bodies go, and what is left is a log of its events, with the size and digest of each body.
+"""Thinning a run: its bodies are removed. A log of its events stays, with the size and digest of each body.
 
-A body that another run has too stays; so does evidence, which says what happened, but for the words of models. Of each
-body that went its row says so (``payloads.WITHHELD``), and the run says why it was thinned (``facts.thinned_runs``).
+A body that another run has too stays. Evidence, which says what happened, stays as well, except the words of models.
+The row of a removed body says so (``payloads.WITHHELD``), and the run says why it was thinned (``facts.thinned_runs``).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from reenact.facts.thinned_runs import NOTE
 from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump, load
 from reenact.store.feature_rows import thin_features
-from reenact.store.forgetting import unneeded
 from reenact.store.full_text import drop_text, mark_erasure
 from reenact.store.payloads import WITHHELD
-from reenact.store.resplicing import respliced
+from reenact.store.run_removal import unneeded
 from reenact.store.runrows import run_of, update_run
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.slot_rows import take_out
+from reenact.store.splice_moves import respliced
 from reenact.store.splice_rows import SPLICED
 
 _OWN = (
@@ -29,19 +29,19 @@ _OWN = (
     "AND digest NOT IN (SELECT digest FROM note WHERE digest IS NOT NULL AND (owner BETWEEN :first AND :end "
     "OR owner IN (SELECT -id FROM run WHERE log = :log)))"
 )
-"""Bodies of a log that nothing else has, but for its evidence."""
+"""The bodies of a log that no other log has, except its evidence."""
 
 
 _SAID = ("system", "messages", "tools", "tool_calls", "text", "thinking", "error")
 """The parts of a model call's reading that are content; models, tokens and reasons to stop stay."""
 
 Fetch = Callable[[bytes], bytes]
-"""The bytes under a digest, as they are before the transaction."""
+"""Reads the bytes of a digest in their state before the transaction."""
 
 
 def thin(connection: sqlite3.Connection, log: int, why: str, fetch: Fetch) -> list[int]:
-    """Thin a run and the runs of the processes that it has started, in a transaction; gives their logs. None where one
-    of them did not end well, is flagged or labelled, or another run goes on from it.
+    """Thin a run and the runs of the processes that it has started, in a transaction. Returns their logs. None if one
+    of them did not end well, is flagged or labelled, or is continued by another run.
 
     Args:
         connection: Of the store, in a transaction.
@@ -64,7 +64,7 @@ def thin(connection: sqlite3.Connection, log: int, why: str, fetch: Fetch) -> li
 
 
 def _silence(connection: sqlite3.Connection, log: int, fetch: Fetch) -> None:
-    """Leave out of the readings of model calls what was said."""
+    """Remove the words from the readings of model calls."""
     rows = connection.execute(
         "SELECT owner, value, digest FROM note WHERE owner BETWEEN ? AND ? AND name = 'reading'",
         (log << SHIFT, log << SHIFT | LOW),
@@ -90,7 +90,7 @@ def _take_out(connection: sqlite3.Connection, log: int) -> None:
 
 
 def _shrink_texts(connection: sqlite3.Connection, log: int) -> None:
-    """Of the texts that bodies were changes of, only what the bodies that stay need is kept."""
+    """Keep only those parts of the texts of spliced bodies that the remaining bodies need."""
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'frame'").fetchone() is None:
         return
     old = connection.execute("SELECT id FROM text WHERE owner = ?", (log,)).fetchall()

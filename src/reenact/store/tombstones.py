@@ -1,7 +1,7 @@
 """The remains of expired runs: a row each, so that a reference can be explained; and the time when runs came here from
 elsewhere.
 
-Both tables are made when the first row comes. A reader that does not know them reads the store as it is.
+Both tables are made with their first rows. A reader that does not know them can still read the store.
 """
 
 from __future__ import annotations

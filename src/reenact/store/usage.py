@@ -38,8 +38,8 @@ class RunPlace(NamedTuple):
 
     Attributes:
         number: The number of its row.
-        log: Its log, or that of the run around it.
-        lane: The lane there that is the run; empty for a log of its own.
+        log: The log of the run, or of the run around it.
+        lane: The lane of that log that is the run; empty for a log of its own.
     """
 
     number: int
@@ -51,7 +51,7 @@ class NotedUsage(NamedTuple):
     """A known fact on one model call, or a program's note on the cost of its run.
 
     Attributes:
-        log: The log; for what is said of a whole run, 0.
+        log: The log; 0 for notes on a whole run.
         event: Number of the event, or of the run's row for facts about a whole run.
         lane: The lane of the event, where runs lie inside its log; else empty.
         name: ``reading`` or ``cost``.
@@ -70,7 +70,7 @@ class Usage:
 
     Args:
         reading: The store's reading connection.
-        fetch: Gives what lies under a digest: long evidence does.
+        fetch: Reads the payload of a digest, under which long evidence is stored.
     """
 
     def __init__(self, reading: ReadConnection, fetch: Callable[[Payload], bytes]) -> None:
@@ -82,7 +82,8 @@ class Usage:
         return {row[0]: RunPlace(*row[1:]) for row in self._reading.rows("SELECT run_id, id, log, lane FROM run")}
 
     def sizes(self) -> Mapping[int, int]:
-        """Bytes of each log in the file, about: what a fork shares with its parent is the parent's."""
+        """About how many bytes each log has in the file. Rows that a fork shares with its parent count for the
+        parent."""
         tables = {name for (name,) in self._reading.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
         found: dict[int, int] = {}
         for table, sql in _SIZES:

@@ -1,7 +1,7 @@
-"""Which format of a store this code writes, which it can read, and the steps from one to the next.
+"""The format of a store that this code writes, the formats that it can read, and the steps between them.
 
-Two numbers stand in every store: the format it is written in, and the oldest format that a reader must know to read
-it. So a later version may add what older readers can ignore, and is refused by older readers only when it must be.
+Every store has two numbers: the format in which it is written, and the oldest format that a reader must know. So a
+later version may add things that older readers can ignore, and older readers refuse a store only when they must.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ PACKED = 5
 """The first format with rows that have a whole state."""
 
 OLDEST_WRITTEN = 1
-"""The oldest format of a store that this code goes on writing, as it is, until something comes for which that has no
-place: a fork, or a body that is kept as a change. This makes it one of today's."""
+"""The oldest format that this code continues to write. Such a store keeps its format until it needs a newer one: for a
+fork, or for a body that is stored as a change. This makes it one of today's."""
 
 Step = Callable[[sqlite3.Connection], None]
 
@@ -42,7 +42,8 @@ CREATE INDEX IF NOT EXISTS passage_base ON passage(base);
 
 
 def share_rows(connection: sqlite3.Connection) -> None:
-    """The step from format 1 to 2, inside a transaction: there is a place to say what a log reads in another one."""
+    """The step from format 1 to 2, inside a transaction: adds the table for the rows that a log reads in another
+    log."""
     for statement in filter(str.strip, SHARED_TABLES.split(";")):
         connection.execute(statement)
 
@@ -53,7 +54,7 @@ CREATE INDEX IF NOT EXISTS text_owner ON text(owner);
 CREATE TABLE IF NOT EXISTS frame(id INTEGER PRIMARY KEY, first INTEGER NOT NULL, size INTEGER NOT NULL,
   codec INTEGER NOT NULL, data BLOB NOT NULL, crc INTEGER NOT NULL);
 """
-"""The tables that format 3 adds. The number of a text is never reused: readers know its frames by it."""
+"""The tables that format 3 adds. The number of a text is never reused, because readers cache frames by it."""
 
 
 def splice_bodies(connection: sqlite3.Connection) -> None:
@@ -63,8 +64,8 @@ def splice_bodies(connection: sqlite3.Connection) -> None:
 
 
 def fold_rows(connection: sqlite3.Connection) -> None:
-    """The step from format 3 to 4, inside a transaction: rows of events may be folded (``store.folding``). Those that
-    are there stay as they are."""
+    """The step from format 3 to 4, inside a transaction: rows of events may be folded (``store.folding``). Existing
+    rows stay unchanged."""
 
 
 SHAPE_TABLE = "CREATE TABLE IF NOT EXISTS shape(id INTEGER PRIMARY KEY, names TEXT NOT NULL);"
@@ -140,7 +141,7 @@ def migrate(
     steps: Mapping[int, Step] | None = None,
     target: Format | None = None,
 ) -> list[int]:
-    """Bring a store to the format this code writes, in one transaction; the formats that were left behind, in order.
+    """Bring a store to the format that this code writes, in one transaction. Returns the former formats, in order.
 
     The caller has made a backup. A kill in the middle leaves the old store whole.
 
@@ -172,8 +173,8 @@ def migrate(
 
 
 def bring_up(connection: sqlite3.Connection) -> None:
-    """Make a store that is written as it is one of today's format, inside a transaction. From now on older versions
-    refuse it."""
+    """Bring an older store that is still being written to today's format, inside a transaction. From now on older
+    versions refuse it."""
     found = read_format(connection)
     for each in range(found.written, WRITTEN):
         MIGRATIONS[each](connection)

@@ -149,7 +149,7 @@ class RecordedTool:
             raise self._ledger.missing()
 
     def _begun(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[SeamCall, _Answer]:
-        inspect.signature(self._seam.function).bind(*args, **kwargs)  # what the real one cannot take, it does not
+        inspect.signature(self._seam.function).bind(*args, **kwargs)  # refuses what the function would
         call = SeamCall(self._seam, cast(Lane, self._ledger), args, kwargs)
         return call, _Answer(self._ledger.take(call.describe()))
 
@@ -252,7 +252,7 @@ class _Ledger:
 
     def _same(self, fixture: _Fixture, call: Call) -> bool:
         recorded = fixture.event.call
-        # What the decorator said of it (effect, embedding model) is the recorded side's to say, not the test's.
+        # The decorator's facts (effect, embedding model) come from the recording, not from the test.
         head = {name: value for name, value in recorded.head.items() if name not in _OWN}
         head |= {name: value for name, value in call.head.items() if name in _OWN}
         return self._rules.same(recorded.rule, recorded.head, fixture.body, head, call.body)

@@ -1,1 +1,1 @@
-"""Moving about in recorded runs: fork one at an event, resume it from its head, compare it with another."""
+"""Moving about in recorded runs: fork a run at an event, resume a run from its head, compare two runs."""

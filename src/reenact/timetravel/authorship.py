@@ -2,7 +2,7 @@
 
 The states before and after a step are kept as one payload a slot, and an unchanged slot keeps its digest. So the store
 finds the newest snapshot in which the slot was different; the step right after it set the value. Payloads are read only
-for a path below a slot: those of that slot, each version once.
+for a path below a slot: each version of that slot once.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class ValueOrigin:
     Attributes:
         path: The value, as a JSON pointer with dots.
         event: The step that set it.
-        inside: Whether it was set while that step ran; if not, by code between ``since`` and its beginning.
-        since: The event whose state was the last without this value; None where it was there from the first.
+        inside: Whether it was set while that step ran. If not, code between ``since`` and the step's beginning set it.
+        since: The event whose state was the last without this value; None where the value was there from the start.
         before: The value before; ``ABSENT`` without one.
         after: The value.
     """
@@ -66,7 +66,7 @@ def last_set(recording: Recording, path: Sequence[str], at: Event | None = None)
         at: As seen from this event; None for the end of the run.
 
     Raises:
-        UsageError: No state was kept, or it has nothing at that path; the message names the keys that are there.
+        UsageError: No state was kept, or the state has no such path; the message names the existing keys.
     """
     view = _View(recording, at)
     newest = next(view.backwards(), None)
@@ -127,12 +127,12 @@ class _View:
                 yield place
 
     def _counts(self, place: Snapshot) -> bool:
-        """Whether the state counts: a step around it that ended later had not ended yet."""
+        """Whether the state counts; the state of a step around it that ended later does not."""
         return self._at is None or place.phase == "in" or place.event not in self._around
 
 
 def _moment(place: Snapshot) -> tuple[int, str]:
-    """The place of a snapshot in its strand: the steps of one strand follow each other."""
+    """The position of a snapshot in its strand, where steps follow each other."""
     return place.event, place.phase
 
 
@@ -192,10 +192,10 @@ class _Values:
         return {} if version.digest is None else {self.slot: version.digest}
 
     def same(self, left: Snapshot, right: Snapshot) -> bool:
-        """Whether two snapshots hold the same value there; digests decide where they can.
+        """Whether two snapshots hold the same value there, by their digests where possible.
 
         Raises:
-            BlobMissing: That one of them was so is not proven.
+            BlobMissing: One of them is not proven.
         """
         for each in (left, right):
             if self.slot in each.unproven:
@@ -265,7 +265,8 @@ def _innermost(recording: Recording, value: _Values, outer: Snapshot) -> Snapsho
 
 
 def _slot_of(place: Snapshot, path: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """The slot that a path begins with, and the rest of it. A state that is no dictionary has one without a name."""
+    """The slot that a path begins with, and the rest of it. A state that is no dictionary has one slot without a
+    name."""
     if path[0] == "state" and "state" not in place.slots and len(path) > 1:
         path = path[1:]
     if set(place.slots) == {""}:

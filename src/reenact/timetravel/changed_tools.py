@@ -12,7 +12,7 @@ from reenact.facts.call import Effect, Kind
 from reenact.facts.run import Run
 from reenact.facts.shell_text import typed
 from reenact.replaying.code_changes import changed_files, sources_of, texts_of
-from reenact.replaying.relocating import relocated
+from reenact.replaying.relocation import relocated
 from reenact.replaying.replay_launch import project_of, sources_folder
 
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)

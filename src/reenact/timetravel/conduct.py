@@ -1,7 +1,7 @@
 """Conduct: how a run went about its task: the order of calls, repetitions, unanswered calls.
 
-Everything here reads events without their payloads. *Before* means issued before: that is the agent's own order, while
-the time of an answer is not its doing.
+Everything here reads events without their payloads. *Before* means issued before: the agent decides that order, and not
+the time of an answer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reenact.timetravel.step_view import event_state
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding, its reason in words (empty if there is none), and the event that shows it best."""
+    """A finding, its reason in words (empty without one), and the event that shows the finding best."""
 
     value: Json
     why: str = ""
@@ -30,7 +30,8 @@ class Finding:
 
 
 def came_before(recording: Recording, names: Sequence[str]) -> Finding:
-    """Whether each of some calls was made before the first of the next one, wherever the next one was made at all."""
+    """Whether each named call was made before the first call of the next name. A next name that was never called does
+    not count."""
     for earlier, later in pairwise(names):
         second = _first(recording, later)
         if second is None:
@@ -127,7 +128,7 @@ def acts(recording: Recording) -> Iterator[Event]:
 
 
 def outermost(recording: Recording) -> Iterator[Event]:
-    """The events that a replay has too: without those inside calls that it answers as a whole."""
+    """The events that a replay has too: all but those inside calls that a replay answers as a whole."""
     unseen: set[int] = set()
     for event in recording.events():
         if event.parent not in unseen:
@@ -137,7 +138,7 @@ def outermost(recording: Recording) -> Iterator[Event]:
 
 
 def _returned(event: Event) -> bool:
-    """Whether a call came back, with a value or an exception; one that was cancelled did not."""
+    """Whether a call returned, with a value or an exception; a cancelled call did not."""
     end = event.outcome.end if isinstance(event.outcome, Stream) else None
     return event.outcome is not None and (end is None or end.kind is not EndKind.CANCELLED)
 

@@ -168,7 +168,7 @@ def _counts(reading: Mapping[str, Json]) -> dict[str, int] | None:
 
 
 def reading_made(recording: Recording, event: Event) -> Mapping[str, Json] | None:
-    """The reading of an event: the one it has, else made again for an exchange that is a model call."""
+    """The reading of an event: the stored one, or else a new one where the exchange is a model call."""
     found = reading_of(event)
     if found is not None or event.kind != Kind.HTTP or event.call.head.get("method") != "POST":
         return found
@@ -224,8 +224,8 @@ def _prices() -> Priced:
 def _straight(
     calc: Callable[..., Any], found: Any, key: tuple[str, str, tuple[str, ...]], at: datetime
 ) -> Callable[[Mapping[str, int]], Decimal] | None:
-    """The price of a model for each token, where it is the same at all times and without tiers: then it is looked up
-    once, and not for each call. None where it is more than that."""
+    """The price of a model's tokens, if it has no tiers and does not change with time. It is looked up once, and not
+    for each call. None for other prices."""
     provider, model, names = key
     prices = getattr(found.model, "prices", None)
     variants = [each for each in getattr(found.model, "price_variants", None) or () if not getattr(each, "when", None)]
@@ -241,7 +241,7 @@ def _straight(
     nothing, asked = price(), price(input_tokens=_MANY)
     each: dict[str, Decimal] = {}
     for name in names:
-        part = name in ("cache_read_tokens", "cache_write_tokens")  # such tokens are some of those that were asked
+        part = name in ("cache_read_tokens", "cache_write_tokens")  # these tokens are part of the request's tokens
         whole = price(input_tokens=_MANY, **{name: _MANY}) - asked if part else price(**{name: _MANY}) - nothing
         each[name] = whole / _MANY
     return lambda counts: nothing + sum((each[name] * count for name, count in counts.items()), Decimal(0))

@@ -15,7 +15,8 @@ from reenact.store.courses import LONGEST, course_of
 from reenact.timetravel.suspicious import SuspicionLook
 
 MOST: Final = 3
-"""Steps that are shown; how often the decisive one is among them is measured for so many."""
+"""The number of steps that are shown. The measured rate, of how often the decisive step is among them, is for this
+number."""
 _COMPARED: Final = 8
 _LOOKED_AT: Final = 1_000
 """Runs among which those that are compared are looked for: with a small sample most of them are thinned."""
@@ -23,7 +24,7 @@ _LONG: Final = 2_000
 
 
 def is_asked_for(run: Run) -> bool:
-    """Whether it is asked where a run went wrong: it failed, or a person has flagged it."""
+    """Whether a run is one to ask where it went wrong: it failed, or a person has flagged it."""
     return (run_failed(run) or run.flagged) and run.totals.events <= LONGEST
 
 
@@ -33,11 +34,11 @@ def decisive_steps(store: Store, run: Run, seen: SuspicionLook) -> list[Suspect]
     Args:
         store: The store with healthy runs of the same agent: the newest eight, of up to 2,000 events.
         run: The run.
-        seen: The run as rules see it, with their marks.
+        seen: The course of the run, with the marks of the rules.
 
     Returns:
-        The steps; a hint, no proof. None where only their places suggest them, or where a run has so few steps that all
-        would be named. Costs one reading of each run that it is compared with.
+        The steps; a hint, no proof. Empty if only their positions suggest them, or if the run has so few steps that all
+        would be named. Costs one pass over each run of the comparison.
     """
     if len(steps_of(seen.course)) <= MOST:
         return []

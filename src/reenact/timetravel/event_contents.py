@@ -25,7 +25,7 @@ _INFLATED_LIMIT = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Content that is shown by its size alone: too long for this purpose, or withheld (``WITHHELD``)."""
+    """Content of which only the size is shown, because it is too long here, or withheld (``WITHHELD``)."""
 
     size: int
     why: str = "long"
@@ -96,7 +96,7 @@ def error_of(event: Event) -> ErrorFact | None:
 
 
 def error_text(error: ErrorFact) -> str:
-    """An exception in one line: its own name, and its text."""
+    """An exception in one line: the name of its class, and its text."""
     return f"{error.type.rpartition('.')[2]}: {' '.join(error.text.split())}"
 
 
@@ -115,7 +115,7 @@ def headers_of(head: Mapping[str, Json]) -> list[tuple[str, str]]:
 
 
 def message_body(head: Mapping[str, Json], raw: bytes) -> bytes:
-    """The body of an HTTP message without status line, headers and chunk framing, exact, as it was coded."""
+    """The body of an HTTP message without status line, headers and chunk framing, exactly as it was encoded."""
     if head.get("framing") != "wire":
         return raw
     headers = {name.lower(): value.lower() for name, value in headers_of(head)}
@@ -135,7 +135,7 @@ def decoded_body(head: Mapping[str, Json], raw: bytes) -> bytes:
 
 
 def parsed(data: bytes) -> Json:
-    """Bytes as JSON data, else as text, else as they are. Tags of encoded values are dissolved."""
+    """Bytes as JSON data, or else as text, or else unchanged. Tags of encoded values are dissolved."""
     try:
         data.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Documents: an event as one JSON value, with its request and its answer, to be compared and patched.
+"""Documents: an event as one JSON value with its request and its answer, for comparisons and patches.
 
 The answer of a recognised model call is the model's decision, because envelopes differ in ids and times; other answers
 are their content. Bytes that are no text are shown by size and digest.

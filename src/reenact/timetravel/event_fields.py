@@ -63,7 +63,7 @@ def field_of(recording: Recording, event: Event, path: Sequence[str]) -> bytes |
         Bytes where exact bytes are meant, JSON-able data otherwise.
 
     Raises:
-        UsageError: There is nothing at that path; the message names the keys that are there.
+        UsageError: The path leads to nothing; the message names the existing keys.
     """
     exact = _EXACT.get(tuple(path))
     if exact is not None:

@@ -20,11 +20,11 @@ from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.states import GROWS
 from reenact.facts.trace_runs import is_original
-from reenact.timetravel.aligning import Face
+from reenact.timetravel.alignment import Face
 from reenact.timetravel.event_contents import Unread, asked, status_of
 
 _POSITIONS: Mapping[Kind, str] = {Kind.STEP: "number", Kind.PROCESS: "of"}
-"""The field in a head that gives a call's position, and not its request: an inserted call would shift it."""
+"""The field in a head that says a call's position. It is no part of the request: an inserted call would shift it."""
 
 _KINDS = {kind: kind.value for kind in Kind}
 """Looked up, because asking a member of an enumeration for its value costs more."""
@@ -42,7 +42,7 @@ class Side:
     Attributes:
         recording: The run.
         faces: Its calls, in order.
-        said: The answer of each, as a token that is equal for equal bytes. By number.
+        said: The answer of each call, as a token that is equal for equal bytes. By number.
         held: The first events of the run, which need not be read again. By number.
     """
 
@@ -160,16 +160,16 @@ def _ruled(side: Side, known: set[str], rules: Rules) -> Side:
 
 
 def asked_key(recording: Recording, event: Event, rules: Rules) -> str:
-    """The request of an event as its key, by the rules of a replay. Reads the request; for a withheld one the digest is
-    the key."""
-    if GROWS in event.call.head:  # by digests: of lists that grow the request says how long they are
+    """The request of an event as its key, by the rules of a replay. Reads the request; the digest of a withheld request
+    is the key."""
+    if GROWS in event.call.head:  # by digests, because a request has only the length of growing lists
         return f"state {_state(recording, event, 'in')}"
     body = body_or_size(recording, event.request)
     return f"withheld {body.digest}" if is_withheld(body) else rules.key(event.call.rule, _deciding(event), body)
 
 
 def same_call(left: Recording, one: Event, right: Recording, other: Event) -> bool:
-    """Whether two calls ask the same by the rules of keys; where a request is withheld, by their digests."""
+    """Whether two calls have the same request by the rules of keys; for a withheld request, by the digests."""
     if GROWS in one.call.head or GROWS in other.call.head:
         return one.call.rule == other.call.rule and _state(left, one, "in") == _state(right, other, "in")
     rules = rules_of(left.run.capture)
@@ -189,7 +189,7 @@ def _deciding(event: Event) -> Mapping[str, Json]:
 
 
 def _state(recording: Recording, event: Event, phase: str) -> str:
-    """The state of a step as a token: by the digests of its parts. One that is not proven is like no other."""
+    """The state of a step as a token: by the digests of its parts. An unproven state is equal to no other."""
     number = event.number
     for place in recording.snapshots(after=number - 1, before=number + 1):
         if place.phase == phase:

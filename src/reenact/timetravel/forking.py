@@ -13,8 +13,8 @@ from reenact.facts.run import Run
 from reenact.replaying.options import Options
 from reenact.replaying.replay_lines import to_divergence
 from reenact.store import open_store
-from reenact.timetravel.forks import resuming
-from reenact.timetravel.forks.allowing import require_known, with_settings
+from reenact.timetravel.forks import resumed_runs
+from reenact.timetravel.forks.allowed_names import require_known, with_settings
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.dry_run import DryRun
 from reenact.timetravel.forks.dry_run import dry_run as planned
@@ -42,8 +42,8 @@ class Change:
         model: Name of another model of the same protocol for them.
         params: Parameters of the model to set in them.
         flags: Values that feature flags, asked through OpenFeature, evaluate to.
-        at_time: Moment the agent's wall clock is moved to, as ISO 8601 text; None continues from the recorded one.
-        rev: Revision whose code the fork runs, in a worktree; None takes the files as they are.
+        at_time: Moment the agent's wall clock is moved to, as ISO 8601 text; None continues from the recorded time.
+        rev: Revision whose code the fork runs, in a worktree; None takes the present files.
     """
 
     state: dict[str, Json] = field(default_factory=dict)
@@ -105,17 +105,17 @@ def fork(
         entry: What to call: a function, in this process, or ``module:function``. It gets the recorded arguments,
             or none if it takes none. By default the recorded entry point, in a fresh interpreter.
         store: The store of the run and of the fork; None takes the project's store.
-        dry_run: Make no fork, give its plan.
+        dry_run: Return the plan without making a fork.
 
     Returns:
         The fork, a child of ``run``. The parent is never touched. With ``dry_run`` the plan, as ``reenact fork
         --dry-run`` prints it: the frozen calls, the possible live calls with their hosts, the refused writes.
 
     Raises:
-        ForkError: The run cannot branch there, or not with this change; the message names a place or a change that
-            works.
+        ForkError: The run cannot branch at this event, or not with this change; the message names an event or a change
+            that works.
         EffectRefused: The fork stopped at a call that it was not allowed to make.
-        Divergence: The code no longer reproduces the events before the fork point, or after it the agent waits for a
+        Divergence: The code no longer reproduces the events before the fork point; or the agent waits after it for a
             delivery that never comes, or that was not recorded.
         UnreplayableRun: The run cannot be started again here.
     """
@@ -227,15 +227,15 @@ def resume(
             By default the recorded entry point, in a fresh interpreter.
         store: The store of the run; None takes the project's store.
         settle: The word on writes in doubt: ``done``, they have happened, or ``retry``, they are made again.
-        result: The result of a write in doubt that has happened, or a correction of an earlier one: its event (``4``,
-            ``charge#1``) to the result.
+        result: Results by event (``4``, ``charge#1``): the result of a write in doubt that has happened, or a
+            correction of an earlier result.
 
     Returns:
         The run as it stands after its continuation, under its own id; or the child run that began at the step.
 
     Raises:
-        UsageError: The run is still being recorded, or ended well, so there is nothing to resume. Or ``settle`` is
-            neither word, or is ``done`` for a write without a ``result``.
+        UsageError: The run is still being recorded, or it ended well and cannot be resumed. Or ``settle`` is an unknown
+            word, or is ``done`` for a write without a ``result``.
         EffectInDoubt: A write was under way when the run stopped, or raised an error; ``settle`` decides about it.
         Divergence: The code no longer reproduces the events before the place where the run goes on.
         UnreplayableRun: The run cannot be started again here.
@@ -246,13 +246,13 @@ def resume(
         name, _, step = ("", "", "") if isinstance(run, Run) else run.partition(":")
         found = run if isinstance(run, Run) else target.run(name)
         results = {_number(target, found, event): value for event, value in (result or {}).items()}
-        told = resuming.resumption(target, found, step, _settling(settle), results)
-        resuming.require_settled(told)
+        told = resumed_runs.resumption(target, found, step, _settling(settle), results)
+        resumed_runs.require_settled(told)
         if callable(entry):
             report = fork_here(target, told.base, told.plan, entry)
         else:
             report = fork_run(target.url, told.base.id, told.plan, Options(entry=entry or ""))
-        report = resuming.conclude(target, told, report)
+        report = resumed_runs.conclude(target, told, report)
         return concluded(target.run(report.run), report)
     finally:
         if owned:

@@ -44,7 +44,7 @@ def command_of(run: Run) -> str:
 
 
 def question_of(recording: Recording) -> str:
-    """The question to the run, in one safe line: its arguments or body, else the user's message to the first model.
+    """The question to the run, in one safe line: its arguments or body, or else the user's message to the first model.
     Empty without one. Reads one event and its request."""
     run = recording.run
     if not run.totals.events and run.status is not Status.RECORDING:
@@ -78,7 +78,7 @@ def error_of_run(run: Run) -> str:
 
 
 def _given(run: Run, content: Json | Unread) -> str:
-    """Arguments as a call of the entry point, the body of a request as it is."""
+    """The arguments as a call of the entry point; the body of a request unchanged."""
     if content is None or isinstance(content, (Unread, bytes)):
         return ""
     if run.entry.kind == "callable":
@@ -87,7 +87,7 @@ def _given(run: Run, content: Json | Unread) -> str:
 
 
 def _said_by_user(recording: Recording, number: int) -> str:
-    """The last words of the user in the conversation that a model call was given."""
+    """The user's last message in the conversation of a model call."""
     try:
         reading = conversation_at(recording, recording.event(number))
     except BlobMissing as error:

@@ -1,4 +1,4 @@
-"""Hidden calls: calls inside those that one of two runs answered as a whole, taken from the other run."""
+"""Hidden calls: one of two runs answered a call as a whole, and the calls inside it are taken from the other run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from reenact.abc.store import Recording
 from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import dataclass, field
-from reenact.timetravel.laying import Laid
+from reenact.timetravel.run_pair import RunPair
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class HiddenCalls:
     Attributes:
         recording: The run that has the events.
         events: The events.
-        around: For each event, by number, the calls around it in the run that lacks it.
+        around: For each event, by number, the calls around it in the run that does not have it.
     """
 
     recording: Recording
@@ -25,12 +25,12 @@ class HiddenCalls:
     around: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
 
-def hidden_calls(laid: Laid) -> tuple[HiddenCalls, HiddenCalls]:
+def hidden_calls(laid: RunPair) -> tuple[HiddenCalls, HiddenCalls]:
     """The hidden calls of the left run, taken from the right one, and the other way round."""
     return _unseen(laid, 1), _unseen(laid, 0)
 
 
-def _unseen(laid: Laid, side: int) -> HiddenCalls:
+def _unseen(laid: RunPair, side: int) -> HiddenCalls:
     seen = laid.sides[side]
     numbers = [(match.left, match.right) for match in laid.matches]
     alone = {each[side] for each, match in zip(numbers, laid.matches, strict=True) if None in each and not match.change}
@@ -49,7 +49,7 @@ def _unseen(laid: Laid, side: int) -> HiddenCalls:
 
 
 def _above(number: int, parents: Mapping[int, int | None]) -> Iterator[int]:
-    """The calls around one, from the innermost on."""
+    """The calls around a call, the innermost first."""
     parent = parents.get(number)
     while parent is not None:
         yield parent

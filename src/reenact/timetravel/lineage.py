@@ -45,7 +45,7 @@ def draw(runs: Iterable[Run]) -> Iterator[Twig]:
     for run in given.values():
         if run.parent not in given:
             yield from _tree(run, below, drawn)
-    for run in given.values():  # only runs that claim to come of each other are left, and none is passed over
+    for run in given.values():  # only runs that name each other as parents are left, and all of them are drawn
         if run.id not in drawn:
             yield from _tree(run, below, drawn)
 
@@ -71,7 +71,7 @@ def _tree(root: Run, below: Mapping[str, list[Run]], known: set[str]) -> Iterato
 def whole_lineage(store: Store, run: Run) -> list[Run]:
     """The oldest stored ancestor of a run, and all its descendants.
 
-    Costs two look-ups a run. An ancestor that was deleted ends the way up; its forks are whole without it.
+    Costs two look-ups a run. The way up ends at a deleted ancestor; its forks are complete without it.
     """
     root, seen = run, {run.id}
     while root.parent is not None and root.parent not in seen:

@@ -31,7 +31,8 @@ else:
     Rule = late("reenact.facts.suspicions", "Rule")
 
 MOST: Final = 40
-"""Answers of models, and differences, that are told one by one; the first half and the last half of more."""
+"""The number of answers, or of differences, that are listed. Of more, the first half and the last half of this number
+are."""
 _FIGURES: Final = ("status", "error", "answer", "events", "models", "tools", "tokens", "cost", "duration")
 _T = TypeVar("_T")
 

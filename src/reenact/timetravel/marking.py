@@ -49,7 +49,7 @@ def make_mark(
         clock, entropy: The sources of its time and id.
 
     Raises:
-        UsageError: The text is empty or too long, there is no such revision, or the time is none, or in the future.
+        UsageError: The text is empty or too long, the revision does not exist, or the time is invalid or in the future.
     """
     words = " ".join(text.split())
     if not words or len(words) > LONGEST or words == LAST:
@@ -88,7 +88,7 @@ def _moment(at: str, now_us: int) -> int:
 
 
 def _commit(rev: str, folder: Path) -> str:
-    """The commit of a revision; a hash where no repository can be asked."""
+    """The commit of a revision; without a repository, the given hash."""
     inside = _git(folder, "rev-parse", "--git-dir")
     found = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}") if inside else ""
     if not found and not inside and _COMMIT.fullmatch(rev):

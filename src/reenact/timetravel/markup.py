@@ -9,7 +9,7 @@ from reenact.facts.lazy_regex import lazy_regex
 from reenact.timetravel import preview
 
 LONGEST: Final = 4000
-"""Characters of a block, at most; how many more there are is said."""
+"""The most characters of a block; the number of further ones is shown."""
 LINE: Final = 160
 """Characters of a line, at most."""
 _TICKS: Final = lazy_regex("`+")

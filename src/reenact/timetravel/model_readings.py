@@ -19,10 +19,10 @@ _UNREAD = frozenset((Kind.STEP, Kind.TOOL))
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision of a model: the tools that it wants called, else its text.
+    """The decision of a model: the tool calls that it requests, or else its text.
 
     Attributes:
-        tools: Name and arguments of each call it asked for.
+        tools: The name and arguments of each requested call.
         text: Its text.
         finish: The reason for its end, in the provider's word.
     """
@@ -33,7 +33,8 @@ class Decision:
 
 
 def reading_of(event: Event) -> Mapping[str, Json] | None:
-    """The reading of an event; None where it is no recognised model call. Steps and tools have none, unlooked at."""
+    """The reading of an event; None where it is no recognised model call. Steps and tools never have one, so their
+    notes are not read."""
     if event.call.kind in _UNREAD:
         return None
     reading = event.attributes.get("reading")
@@ -46,12 +47,12 @@ def is_model(event: Event) -> bool:
 
 
 def decides(event: Event) -> bool:
-    """Whether an event is a model call that may decide something: one that asks for vectors does not."""
+    """Whether an event is a model call that may decide something; a request for vectors does not."""
     return is_model(event) and (reading_of(event) or {}).get("sort") != "embedding"
 
 
 def model_name(event: Event) -> str:
-    """The model that answered, else the one asked, else the event's name."""
+    """The model that answered, or else the requested model, or else the event's name."""
     reading = reading_of(event) or {}
     for key in ("model_answered", "model_asked", "model"):
         if isinstance(reading.get(key), str) and reading[key]:

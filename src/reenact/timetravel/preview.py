@@ -19,9 +19,9 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEP = 1000
 _DEPTH = 40
 _LEAST = 12
-"""Shortest that all arguments are made, where not even the short ones have room."""
+"""The shortest length of an argument, if not even the short ones fit."""
 _SHORT = 16
-"""Longest argument that is left whole while longer ones can be shortened."""
+"""The length up to which an argument stays whole while longer ones can be shortened."""
 _STARRED = ("kw", "kwargs", "kwds")
 
 
@@ -69,15 +69,15 @@ def _shallow(value: Json, width: int, depth: int) -> Json:
 
 
 def call_text(name: str, arguments: Json, width: int) -> str:
-    """A call in source form: ``search_docs(query="refund policy")``. If there is not room for all, the longest
-    arguments are shortened; short ones, which often identify the call, stay whole."""
+    """A call in source form: ``search_docs(query="refund policy")``. If they do not fit, the longest arguments are
+    shortened. Short ones, which often identify the call, stay whole."""
     called = safe(name)
     room = width - len(called) - 2
     return clip(f"{called}({', '.join(fitted(_written(arguments, max(room, 1)), room))})", width)
 
 
 def _written(arguments: Json, width: int) -> list[str]:
-    """Each argument as text; an argument through ``**kw`` as it was given."""
+    """Each argument as text; an argument of ``**kw`` under its own name."""
     if isinstance(arguments, Mapping) and arguments.keys() == {"args", "kwargs"}:
         both = [_written(arguments[name], width) for name in ("args", "kwargs")]
         return [text for texts in both for text in texts]
@@ -95,8 +95,8 @@ def _written(arguments: Json, width: int) -> list[str]:
 
 
 def fitted(texts: Sequence[str], room: int) -> list[str]:
-    """Texts side by side with two characters between them; the long ones are shortened where there is not room for all,
-    and short ones too if that is not enough."""
+    """Texts side by side with two characters between them; if they do not fit, the long ones are shortened first, then
+    the short ones."""
     spare = room - 2 * (len(texts) - 1)
     if sum(map(len, texts)) <= spare:
         return list(texts)

@@ -44,7 +44,7 @@ def replay(
             the recorded entry point, in a fresh interpreter.
         store: The store of the run; the default store if None.
         policy: Its ignore rules join the run's own, and are named and counted in the remarks of the report.
-        through: Names of tools whose own code runs, with what they call frozen.
+        through: The names of tools whose own code runs, with frozen calls inside.
         live: Kinds or names of calls that go live, with the calls inside them, if they change nothing. The replay is
             then a fork without writes, with the verdict ``fork``; all other calls get their recorded answers.
         order: ``exact``, ``shuffle`` or ``shuffle:SEED``.
@@ -96,7 +96,7 @@ def _opened(
 
 
 def _replay_of(store: Any, recorded: Run, fork: Run, report: ForkReport) -> Replay:
-    """A fork as a replay tells it."""
+    """The report of a fork in the form of a replay's."""
     returned = next((e for e in store.events(fork) if (e.kind, e.name) == ("output", "return")), None)
     output = decode(store.open(fork).body(returned.answer)) if returned is not None and returned.answer else None
     told = Report(

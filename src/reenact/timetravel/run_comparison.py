@@ -13,12 +13,12 @@ from reenact.facts.event import Event
 from reenact.facts.run import Run
 from reenact.store import open_store
 from reenact.timetravel import event_documents
-from reenact.timetravel.aligning import CallPair, PairSort
+from reenact.timetravel.alignment import CallPair, PairSort
 from reenact.timetravel.authorship import equal
 from reenact.timetravel.faces import Side, beginnings, compared, side_of
 from reenact.timetravel.figures import figures
 from reenact.timetravel.hidden_calls import hidden_calls
-from reenact.timetravel.laying import Laid
+from reenact.timetravel.run_pair import RunPair
 
 _MOST = 100_000
 _NEAR = 64
@@ -30,8 +30,8 @@ class Pair:
 
     Attributes:
         numbers: The numbers of their events.
-        changes: Their differences; empty where they are the same, and for a call inside one that the other run answered
-            as a whole, because its counterpart is unknown.
+        changes: Their differences; empty where they are equal. Also empty for a call inside a call that the other run
+            answered as a whole, because its counterpart is unknown.
     """
 
     __slots__ = ("_sides", "changes", "numbers")
@@ -45,7 +45,7 @@ class Pair:
 
     @property
     def left(self) -> Event | None:
-        """The event of the left run; it is read when it is asked for."""
+        """The event of the left run; it is read on first use."""
         return self._event(0)
 
     @property
@@ -79,7 +79,7 @@ class Pair:
 
 
 class Comparison:
-    """Two runs, aligned. Each part is worked out when it is first asked for.
+    """Two runs, aligned. Each part is computed on first use.
 
     Args:
         left: One run.
@@ -96,19 +96,20 @@ class Comparison:
     def first_difference(self) -> Pair | None:
         """The pair at which the runs part, in the order of events; None when all pairs are the same.
 
-        A call with the same request and another answer parts when its answer comes, after the calls inside it."""
+        A call with the same request and another answer differs at the moment of its answer, after the calls inside
+        it."""
         if "_laid" in self.__dict__:
             return self._pair(self._laid, self._laid.first())
         found = beginnings(*self.recordings, 2 * _NEAR)
         if found is None:
             return None
         left, right, alike = found
-        near = Laid(*compared(left, right))
+        near = RunPair(*compared(left, right))
         rest = left.faces[alike:]
         first = near.first(before=rest[_NEAR].number if len(rest) > _NEAR else None)
         return self._pair(near, first) if first is not None else self._pair(self._laid, self._laid.first())
 
-    def _pair(self, laid: Laid, match: CallPair | None) -> Pair | None:
+    def _pair(self, laid: RunPair, match: CallPair | None) -> Pair | None:
         return None if match is None else Pair(laid.sides, (match.left, match.right), laid.changes(match))
 
     @cached_property
@@ -140,13 +141,13 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Whether every call is the same, and both ended in the same way."""
+        """Whether all calls are equal, and both runs ended in the same way."""
         return bool(self.summary["same"])
 
     @cached_property
-    def _laid(self) -> Laid:
+    def _laid(self) -> RunPair:
         left, right = self.recordings
-        return Laid(*compared(side_of(left), side_of(right)))
+        return RunPair(*compared(side_of(left), side_of(right)))
 
 
 _SIDES = ("left", "right")
@@ -181,11 +182,11 @@ def compare(left: Run | str, right: Run | str, *, store: Store | str | None = No
         return Comparison(kept.open(left), kept.open(right))
     opened = open_store(kept)
     comparison = Comparison(opened.open(left), opened.open(right))
-    weakref.finalize(comparison.recordings[0], opened.close)  # whoever keeps a pair holds it
+    weakref.finalize(comparison.recordings[0], opened.close)  # a pair that is still in use holds it
     return comparison
 
 
 def compare_all(recordings: Sequence[Recording]) -> list[Comparison]:
-    """The first of some runs compared with each other one."""
+    """Comparisons of the first run with each of the others."""
     first, *others = recordings
     return [Comparison(first, other) for other in others]

@@ -45,7 +45,7 @@ def matched(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _anchors(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
-    """Tokens that occur once on each side: as many as keep their order (a patience diff)."""
+    """Tokens that occur once on each side, as many as keep their order (a patience diff)."""
     once: dict[str, list[int]] = {}
     for side, tokens in enumerate((left, right)):
         for n, token in enumerate(tokens):
@@ -110,7 +110,7 @@ def _walked_back(trail: Sequence[Mapping[int, int]], at: int, there: int) -> lis
 
 
 def _greedy(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
-    """For each token the next equal one that is not much further on."""
+    """For each token the next equal token that is not far away."""
     places: dict[str, list[int]] = defaultdict(list)
     for n, token in enumerate(right):
         places[token].append(n)

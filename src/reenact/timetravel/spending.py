@@ -1,7 +1,7 @@
 """Spending: the sums over many runs, by agent, tenant, day or class: runs, bytes, tokens, money.
 
-Each call is counted once, for the run that made it: a child run has its own calls and not those around it, and a fork
-has its live calls and not those that its parent's recording answered. Calls without a price are counted and named,
+Each call is counted once, for the run that made it: a child run counts its own calls, not the calls around it; a fork
+counts its live calls, not the calls that its parent's recording answered. Calls without a price are counted and named,
 never taken as free.
 """
 
@@ -119,11 +119,11 @@ class Account:
         }
 
     def takes(self, run: str, size: int) -> None:
-        """A run takes so many bytes."""
+        """Note the size of a run."""
         self.sums[run].size += size
 
     def asked(self, run: Run, reading: Mapping[str, Json]) -> None:
-        """A run asked a model: the known facts of the call."""
+        """Note the known facts of a model call of a run."""
         found, usage = self.sums[run.id], reading.get("usage") or {}
         found.models += 1
         found.tokens_in += _count(usage.get("tokens_in"))
@@ -135,7 +135,7 @@ class Account:
             found.cost += price
 
     def unknown(self, run: str, name: str, count: int = 1) -> None:
-        """A run asked a model of which only the name is known."""
+        """Note model calls of a run of which only the model's name is known."""
         found = self.sums[run]
         found.models += count
         found.unpriced[name] += count
@@ -193,11 +193,11 @@ class _Inside:
             lanes.sort(key=lambda each: -len(each[0]))  # the innermost first
 
     def chosen(self, run: str) -> Run | None:
-        """A run, if it is asked for."""
+        """A run, if it is among the chosen ones."""
         return self._chosen.get(run)
 
     def at(self, whole: str, lane: str) -> Run | None:
-        """The run that something in a lane belongs to; None where that one is not asked for."""
+        """The run that something in a lane belongs to; None where no lane is asked for."""
         inner = (run for own, run in self._lanes.get(whole, ()) if belongs(lane, own))
         return self._chosen.get(next(inner, whole))
 
@@ -243,7 +243,7 @@ def _from_views(store: Store, account: Account, inside: _Inside, run: Run) -> No
 
 
 def _from_rows(store: SqliteStore, account: Account) -> None:
-    """The same for all runs at once, except forks, which are opened to see what they asked again."""
+    """The same for all runs at once. Only forks are opened, to see which calls they made live."""
     usage = store.usage()
     places = usage.places()
     owners = {place.log: run for run, place in places.items() if not place.lane}

@@ -45,7 +45,7 @@ class Step:
         name: Declared name; empty for a derived step.
         declared: Whether the agent's author named it.
         first, last: Numbers of its first and last event.
-        input_state: State it was given; None where none was kept.
+        input_state: The state at its beginning; None where none was kept.
         decision: The model's decision, as data; None without a model call.
         acts: Its tool calls, in order.
         output_state: State it left; None where none was kept.
@@ -87,7 +87,7 @@ def steps_of(recording: Recording, *, shown: bool = False) -> Iterator[Step]:
 
     Args:
         recording: The run.
-        shown: For people: a state that is not proven is replaced by a text that says so.
+        shown: For people: an unproven state is replaced by a text that says so.
 
     Raises:
         BlobMissing: A state is not proven (``unproven``), or was removed.
@@ -104,13 +104,13 @@ def event_state(recording: Recording, number: int, phase: str | None = None) -> 
         slots = recording.checkpoint_slots(number, each)
         if slots is not None:
             state = {name: jsonable(body) for name, body in slots.items()}
-            # A state that is no dictionary is kept in one slot without a name.
+            # A state that is no dictionary is stored in one slot without a name.
             return state[""] if set(state) == {""} else state
     return None
 
 
 def shown_state(recording: Recording, number: int, phase: str | None = None) -> Json:
-    """The same for people, and for documents of one event: of a state that is not proven that it is not."""
+    """The state for people, and for the document of one event. For an unproven state, a text that says so."""
     try:
         return event_state(recording, number, phase)
     except BlobMissing as missing:
@@ -160,7 +160,7 @@ def _declared(recording: Recording) -> Iterator[_Draft]:
 
 
 def _acts(event: Event) -> bool:
-    """Whether the agent does something there; the set-up of an MCP session does not count."""
+    """Whether the event is an act of the agent; the set-up of an MCP session does not count."""
     return event.kind in _ACTS or calls_a_tool(event.call)
 
 

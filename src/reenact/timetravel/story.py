@@ -20,8 +20,8 @@ from reenact.facts.plumbing import MARK as PLUMBING
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.rounds import FEWEST_ROUNDS, rounds_at
 from reenact.timetravel import preview
+from reenact.timetravel.event_line import event_text
 from reenact.timetravel.model_readings import decision_of, model_name, reading_of
-from reenact.timetravel.phrasing import event_text
 
 if TYPE_CHECKING:
     from reenact.facts.suspicions import Rule, Suspicion
@@ -33,7 +33,7 @@ else:
     marked = late("reenact.timetravel.suspicious", "marked")
 
 WIDTH = 160
-"""Columns of a line, where nothing else is asked for."""
+"""The default width of a line, in columns."""
 SPENT = 10
 """Columns at the end of a line for how long it took, at least."""
 _ASIDE = 18
@@ -53,7 +53,7 @@ class StoryLine:
         name: The name of the call.
         text: The request and the answer, in short.
         mark: Why a person should look here; empty for most.
-        lane: Lane that issued it; empty where several did.
+        lane: The lane that issued it; empty for several lanes.
         strand: The short name of that lane, if there are several; empty for a single one.
         elapsed_us: From issue to end, microseconds; None while open.
     """
@@ -84,7 +84,7 @@ class _Beat:
     group: str = ""
     """The group of quiet events (``quiet.group_of``); empty for the agent's own calls."""
     loops: bool = False
-    """Whether a loop begins again there."""
+    """Whether a loop repeats from there on."""
 
     @property
     def lane(self) -> str:
@@ -129,7 +129,7 @@ def tell(
 
 
 def names_of(lanes: Iterable[str]) -> dict[str, str]:
-    """The shortest end of each lane's path that tells it from the others; nothing where there is one lane alone."""
+    """The shortest end of each lane's path that distinguishes it from the others; empty with a single lane."""
     paths = [path for path in dict.fromkeys(lanes) if path]
     if len(paths) < 2:
         return {}
@@ -169,7 +169,7 @@ def elapsed(event: Event) -> int | None:
 
 
 def _beats(events: Iterable[Event], marks: Mapping[int, Sequence[Suspicion]]) -> list[_Beat]:
-    """One beat an event, with its depth, its signature and its mark."""
+    """One beat for each event, with its depth, its signature and its mark."""
     depths: dict[int, int] = {}
     beats = []
     for event in events:

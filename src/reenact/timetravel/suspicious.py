@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from reenact.abc.store import Recording
-from reenact.abc.suspecting import rules_in_force
+from reenact.abc.suspicion_rules import rules_in_force
 from reenact.facts.call import Json
 from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import dataclass
@@ -16,10 +16,10 @@ from reenact.timetravel.conduct import Finding
 
 @dataclass(frozen=True, slots=True)
 class SuspicionLook:
-    """A run as rules see it, and their marks: read once, and used for the story and for the hint.
+    """The course of a run, and the marks of the rules: read once, and used for the story and for the hint.
 
     Attributes:
-        course: The run as rules see it.
+        course: The course of the run.
         found: Their marks, in order of events.
     """
 

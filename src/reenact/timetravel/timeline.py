@@ -1,4 +1,4 @@
-"""Timeline: a recorded run as a place to move in: the state and messages at an event, and who made them so."""
+"""Timeline: moves in a recorded run: the state and messages at an event, and the event that set them."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from reenact.store.reference_lookup import find_event
 from reenact.timetravel.authorship import ValueOrigin, last_set
 from reenact.timetravel.model_readings import Decision, decides, decision_of
 from reenact.timetravel.reference_syntax import parse_path
+from reenact.timetravel.run_watch import watch
 from reenact.timetravel.step_view import event_state
-from reenact.timetravel.watching import watch
 
 
 class Moment:
-    """The agent's state when an event was issued; each part is looked up when it is asked for.
+    """The agent's state when an event was issued; each part is read on first use.
 
     Args:
         recording: The run.
@@ -64,17 +64,17 @@ class Moment:
 
     @property
     def messages(self) -> tuple[Json, ...]:
-        """The conversation as the model last saw it, with its answer."""
+        """The conversation of the last model call, with its answer."""
         return messages_of(self.reading)
 
     @property
     def model_config(self) -> Mapping[str, Json]:
-        """Model asked and answered, provider and parameters of that call."""
+        """The requested model, the answering model, the provider and the parameters of that call."""
         return config_of(self.reading)
 
     @cached_property
     def checkpoint(self) -> Checkpoint:
-        """All of it as a ``Checkpoint``, every tool call so far included: that costs a pass over the run."""
+        """The moment as a ``Checkpoint``, with every tool call so far. Costs a pass over the run."""
         return build_checkpoint(self.recording, self.event)
 
 
@@ -85,9 +85,9 @@ class Changes:
     Attributes:
         event: The event.
         state: The changes of the state. Steps keep states; of other events nothing is known.
-        since: For a step: what had changed before it began, since the last state before it.
-        messages: For a model call: the messages it was given that the model call before it was not.
-        decision: For a model call: what it decided.
+        since: For a step: the changes between the last state before it and its beginning.
+        messages: For a model call: the messages that are new since the previous model call.
+        decision: For a model call: its decision.
         unproven: Why the states are not known, where one of them is not proven; empty else.
     """
 
@@ -118,7 +118,7 @@ class Timeline:
         """The event of a name.
 
         Raises:
-            EventNotFound: There is none.
+            EventNotFound: The event does not exist.
         """
         return find_event(self.recording, at)
 
@@ -197,7 +197,7 @@ class Timeline:
 
 
 def _words(message: Json) -> Json:
-    """The part of a message that tells it from others: an answer comes back in the next request without its ids."""
+    """The part of a message that identifies it: an answer comes back in the next request without its ids."""
     return (message.get("role"), message.get("text")) if isinstance(message, Mapping) else message
 
 
@@ -209,11 +209,11 @@ def open_timeline(run: Run | str, store: Store | str | None = None) -> Timeline:
         store: Where it is kept; None takes the project's store.
 
     Raises:
-        RunNotFound: It is not there.
+        RunNotFound: The run does not exist.
     """
     if store is not None and not isinstance(store, str):
         return Timeline(store.open(run))
     opened = open_store(store)
     recording = opened.open(run)
-    weakref.finalize(recording, opened.close)  # whoever still walks its events holds it
+    weakref.finalize(recording, opened.close)  # an iterator over its events still holds it
     return Timeline(recording)

@@ -1,7 +1,7 @@
 """The vocabulary of expressions: every name they may use, what it means, and how a run or an event answers it.
 
-Each name stands here once, with the words the reference shows for it. Values are worked out when an expression asks,
-so a filter over many runs reads no more of each than it needs.
+Each name is defined here once, with its text in the reference. Values are computed when an expression reads them, so a
+filter over many runs reads no more of each than it needs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from reenact.abc.store import Recording
 from reenact.facts.call import Json, Kind, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.expressions import Word, WordForm
-from reenact.facts.kit import Kit, Verdict
+from reenact.facts.kit import Kit, ReplayUse
 from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.model_names import events_called
@@ -52,12 +52,12 @@ _TYPES: Mapping[str, str] = {
     **dict.fromkeys((*_COUNTS, *_MEASURES), "number"),
     **dict.fromkeys((*_TEXTS, "status", "user", "version"), "text"),
 }
-"""The type of each word that has one wherever its value is known."""
+"""The type of each word that always has the same type."""
 _OF_EVENTS: Mapping[str, str] = {**_TYPES, "status": "number"}
 
 
 def _typed(types: Mapping[str, str], *words: Word) -> tuple[Word, ...]:
-    """Words, with what they are."""
+    """Words with their types."""
     return tuple(replace(word, type=types.get(word.name, "")) for word in words)
 
 
@@ -156,12 +156,12 @@ _MICROSECONDS = 1_000_000
 
 
 class RunScope:
-    """A run as expressions see it.
+    """A run, as the scope of an expression.
 
     Args:
         run: The run.
         open_recording: Opens its log; called at most once, and only when an expression needs it.
-        make_kit: Makes its kit, likewise; None where nothing asks for it.
+        make_kit: Makes its kit, likewise; None if no word needs it.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class RunScope:
         return self._known[asked_for]
 
     def remark(self, name: str, *arguments: Json) -> str:
-        """Why a word has the value it has, where there is more to say; for explanations."""
+        """A remark on the value of a word, for explanations, where there is more to say."""
         found = self.finding(name, *arguments)
         return "" if found is None else found.why
 
@@ -198,11 +198,11 @@ class RunScope:
         return self._found.get((name, *arguments))
 
     def shown_by(self) -> list[int]:
-        """The events that show best what words have found, in the order they were asked for."""
+        """The events that best show the values of the words, in the order in which the words were read."""
         return [found.event for found in self._found.values() if found.event is not None]
 
     def find(self, asked_for: tuple[Json, ...], finding: Finding) -> Json:
-        """Keep what a word has found; its value."""
+        """Keep the finding of a word, and return its value."""
         self._found[asked_for] = finding
         return finding.value
 
@@ -225,7 +225,7 @@ class RunScope:
 
     @property
     def kit(self) -> Kit | None:
-        """Its kit; None while it runs, for what it lacks may yet come."""
+        """Its kit; None while it runs, because missing items may still come."""
         if self._kit is None and self._make_kit is not None and self._run.status is not Status.RECORDING:
             self._kit = self._make_kit()
         return self._kit
@@ -239,7 +239,7 @@ class RunScope:
 
 
 class EventScope:
-    """An event as expressions see it."""
+    """An event, as the scope of an expression."""
 
     def __init__(self, recording: Recording, event: Event) -> None:
         self.recording = recording
@@ -271,12 +271,12 @@ def _given(event: Event, content: Json | Unread) -> Json | Unread:
 
 
 def _content(value: Json | Unread) -> Json:
-    """Content as expressions see it: too long is unknown, bytes that are no text are unknown too."""
+    """Content as a value of an expression; content that is too long, and bytes that are no text, are unknown."""
     return None if isinstance(value, (Unread, bytes)) else arguments_of(value)
 
 
 def _tokens(run: Run, count: int) -> int | None:
-    """Zero says nothing where a model was asked and its provider reported nothing."""
+    """Zero is unknown if a model was asked and its provider reported no tokens."""
     nothing_reported = run.totals.models and not (run.totals.tokens_in or run.totals.tokens_out)
     return None if nothing_reported else count
 
@@ -350,7 +350,7 @@ _RUN_VALUES: Mapping[str, Callable[[RunScope], Json]] = {
     "agent": lambda scope: scope.run.agent,
     "answer": lambda scope: scope.find(("answer",), _answer(scope)),
     "args": lambda scope: _boundary(scope, "input"),
-    "cold": lambda scope: None if scope.kit is None else scope.kit.verdict is Verdict.COLD,
+    "cold": lambda scope: None if scope.kit is None else scope.kit.verdict is ReplayUse.COLD,
     "cost": lambda scope: money(run_cost(scope.recording, prices())),
     "duration": _duration,
     "error": lambda scope: scope.run.error or None,

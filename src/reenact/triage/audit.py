@@ -25,7 +25,7 @@ class AuditedRun:
     Attributes:
         run: The run.
         lacking: Items of its kit that are missing or partial, and count or keep it from being replayed.
-        needed: Names of those among them without which it cannot be replayed; none where it can.
+        needed: The names of the missing items that keep it from being replayed; none if it can be.
         code: Its version and its commit, as far as they are known.
     """
 
@@ -147,8 +147,9 @@ def _lacks(runs: list[AuditedRun]) -> Iterator[tuple[str, Lack]]:
 
 
 def _in_order(runs: list[AuditedRun], lacks: Mapping[str, Lack]) -> Iterator[Lack]:
-    """The items that keep runs from being replayed, ranked: next comes always the one that makes most further runs
-    replayable. Where none gains any alone, the one that most of the runs need that need the fewest further ones."""
+    """The items that keep runs from being replayed, ranked: each is the one that makes the most further runs
+    replayable. If no single item does, the runs that lack the fewest items are taken, and the item that most of these
+    need."""
     left = [set(each.needed) for each in runs if each.needed]
     while left:
         gains = Counter(name for needed in left if len(needed) == 1 for name in needed)

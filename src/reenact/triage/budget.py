@@ -163,7 +163,7 @@ def _races(scene: Scene) -> Allowance:
 
 
 def _overlap(events: list[Event]) -> tuple[Event, Event] | None:
-    """Two calls of different strands that were under way at the same time, neither inside the other."""
+    """Two calls of different strands that were under way at the same time, of which neither is inside the other."""
     latest: Event | None = None
     for event in events:
         if (
@@ -179,7 +179,8 @@ def _overlap(events: list[Event]) -> tuple[Event, Event] | None:
 
 
 def _together(events: list[Event]) -> tuple[Event, Event] | None:
-    """The same for a trace, which knows no strands: two calls whose times overlap, neither inside the other."""
+    """The same for a trace, which has no strands: two calls whose times overlap, of which neither is inside the
+    other."""
     above = {event.number: event.parent for event in events}
     latest: Event | None = None
     for event in sorted(events, key=lambda each: (each.issued_us, each.number)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reenact.facts.call import Json
-from reenact.facts.kit import Item, Kit, Stops, Verdict
+from reenact.facts.kit import Item, Kit, ReplayUse, Stops
 from reenact.facts.lazy_dataclass import dataclass
 
 
@@ -37,7 +37,7 @@ def reasons(kit: Kit) -> tuple[Reason, ...]:
     Returns:
         The reasons why its events cannot be replayed, in the order of the kit; empty where the run is not cold.
     """
-    return tuple(_stopping(kit)) if kit.verdict is Verdict.COLD else ()
+    return tuple(_stopping(kit)) if kit.verdict is ReplayUse.COLD else ()
 
 
 def _stopping(kit: Kit) -> Iterator[Reason]:

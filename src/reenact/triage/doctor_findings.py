@@ -70,7 +70,7 @@ class Premises:
         hash_seed: ``PYTHONHASHSEED``.
         disabled: Whether ``REENACT_DISABLE`` is set.
         packages: Installed distributions of the program's environment with their versions.
-        environment: The program's environment, where it is another one than ours; empty where it is ours.
+        environment: The program's environment, if it differs from ours; else empty.
         hooked: Modules that have a seam.
         imported: The imports of the sources.
     """
@@ -165,7 +165,7 @@ def _sources(imported: SourceImports) -> Iterator[DoctorFinding]:
 
 
 def _clients(here: Premises) -> Iterator[DoctorFinding]:
-    """The clients that the sources import, those that are captured first."""
+    """The clients that the sources import; the captured ones come first."""
     places: dict[str, tuple[Client, list[str]]] = {}
     for module, where in here.imported.modules.items():
         known = client_of(module)

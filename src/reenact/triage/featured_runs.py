@@ -17,10 +17,10 @@ from reenact.store.feature_rows import FeatureRow
 from reenact.store.sqlite_store import SqliteStore
 
 if TYPE_CHECKING:
-    from reenact.triage.featuring import features_of, looked_at
+    from reenact.triage.run_features import features_of, looked_at
 else:
-    features_of = late("reenact.triage.featuring", "features_of")
-    looked_at = late("reenact.triage.featuring", "looked_at")
+    features_of = late("reenact.triage.run_features", "features_of")
+    looked_at = late("reenact.triage.run_features", "looked_at")
 
 HEALTHY: Final = 100
 """The least number of healthy runs of an agent whose kits are examined, to compare a group's missing items with
@@ -72,8 +72,8 @@ class EndedRun:
 def seen(store: Store, told: Told = lambda what, done, total: None) -> list[EndedRun]:
     """All runs of a store that were recorded by themselves and have ended, newest first.
 
-    Runs inside another run, forks and kept replays are no cases of their own. Features that are missing are made, and
-    kept in a store that can be written; a run that is damaged or goes meanwhile is left out.
+    Runs inside another run, forks and kept replays are no cases of their own. Missing features are made, and stored if
+    the store can be written. A run that is damaged, or is removed during this, is left out.
 
     Args:
         store: The store. 100,000 runs in some 3 s once their features are there.
@@ -103,7 +103,7 @@ def _rows(store: Store) -> Iterator[FeatureRow]:
 
 
 def features_in(store: Store, run: Run) -> Features:
-    """The features of one run that has ended: those that its store has, or made of its log.
+    """The features of one run that has ended: the stored ones, or new ones from its log.
 
     Raises:
         StoreError: A part of it is damaged.

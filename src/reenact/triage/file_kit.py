@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from reenact.facts.imported_runs import NOTE, is_asked_anew
+from reenact.facts.imported_runs import NOTE, says_asked_again
 from reenact.facts.kit import Bucket, Item, ItemState, Stops
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
@@ -29,7 +29,7 @@ def of_file(run: Run, found: Iterable[Item]) -> Iterator[Item]:
         found: Its items as those of a recording.
     """
     said = (run.capture.get(NOTE) or {}).get("remarks")
-    anew = isinstance(said, Mapping) and any(map(is_asked_anew, said))
+    anew = isinstance(said, Mapping) and any(map(says_asked_again, said))
     grade = Grade.SEMANTIC if anew else Grade.EXACT
     form = run.entry.target.partition(" ")[0]
     for item in found:

@@ -11,7 +11,7 @@ from reenact.facts.event import Event
 from reenact.facts.imported_runs import is_imported
 from reenact.facts.kit import Bucket, Item, ItemState, Stops
 from reenact.facts.reading import Reading
-from reenact.facts.serving import ARRIVING, REQUEST
+from reenact.facts.served_requests import ARRIVING, REQUEST
 from reenact.triage import identity
 from reenact.triage.scene import ModelCall, Scene
 

@@ -144,7 +144,7 @@ def _withheld(name: str, events: list[Event], of: int, inside: set[int]) -> Item
 
 
 def _without_input(event: Event) -> bool:
-    """Whether an answer is there to a question that is not."""
+    """Whether an answer exists whose question is missing."""
     if event.outcome is None or event.request is not None:
         return False
     if event.call.kind in (Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL):

@@ -81,7 +81,8 @@ def _commit(scene: Scene) -> Item:
 
 
 def _sources(scene: Scene) -> Item:
-    """The code that ran beside the commit, or in place of it: the dirty diff, and files that git does not know."""
+    """The code that ran in addition to the commit, or in its place: the dirty diff, and files that git does not
+    know."""
     digests = _mapping(scene.process.get("sources"))
     texts = _mapping(scene.process.get("texts"))
     diff, whole = scene.revision.get("diff"), scene.revision.get("whole")

@@ -16,7 +16,7 @@ from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run, Totals
 from reenact.facts.trace_runs import is_traced_model, reading_in
-from reenact.store.nesting import holder_of
+from reenact.store.nested_runs import holder_of
 from reenact.triage.tool_requests import ToolRequest, is_embedding, model_tools, request_of, traceparent_in
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Scene:
         run: The run.
         environment: Facts of its process; of the root run for a run inside a run.
         notes: Notes on the run.
-        process: The note of packages and sources, as it is held; empty where there is none.
+        process: The stored note of packages and sources; empty without one.
         revision: The note of the revision; empty where there is none.
         events: All its events, without their bytes.
         models: Its model calls.
@@ -158,7 +158,7 @@ def scene_of(store: Store, run: Run) -> Scene:
         draft.events.append(event)
     kept = _notes(log, draft)
     return Scene(
-        # A run inside a run is recorded as its root is, unless it says otherwise.
+        # A run inside a run is recorded like its root, unless it says differently.
         run=replace(run, capture={**root.capture, **run.capture}, totals=_proven(run, root)),
         environment=root.environment,
         notes={**kept, **_notes(recording, draft)},
@@ -203,7 +203,7 @@ def _mapping(value: Json) -> Mapping[str, Json]:
 
 
 def _held(store: Store, process: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The note of the process, fetched from the run that holds it where this one only names it."""
+    """The note of the process. If this run only names another run that holds the note, it is fetched from there."""
     holder = process.get("held_by")
     if not isinstance(holder, str):
         return process
@@ -257,8 +257,8 @@ def _vectors(reading: Reading) -> Mapping[str, Json] | None:
 
 
 def _asked_by_a_model(event: Event, draft: _Draft) -> str:
-    """The tool a plain exchange belongs to: the last model call before it wanted tools called. Empty where none did:
-    the exchange is the program's own plumbing."""
+    """The tool a plain exchange belongs to: the last model call before it wanted tools called. Empty if no model
+    requested it: the exchange is the program's own plumbing."""
     if not draft.models:
         return ""
     tools = model_tools(draft.models[-1].reading)
@@ -335,7 +335,7 @@ _TRIED = 64
 def _first_token(
     event: Event, body: bytes, head: Mapping[str, Json], parts: list[tuple[int | None, int, bytes]]
 ) -> int | None:
-    """When the first word of a streamed answer came: the first segment after which the answer so far says anything."""
+    """When the first word of a streamed answer came: the first segment after which the answer has any text."""
     for at_us, beginning in _beginnings(parts):
         reading = read(event.call.head, body, head, beginning)
         if reading is not None and (reading.text or reading.thinking or reading.tool_calls):

@@ -118,7 +118,7 @@ def _of_features(features: Features) -> Iterator[Trait]:
 
 
 def _tells_the_end(shape: str) -> bool:
-    """Whether the form of an answer means that a call failed: that is the case itself, and not its cause."""
+    """Whether the form of an answer means that a call failed: such a trait is the failure itself, and not its cause."""
     return " raises " in shape or " status " in shape
 
 
@@ -224,7 +224,7 @@ def _of(kind: str, members: Iterable[EndedRun], healthy: Iterable[_Healthy]) -> 
 
 def _singles(group: RunGroup, counts: Counter[Trait], having: _HealthyOf, agents: Iterable[str]) -> Iterator[Share]:
     healthy = _beside(group, having, agents)
-    first = group.members[0].features  # what its fingerprint holds, every member has: that tells nothing
+    first = group.members[0].features  # every member has the traits of the fingerprint, so they explain nothing
     own = {("suspicion", kind) for kind in first.suspicions or () if names_suspicions(group.case, first)}
     if group.case is Case.COLD:
         own |= {("missing", item) for item in group.members[0].features.cold or ()}

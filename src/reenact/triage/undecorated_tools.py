@@ -45,7 +45,8 @@ def undecorated(scene: Scene) -> Iterator[Item]:
 
 
 def _asked(scene: Scene) -> Iterator[tuple[int, list[str], bool]]:
-    """The tools that one model call asked for: its number, their names, and whether files were touched meanwhile."""
+    """The tools that one model call asked for: its number, their names, and whether files were touched during the
+    call."""
     answered = _answered(scene.models)
     spoken = {each.event.number: each.event for each in scene.models}
     world = [event for event in scene.events if event.call.kind in ITEMS and event.number not in spoken]
@@ -68,7 +69,7 @@ def _asked(scene: Scene) -> Iterator[tuple[int, list[str], bool]]:
             us is None or (_within(us, each.event.ended_us, until.issued_us) and not any(map(partial(_in, us), frozen)))
             for us in files
         )
-        if touches or len(others) < len(bare):  # else they may do no more than ask something that is recorded
+        if touches or len(others) < len(bare):  # else they may only make calls that are recorded
             yield here, bare, touches
 
 

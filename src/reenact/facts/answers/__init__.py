@@ -1,1 +1,1 @@
-"""Answers of models, written in the wire formats of their providers: pure, from a request and what is to be said."""
+"""Answers of models, written in the wire formats of their providers: pure, from a request and the answer's content."""

@@ -21,7 +21,7 @@ from reenact.facts.answers.asks import (
     seed_of,
     text_of,
 )
-from reenact.facts.answers.drawing import pieces
+from reenact.facts.answers.seeded_choices import pieces
 from reenact.facts.answers.wire_formats import Recall, Stamp, WireFormat, asked_tokens, named_event, said_tokens, slices
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass

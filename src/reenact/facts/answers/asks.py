@@ -243,5 +243,5 @@ def model_of(body: Mapping[str, Json]) -> str:
 
 
 def tokens(text: str) -> int:
-    """A count of tokens that grows as real ones do: four bytes each."""
+    """A number of tokens that grows like a real one: four bytes each."""
     return (len(text.encode()) + 3) // 4

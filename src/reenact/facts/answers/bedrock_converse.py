@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from reenact.facts.answers import openai_chat
 from reenact.facts.answers.asks import Ask, BadAsk, ModelAnswer
-from reenact.facts.answers.drawing import pieces
+from reenact.facts.answers.seeded_choices import pieces
 from reenact.facts.answers.wire_formats import (
     PreparedAnswer,
     Recall,
@@ -53,7 +53,7 @@ def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
 
 
 def _messages(message: Mapping[str, Json]) -> list[Json]:
-    """The messages in one of theirs: tool results stand each alone."""
+    """The messages in one message of the provider: each tool result is a message of its own."""
     blocks = message["content"]
     results = [block["toolResult"] for block in blocks if "toolResult" in block]
     out: list[Json] = [
@@ -116,7 +116,7 @@ def _block(at: int, deltas: list[Json]) -> list[tuple[str, Json]]:
 
 
 def _thought(reasoning: Mapping[str, Json]) -> list[Json]:
-    """A block of reasoning as deltas: its text, its signature, what is hidden of it."""
+    """A block of reasoning as deltas: its text, its signature, its hidden part."""
     told = reasoning.get("reasoningText")
     return [{name: value} for name, value in (told if told is not None else reasoning).items()]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from reenact.facts.answers import openai_chat
 from reenact.facts.answers.asks import Ask, BadAsk, ModelAnswer, ToolUse
-from reenact.facts.answers.drawing import pieces
+from reenact.facts.answers.seeded_choices import pieces
 from reenact.facts.answers.wire_formats import (
     PreparedAnswer,
     Recall,
@@ -53,7 +53,7 @@ def _function(declared: Mapping[str, Json]) -> Json:
 
 
 def _messages(content: Mapping[str, Json]) -> list[Json]:
-    """The messages in one content: results stand each alone, and go by the name of their function."""
+    """The messages in one content: each result is a message of its own, under the name of its function."""
     parts = content.get("parts") or []
     results = [part["functionResponse"] for part in parts if "functionResponse" in part]
     if results:

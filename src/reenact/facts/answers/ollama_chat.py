@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from reenact.facts.answers import openai_chat
 from reenact.facts.answers.asks import Ask, BadAsk, ModelAnswer
-from reenact.facts.answers.drawing import pieces
+from reenact.facts.answers.seeded_choices import pieces
 from reenact.facts.answers.wire_formats import (
     PreparedAnswer,
     Recall,

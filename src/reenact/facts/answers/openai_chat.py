@@ -22,7 +22,7 @@ from reenact.facts.answers.asks import (
     seed_of,
     text_of,
 )
-from reenact.facts.answers.drawing import pieces
+from reenact.facts.answers.seeded_choices import pieces
 from reenact.facts.answers.wire_formats import Recall, Stamp, WireFormat, asked_tokens, encoded, said_tokens, slices
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, replace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reenact.facts.answers.asks import Ask, BadAsk, ModelAnswer
-from reenact.facts.answers.drawing import pieces
+from reenact.facts.answers.seeded_choices import pieces
 from reenact.facts.answers.wire_formats import PreparedAnswer, Stamp, asked_tokens, encoded, said_tokens
 from reenact.facts.call import Json
 

@@ -20,8 +20,8 @@ from reenact.facts.answers.asks import (
     seed_of,
     text_of,
 )
-from reenact.facts.answers.drawing import pieces
 from reenact.facts.answers.openai_chat import answered_by, error, headers
+from reenact.facts.answers.seeded_choices import pieces
 from reenact.facts.answers.wire_formats import Recall, Stamp, WireFormat, asked_tokens, named_event, said_tokens, slices
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass
@@ -87,7 +87,7 @@ def _conversation(items: list[Json], earlier: tuple[Turn, ...]) -> tuple[str, tu
 
 
 def _last_unanswered(turns: list[Turn]) -> str:
-    """Name of the tool that a remembered response asked for: its id is not part of what is remembered."""
+    """The name of the tool that a remembered response requested. Its id is not remembered."""
     uses = [use.name for turn in turns for use in turn.uses]
     results = sum(len(turn.results) for turn in turns)
     return uses[results] if results < len(uses) else ""
@@ -223,7 +223,7 @@ def _call_events(at: int, item: Mapping[str, Json]) -> list[dict[str, Json]]:
 
 
 def _item_events(at: int, item: Mapping[str, Json]) -> list[dict[str, Json]]:
-    """An item that is sent as it is, such as what was thought."""
+    """The events of an item that is sent unchanged, such as reasoning."""
     return [
         {"type": "response.output_item.added", "output_index": at, "item": item},
         {"type": "response.output_item.done", "output_index": at, "item": item},

@@ -19,7 +19,7 @@ from reenact.facts.answers import (
     openai_responses,
 )
 from reenact.facts.answers.asks import Ask, BadAsk, ModelAnswer, ToolUse
-from reenact.facts.answers.drawing import Draw
+from reenact.facts.answers.seeded_choices import Draw
 from reenact.facts.answers.wire_formats import InheritedParts, Stamp, WireFormat, encoded
 from reenact.facts.call import Json
 from reenact.facts.dialects import recognise
@@ -181,7 +181,7 @@ def _of_path(path: str, request: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _read(dialect: WireFormat, request: Mapping[str, Json]) -> Ask:
-    """The request; one that is odder than this reading knows as far as an answer needs it."""
+    """The request. Of an unusual request, only the parts that an answer needs are read."""
     try:
         return dialect.read(request, 1, 1, lambda _: ())
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -9,7 +9,7 @@ from typing import Protocol
 from urllib.parse import unquote
 
 from reenact.facts.answers.asks import Ask, ModelAnswer, Turn, tokens
-from reenact.facts.answers.drawing import Draw, pieces
+from reenact.facts.answers.seeded_choices import Draw, pieces
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass, field
 
@@ -21,7 +21,7 @@ Recall = Callable[[str], tuple[Turn, ...] | None]
 
 @dataclass(frozen=True, slots=True)
 class InheritedParts:
-    """The parts that an answer takes over from the one that it replaces. Empty parts are new.
+    """The parts that an answer takes from the answer that it replaces. Empty parts are new.
 
     Attributes:
         id: Id of the answer.
@@ -43,7 +43,7 @@ class InheritedParts:
 
 
 class Stamp:
-    """The new parts of each answer (its ids and its time), and the kept ones.
+    """The new parts of each answer (ids and time), and the inherited ones.
 
     Args:
         draw: The source of the ids.
@@ -59,7 +59,7 @@ class Stamp:
         self.kept = kept or InheritedParts()
 
     def call(self, at: int, new: str) -> str:
-        """The id of the tool call at a place: the one that is kept, or a new one."""
+        """The id of the tool call at a place: the inherited id, or a new one."""
         kept = self.kept.calls[at] if at < len(self.kept.calls) else ""
         return kept or new
 
@@ -102,14 +102,14 @@ class WireFormat:
     """One wire format.
 
     Attributes:
-        path: Path of its endpoint; where it names the model, how the path is told by its start and its end.
+        path: The path of its endpoint. If the path contains the model's name: its start and its end.
         read: Reads its requests.
         write: Writes its answers, from the request, the answer, the request's body and what is new.
         error: Its error body, from HTTP status and message.
         headers: Header lines that its provider sends, given an id and the milliseconds it took.
-        key_headers: Headers, one of which must carry a key; none for a server that asks for no key.
-        place: Finds its endpoint where the path says more than ``path``; its named groups join the request's body, a
-            group ``stream`` as whether it took part.
+        key_headers: Headers of which one must have a key; empty for a server that needs no key.
+        place: An expression that finds its endpoint where ``path`` is not enough. Its named groups are added to the
+            request's body; a group ``stream`` as true or false.
         media: Content type of its streams.
     """
 

@@ -1,7 +1,7 @@
 """Streams of answers: from the bytes of a body to pairs of name and data, whichever way they are framed.
 
-Four framings are known: server-sent events, Amazon's binary event stream, a JSON document a line, and one JSON array
-that is sent in pieces. Each gives what arrived whole, and says whether all of it could be read.
+Four framings are known: server-sent events, Amazon's binary event stream, JSON Lines, and one JSON array that is sent
+in pieces. Each returns the complete events, and whether all bytes could be read.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class AnthropicMessages:
         return path.endswith("/messages") or (b'"anthropic_version"' in body and _ELSEWHERE.search(path) is not None)
 
     def stateless(self, body: bytes) -> bool:
-        """Unless a hosted tool or server acts for it, or a container keeps what it did."""
+        """Unless a hosted tool or server acts for it, or a container keeps its state."""
         if not _ACTS.finds(body):
             return True
         request = json.loads(body)

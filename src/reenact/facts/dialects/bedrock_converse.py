@@ -40,7 +40,8 @@ class BedrockConverse:
         return _PATH.search(path) is not None and (b'"messages"' in body or b'"promptVariables"' in body)
 
     def stateless(self, body: bytes) -> bool:
-        """Unless a hosted tool acts for it, among its own or in what it passes on to the model."""
+        """Unless a hosted tool acts for it: one of its own tools, or one in the fields that it passes on to the
+        model."""
         if not _ACTS.finds(body):
             return True
         request = json.loads(body)

@@ -1,7 +1,7 @@
-"""Amazon Bedrock's invoke: one door for the protocols of many models, told apart by what stands in the body.
+"""Amazon Bedrock's invoke: one endpoint for the protocols of many models, which are recognised by the body.
 
-Anthropic's is read by its own dialect. Here are Nova (in the shape of converse), those that speak as OpenAI's chat
-does, and those that complete one prompt (Titan, Llama, Mistral, Cohere, DeepSeek).
+Anthropic's is read by its own dialect. Read here are Nova (in the form of converse), models with OpenAI's chat
+protocol, and models that complete one prompt (Titan, Llama, Mistral, Cohere, DeepSeek).
 """
 
 from __future__ import annotations

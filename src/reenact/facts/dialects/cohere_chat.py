@@ -118,7 +118,7 @@ def _message(one: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def counted(counts: Json) -> dict[str, int]:
-    """Tokens of a response: what went through the model, and where it says so what of it is billed."""
+    """The tokens of a response: those that went through the model, and the billed ones if the response has them."""
     counts = mapping(counts)
     through, billed = mapping(counts.get("tokens")), mapping(counts.get("billed_units"))
     out = usage(

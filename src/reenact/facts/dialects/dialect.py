@@ -57,7 +57,8 @@ class Dialect(Protocol):
         ...
 
     def stateless(self, body: bytes) -> bool:
-        """Whether the request changes nothing on the provider's side. Parses only what looks as if it did."""
+        """Whether the request changes nothing on the provider's side. Parses only a body that looks like this
+        protocol."""
         ...
 
     def asked(self, path: str, request: Mapping[str, Json]) -> RequestContent:
@@ -96,7 +97,8 @@ _NEUTRAL: Mapping[str, tuple[str, ...]] = {
 
 
 def parameters(request: Mapping[str, Json], without: Collection[str], most: Sequence[str] = ()) -> dict[str, Json]:
-    """Everything a request asks beside ``without``; the first of ``most`` that is there under ``max_tokens`` too."""
+    """All parameters of a request except ``without``. The first existing one of ``most`` is given as ``max_tokens``
+    too."""
     out = {name: value for name, value in request.items() if name not in without}
     for name in most:
         if out.get(name) is not None:
@@ -135,8 +137,8 @@ UNUSUAL = lazy_regex(
     rb"|refusal|tool_use|tool_result|thinking|redacted_thinking|base64|url|ephemeral|json_object|json_schema|enabled"
     rb'|disabled|adaptive|auto|any|tool|none|string|number|integer|object|array|boolean|null)")'
 )
-"""Something of a type that is no common part, tool of one's own or JSON schema. Where a request has none, it needs no
-parsing to be known to hold no hosted tool."""
+"""The mark of a part with an unusual type: no common part, no tool of the user's own, no JSON schema. Where a request
+has none, it needs no parsing to be known to hold no hosted tool."""
 
 
 def shaped(body: bytes, known: frozenset[str], evidence: Collection[str] = ()) -> Mapping[str, Json]:

@@ -1,4 +1,4 @@
-"""Embedding calls of every provider: one dialect each, from a table of where they ask and how they say it."""
+"""Embedding calls of every provider: one dialect each, from a table of their endpoints and fields."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Embeddings:
         )
 
     def streamed(self, events: Iterable[tuple[str, Json]]) -> ResponseContent:
-        """No provider streams vectors: what comes as a stream is not read."""
+        """No provider streams vectors, so a stream is not read."""
         return ResponseContent(ended=False)
 
 

@@ -43,7 +43,7 @@ _LOCATION = lazy_regex(r"/projects/[^/]+/locations/([^/]+)/")
 
 
 def provider_of(host: str) -> str:
-    """The provider at a host; the host itself where it is not a known one."""
+    """The provider at a host; the host itself if it is unknown."""
     for suffix, name in _PROVIDERS:
         if host == suffix or host.endswith(("." + suffix, "-" + suffix)):
             return name
@@ -51,7 +51,7 @@ def provider_of(host: str) -> str:
 
 
 def region_of(url: str) -> str:
-    """The region in a host's name, else the location in the path; empty where neither names one."""
+    """The region in a host's name, or else the location in the path; empty without either."""
     parts = urlsplit(url)
     for match in (_REGION.search(parts.hostname or ""), _LOCATION.search(parts.path)):
         if match is not None:

@@ -31,11 +31,11 @@ class OpenAIResponses:
     sort = ""
 
     def speaks(self, path: str, body: bytes) -> bool:
-        """By the end of the path and what is asked."""
+        """By the end of the path and by the body."""
         return path.endswith("/responses") and (b'"input"' in body or b'"prompt"' in body)
 
     def stateless(self, body: bytes) -> bool:
-        """Only if it says that nothing is to be stored: storing is this protocol's default."""
+        """Only if it turns storing off, because this protocol stores by default."""
         if b'"store"' not in body:
             return False
         request = json.loads(body)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from reenact.facts.call import Json
-from reenact.facts.dialects.addressing import maker_of
 from reenact.facts.dialects.dialect import listing, mapping
+from reenact.facts.dialects.model_addresses import maker_of
 
 _CONVERSE: Final = frozenset({"maxTokens", "temperature", "topP", "stopSequences"})
 _GEMINI_ABOVE: Final = frozenset({"safetySettings", "toolConfig", "labels", "cachedContent", "serviceTier"})
@@ -16,7 +16,7 @@ _ONE_PROMPT: Final = "this request of {} completes one prompt, and has no place 
 
 
 class NoPlace(ValueError):
-    """A request of a protocol that has no place for a change; the message says so."""
+    """The protocol of the request has no place for a change; the message says so."""
 
 
 def tuned(dialect: str, model: str, request: Mapping[str, Json], params: Mapping[str, Json]) -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""Recognition: which recorded exchange is a model call, and what it says. Nothing here raises."""
+"""Recognition: finds the recorded exchanges that are model calls, and reads them. Nothing here raises."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def _response_body(head: Mapping[str, Json], data: bytes) -> bytes:
 
 
 def _counted_by_gateway(head: Mapping[str, Json]) -> dict[str, int]:
-    """Tokens that Bedrock counts in headers, for models that say nothing of them in what they answer."""
+    """The tokens that Bedrock counts in headers, for models that do not have them in their answers."""
     named = {"inputTokens": "input", "outputTokens": "output"}
     found = {ours: header(head, _COUNTED.format(theirs)) for ours, theirs in named.items()}
     return counted({name: int(value) for name, value in found.items() if value.isdecimal()})

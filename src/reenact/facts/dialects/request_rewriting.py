@@ -1,7 +1,7 @@
 """Rewriting a model request: another model, system prompt or parameters; everything else byte for byte as it was.
 
-A request in JSON goes out as JSON with the same members in the same order; only the values that change are written
-again, so that tool schemas go out byte-identical. Where the address names the model, it names the other one.
+A request in JSON goes out as JSON with the same members in the same order; only changed values are written again, so
+that tool schemas go out byte-identical. Where the address names the model, it names the other one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from reenact.facts.call import Json
-from reenact.facts.dialects.addressing import maker_of, model_in, readdressed, through_one_door
+from reenact.facts.dialects.model_addresses import maker_of, model_in, readdressed, through_one_door
 from reenact.facts.dialects.prompt_fields import NoPlace, prompted, tuned
 from reenact.facts.lazy_regex import lazy_regex
 
@@ -41,12 +41,12 @@ def other_protocol(dialect: str, model: str, now: str = "") -> bool:
     """Whether a model is known to be spoken to by another protocol than this one.
 
     Names that no maker is known for pass: gateways and local servers call models as they like. So does a model of the
-    maker whose model is asked now, since this one answers there.
+    same maker as the requested one, which answers there already.
 
     Args:
         dialect: Name of the protocol.
         model: The other model.
-        now: The one that the request asks.
+        now: The model that the request names.
     """
     named = [spoken for pattern, spoken in _FAMILIES if pattern.match(model.rpartition("/")[2])]
     if not named or "/" in model or any(dialect in spoken for spoken in named):

@@ -122,8 +122,8 @@ def other_model(course: Course) -> Iterator[Suspicion]:
 
 
 def is_same_model(asked: str, answered: str) -> bool:
-    """Whether two names are of one model: the same, or one of them is the other with a date, a version or an alias
-    behind it; paths, regions and makers in front are left aside."""
+    """Whether two names are of one model: the names are equal, or one is the other with a date, a version or an alias
+    added. Paths, regions and makers before the name do not count."""
     left, right = _plain(asked), _plain(answered)
     if left == right or left.startswith(("arn:", "ft:")) or right.startswith(("arn:", "ft:")):
         return True
@@ -167,7 +167,8 @@ def tool_failed(act: Act) -> bool:
 
 
 def is_error(result: Json) -> bool:
-    """Whether a result tells of a failure: a field ``error``, ``isError``, a text that begins like one."""
+    """Whether a result reports a failure: it has a field ``error`` or ``isError``, or a text that begins like an
+    error."""
     if isinstance(result, Mapping):
         flag = result.get("isError", result.get("is_error"))
         content = result.get("error") or result.get("exception")

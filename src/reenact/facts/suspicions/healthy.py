@@ -1,4 +1,4 @@
-"""Profiles of healthy runs: what an agent does when all is well, and what a failed run does that they never do."""
+"""Profiles of healthy runs: the usual acts of an agent, and the acts of a failed run that no healthy run has."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def profile(course: Course) -> Profile:
 
 
 def unheard_of(course: Course, healthy: Sequence[Profile]) -> dict[int, str]:
-    """The events of a run that do what no healthy run does, with what it is in words.
+    """The events of a run that no healthy run has, each in words.
 
     Args:
         course: The run.
@@ -46,7 +46,7 @@ def unheard_of(course: Course, healthy: Sequence[Profile]) -> dict[int, str]:
 
 
 def _walk(course: Course) -> Iterator[tuple[int, list[tuple[Feature, str]]]]:
-    """Each step with its features: that it is made, how it came out, and behind what it comes."""
+    """Each step with its features: its act, its result, and the act before it."""
     before: dict[str, str] = {}
     for act in course.acts:
         if act.sort is Sort.OTHER or act.quiet or act.observed:

@@ -145,7 +145,7 @@ def _outcomes(steps: Sequence[Act]) -> Weighed:
 
 
 def _words(steps: Sequence[Act]) -> Weighed:
-    """The words of a step: that it guesses, that it is stalled."""
+    """The signs in the words of a step: that it guesses, that it is stalled."""
     stalled = False
     for act in steps:
         text = act.said.text if act.said is not None else ""
@@ -172,7 +172,7 @@ def _ends(course: Course, steps: Sequence[Act]) -> Weighed:
 
 
 def _output(act: Act) -> object:
-    """The result of a tool; of a terminal, what it printed behind its exit status."""
+    """The result of a tool; for a terminal, the output after the exit status."""
     if not isinstance(act.result, str):
         return act.result
     return re.sub(r"\Aexit ?code: ?\d+[^\n]*\n(?:code output:)?", "", act.result, flags=re.IGNORECASE)

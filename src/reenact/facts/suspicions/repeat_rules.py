@@ -19,7 +19,7 @@ _NOTHING: Final = frozenset(
 
 
 def repeat(course: Course) -> Iterator[Suspicion]:
-    """Calls of one strand that ask what was asked before. A call after one that failed is a retry, and a read with a
+    """Calls of one strand that repeat an earlier request. A call after one that failed is a retry, and a read with a
     new answer is a poll: neither is marked."""
     for act, before, first in _again(course):
         if not is_empty(before.result) and (act.writes or not (act.came and before.came) or act.came == before.came):

@@ -69,7 +69,7 @@ def suspicions(course: Course, rules: Iterable[Rule] = RULES) -> list[Suspicion]
 
 
 def _distinct(found: Iterable[Suspicion]) -> Iterator[Suspicion]:
-    """One mark of a rule an event: several told calls stand at one."""
+    """The marks without duplicates of a rule at one event: several calls of a conversation belong to one event."""
     seen: set[int] = set()
     for each in found:
         if each.event not in seen:

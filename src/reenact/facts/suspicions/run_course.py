@@ -1,4 +1,4 @@
-"""The course of a run: what rules of suspicion see of it, as frozen values with the contents already read."""
+"""The course of a run: the view of the rules of suspicion, as frozen values with the contents already read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ModelTurn:
         text: The model's text.
         calls: Name and arguments of each tool that it wants called; arguments that are no JSON stay a text.
         finish: Why it stopped, in the provider's word.
-        partial: Whether the answer is cut off, or is not what its protocol says.
+        partial: Whether the answer is cut off, or does not follow its protocol.
         promised_json: Whether the request asked for an answer in JSON.
         prompt: The system prompt.
         heard: Texts of the user that came with this request and were not in one before.
@@ -117,7 +117,7 @@ class Course:
         given: The input of the run beside its conversation: arguments, body, ``user``, ``tenant``, ``session``.
         failed: Whether the run failed.
         error: The exception that ended it, as text; empty for none.
-        whole: Whether every content was read: rules that conclude from what is absent need that.
+        whole: Whether every content was read: rules about missing things need that.
     """
 
     acts: tuple[Act, ...] = ()

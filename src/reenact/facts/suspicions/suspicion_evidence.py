@@ -75,8 +75,8 @@ class SuspicionEvidence:
         return small in self._tokens or all(part in self._tokens for part in _PART.findall(small))
 
     def holds_number(self, number: float) -> bool:
-        """Whether a number was seen, or is the sum, difference, product or a simple part of numbers that were. Where
-        that was worked out for many answers already, or of many numbers, every number counts as seen."""
+        """Whether a number was seen, or is the sum, difference, product or a simple part of numbers that were. After
+        many answers, or with many numbers, this is not computed any more, and every number counts as seen."""
         if number == int(number) and f"{int(number):04d}" in self._endings:
             return True  # the last digits of a card or of an account
         return _near(number, self._cents) or _near(number, self._derived())
@@ -149,7 +149,7 @@ def texts_of(content: Json) -> Iterator[str]:
 
 
 def leaves_of(content: Json, name: str = "") -> Iterator[tuple[str, Json]]:
-    """Every value in data that is no list or object, with the name of the field that it stands in."""
+    """Every value in data that is no list or object, with the name of its field."""
     if isinstance(content, Mapping):
         for key, value in content.items():
             yield from leaves_of(value, str(key))

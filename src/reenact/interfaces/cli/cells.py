@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from reenact.errors import UsageError
-from reenact.interfaces.cli.ending import told_to_end
 from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.shell import Shell
+from reenact.interfaces.cli.signal_end import told_to_end
 from reenact.interfaces.cli.stores import store_url
 from reenact.replaying.replay_launch import folder_of
 from reenact.testing.experiments.cache import FOLDER

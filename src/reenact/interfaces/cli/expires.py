@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reenact.abc.store import Store
     from reenact.facts.retention import Expiry
     from reenact.facts.run import Run
-    from reenact.store.expiring import Housekeeping
+    from reenact.store.housekeeping import Housekeeping
 else:
     load_settings = late("reenact.abc.project_settings", "load_settings")
 

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from reenact.facts.run import Run
     from reenact.interfaces.cli.shell import Shell
     from reenact.store.bundles import bundle_store
-    from reenact.store.nesting import holder_of
+    from reenact.store.nested_runs import holder_of
     from reenact.testing.goldens.golden_dir import open_golden_dir
     from reenact.timetravel.bundling.unpacking import unpack
     from reenact.timetravel.reference_syntax import parse_reference
 else:
     bundle_store = late("reenact.store.bundles", "bundle_store")
-    holder_of = late("reenact.store.nesting", "holder_of")
+    holder_of = late("reenact.store.nested_runs", "holder_of")
     open_golden_dir = late("reenact.testing.goldens.golden_dir", "open_golden_dir")
     unpack = late("reenact.timetravel.bundling.unpacking", "unpack")
     parse_reference = late("reenact.timetravel.reference_syntax", "parse_reference")

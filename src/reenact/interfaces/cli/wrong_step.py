@@ -21,16 +21,16 @@ from reenact.timetravel.suspicious import SuspicionLook
 
 if TYPE_CHECKING:
     from reenact.store.bundles import BundleStore
+    from reenact.testing.decisive_inquiry import Inquiry, PointedAnswer, asked, inquiry, kept
     from reenact.testing.expectations.judge_calls import protocol_of
-    from reenact.testing.pointing import Inquiry, PointedAnswer, asked, inquiry, kept
 else:
     BundleStore = late("reenact.store.bundles", "BundleStore")
     protocol_of = late("reenact.testing.expectations.judge_calls", "protocol_of")
-    Inquiry = late("reenact.testing.pointing", "Inquiry")
-    PointedAnswer = late("reenact.testing.pointing", "PointedAnswer")
-    asked = late("reenact.testing.pointing", "asked")
-    inquiry = late("reenact.testing.pointing", "inquiry")
-    kept = late("reenact.testing.pointing", "kept")
+    Inquiry = late("reenact.testing.decisive_inquiry", "Inquiry")
+    PointedAnswer = late("reenact.testing.decisive_inquiry", "PointedAnswer")
+    asked = late("reenact.testing.decisive_inquiry", "asked")
+    inquiry = late("reenact.testing.decisive_inquiry", "inquiry")
+    kept = late("reenact.testing.decisive_inquiry", "kept")
 
 _REASONS = 2
 """The most reasons that are shown for a step."""

@@ -103,9 +103,7 @@ def _store(place: CursorPlace) -> str | None:
     here = Path.cwd()
     if not any(_says_where(folder / name) for folder in (here, *here.parents) for name in _SETTINGS):
         return None
-    url = (
-        import_module("reenact.abc.project_settings").load_settings()["store"].value
-    )  # late: it takes as long as all the rest
+    url = import_module("reenact.abc.project_settings").load_settings()["store"].value  # late: it is slow
     return url if isinstance(url, str) else None
 
 

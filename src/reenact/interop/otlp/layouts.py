@@ -43,7 +43,7 @@ class Layout(Protocol):
 
     @property
     def retold(self) -> bool:
-        """Whether several spans may tell of one call, so that those are merged."""
+        """Whether several spans may describe one call, so that they are merged."""
 
     def documents(self, file: BinaryIO) -> Documents:
         """The documents of a file.

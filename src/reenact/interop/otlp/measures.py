@@ -11,7 +11,7 @@ from reenact.facts.frequent import Key
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run, Status
 from reenact.interop.otlp.call_attributes import provider_of
-from reenact.interop.otlp.recounting import RecountedEvent, recounted, wrong
+from reenact.interop.otlp.event_spans import RecountedEvent, recounted, wrong
 from reenact.interop.traces import SpanSort
 
 AGENT: Final = "gen_ai.agent.name"

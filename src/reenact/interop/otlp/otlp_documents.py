@@ -88,7 +88,7 @@ class Pages:
         return read_at(file, self.form, place)
 
     def raw(self, file: BinaryIO, place: DocumentPlace) -> bytes | None:
-        """One document as it is in the file, with its line end; None where it is no text."""
+        """The bytes of one document in the file, with its line end; None where it is no text."""
         return raw(file, place) if self.form in (DocumentForm.WHOLE, DocumentForm.LINES) else None
 
 
@@ -136,7 +136,7 @@ def json_form(file: BinaryIO) -> DocumentForm:
 
 
 _OPENING: Final = 3
-"""A document over several lines begins with one that holds nothing but a bracket; a longer one is a damaged row."""
+"""A document over several lines begins with a line that holds only a bracket; a longer line is a damaged row."""
 
 
 def _has_lines(file: BinaryIO) -> bool:
@@ -254,7 +254,7 @@ def document(file: BinaryIO, form: DocumentForm, place: DocumentPlace) -> Any:
 
 
 def raw(file: BinaryIO, place: DocumentPlace) -> bytes:
-    """A JSON document as it is in the file, with its line end."""
+    """The bytes of a JSON document in the file, with its line end."""
     file.seek(place.at)
     return file.read(place.size).removeprefix(b"\xef\xbb\xbf").rstrip() + b"\n"
 

@@ -20,7 +20,7 @@ from reenact.facts.call import Json
 from reenact.facts.policy import Policy
 from reenact.interop.otlp import log_events
 from reenact.interop.otlp.measures import Measurement
-from reenact.interop.otlp.metering import Meter, OfProgram, SumSender
+from reenact.interop.otlp.meter import Meter, OfProgram, SumSender
 from reenact.interop.otlp.otlp_client import LOGS, Target, Unsent, send, send_signal, target
 from reenact.interop.otlp.outgoing_span import AT_ONCE, LARGEST, Batch, SentSpan, weight
 from reenact.interop.otlp.programs import through_provider

@@ -332,7 +332,7 @@ class _Numbers:
         self._numbers[bisect_left(self._spans, span)] = number
 
     def of(self, span: int) -> int | None:
-        """The item that a span has become; None for none yet."""
+        """The item that a span has become; None if there is none yet."""
         at = bisect_left(self._spans, span)
         found = self._numbers[at] if at < len(self._spans) and self._spans[at] == span else -1
         return found if found >= 0 else None

@@ -1,4 +1,5 @@
-"""A recorded run as spans, after the fact: read from the store, told by the same module that tells it while it runs."""
+"""A recorded run as spans, afterwards: its records are read from the store, and the module that makes spans of a
+running run makes them."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from reenact.abc.store import Recording
-from reenact.abc.suspecting import rules_in_force
+from reenact.abc.suspicion_rules import rules_in_force
 from reenact.errors import BlobMissing
 from reenact.facts.call import RETURN, Json, Kind, Stream, Value
 from reenact.facts.dialects import read, recognise
@@ -18,12 +19,12 @@ from reenact.facts.reading import Reading
 from reenact.facts.suspicions import Suspicion
 from reenact.facts.trace_runs import is_original, is_traced_model, is_untold, reading_in
 from reenact.facts.tracecontext import around
-from reenact.interop.landing import untold
 from reenact.interop.otlp.call_attributes import as_text, returned
+from reenact.interop.otlp.event_spans import MENTIONED, SPANNED, RecountedEvent, is_spanned
 from reenact.interop.otlp.outgoing_span import Batch, SentSpan
-from reenact.interop.otlp.recounting import MENTIONED, SPANNED, RecountedEvent, is_spanned
 from reenact.interop.otlp.span_tree import SpanTree, resource
 from reenact.interop.questions import conversation
+from reenact.interop.trace_import import untold
 from reenact.recording.head_commit import REVISION
 from reenact.replaying.ambient_replay import clock_of
 from reenact.timetravel.event_contents import Unread, answered, arguments_of, asked

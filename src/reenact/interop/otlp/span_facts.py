@@ -321,7 +321,7 @@ def _either(found: SpanContent, first: str, second: str) -> Json:
 
 
 def _arguments(asked: Json) -> Json:
-    """Arguments by name, where they are told so; frames of those who told them taken off."""
+    """Arguments by name, if the span has them so; wrappers of instrumentations are removed."""
     if (
         isinstance(asked, Mapping)
         and set(asked) <= {"args", "kwargs"}

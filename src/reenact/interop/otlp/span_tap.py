@@ -15,8 +15,8 @@ from typing import Any, Final
 from reenact.facts.call import Call, Failure, Json, Kind, Outcome, Stream, Value
 from reenact.facts.dialects import read, recognise
 from reenact.facts.event import Event
+from reenact.facts.feature_collector import FeatureCollector
 from reenact.facts.lazy_dataclass import dataclass, field, replace
-from reenact.facts.noticing import FeatureCollector
 from reenact.facts.policy import Policy
 from reenact.facts.reading import Reading
 from reenact.facts.record import (
@@ -34,10 +34,10 @@ from reenact.facts.run import Run
 from reenact.facts.tracecontext import Propagation, around, named_hosts
 from reenact.facts.values import jsonable
 from reenact.interop.otlp.call_attributes import as_text, returned
+from reenact.interop.otlp.event_spans import RecountedEvent, is_spanned, recounted
 from reenact.interop.otlp.measures import of_call, of_run
 from reenact.interop.otlp.outgoing_span import SentSpan
 from reenact.interop.otlp.process_exporter import Exporter, exporter_for
-from reenact.interop.otlp.recounting import RecountedEvent, is_spanned, recounted
 from reenact.interop.otlp.span_tree import SpanTree, resource
 from reenact.interop.questions import conversation
 from reenact.interop.traces import SpanSort
@@ -240,7 +240,7 @@ _SEEN_BY: Final[Mapping[type, Callable[[SpanTap, Any], None]]] = {
 
 
 def _bytes(body: Any) -> bytes:
-    """A body as it is; nothing for one that is written in pieces."""
+    """The bytes of a body; empty for a body that is written in pieces."""
     return body if isinstance(body, bytes) else b""
 
 

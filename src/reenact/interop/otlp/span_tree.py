@@ -13,9 +13,9 @@ from reenact.facts.run import Run, Status
 from reenact.facts.trace_runs import is_original
 from reenact.facts.tracecontext import Around, span_id, trace_id
 from reenact.interop.otlp.call_attributes import SpelledCall, as_text, spelled
+from reenact.interop.otlp.event_spans import MENTIONED, RecountedEvent, is_spanned, recounted, wrong
 from reenact.interop.otlp.log_events import records_of
 from reenact.interop.otlp.outgoing_span import SentSpan, SpanEvent
-from reenact.interop.otlp.recounting import MENTIONED, RecountedEvent, is_spanned, recounted, wrong
 from reenact.interop.traces import SpanSort
 
 _MOST_EVENTS: Final = 128

@@ -59,7 +59,7 @@ class Columns:
     pieces: array[int] = field(default_factory=lambda: array("I"))
 
     def add_document(self, place: DocumentPlace) -> int:
-        """A document; gives its number among those that could be read."""
+        """Add a document. Returns its number among the readable ones."""
         for column, value in zip(self.documents, (place.at, place.size, place.number), strict=True):
             column.append(value)
         return len(self.documents[0]) - 1
@@ -259,7 +259,7 @@ def _above(columns: Columns, order: Order, span: int, at_of: Callable[[int], int
 
 
 def _merged(columns: Columns, kept: Iterable[int], order: Order) -> dict[int, int]:
-    """Spans that tell of a call that another one tells of: each with the one that is kept."""
+    """The spans that describe the same call as another span, each with the span that is kept."""
     into: dict[int, int] = {}
     wanted = {_SORTS.index(SpanSort.MODEL), _SORTS.index(SpanSort.TOOL)}
     calls = array("I", (span for span in kept if columns.sort[span] in wanted))

@@ -53,7 +53,7 @@ class LoggedCall:
 
 
 def model_call(held: LoggedCall) -> TraceItem:
-    """The item of a model call, read in the dialect of its address; of one that no dialect reads its bodies stay."""
+    """The item of a model call, read in the dialect of its address. If no dialect can read it, its bodies stay."""
     sent = held.request is not None
     asked = held.request if sent else next(body for end, body in _STUBS if held.url.endswith(end))
     reading = _reading(held, asked)
@@ -123,7 +123,7 @@ def _model(data: Json) -> str:
 
 
 def tool_call(name: str, call_id: str, asked: Json, answered: Json, error: Wrong | None = None) -> TraceItem:
-    """The item of a call of a tool that the messages around it tell; its times are not known."""
+    """The item of a tool call that is known from the messages around it; its times are not known."""
     grades = {
         "arguments": semantic(asked is not None),
         "result": semantic(answered is not None or error is not None),
@@ -140,7 +140,7 @@ def semantic(there: object) -> Grade:
 
 
 def exact(there: object) -> Grade:
-    """The grade of a value that is kept as it is, or not at all."""
+    """The grade of a value that is either kept unchanged or absent."""
     return Grade.EXACT if there else Grade.ABSENT
 
 

@@ -78,7 +78,7 @@ class _OpenTool:
 
 
 class _SessionState:
-    """A session while it is told: each thread of it (the main one, each subagent) with its last messages."""
+    """A session while it is read: each of its threads (the main one, each subagent) with its last messages."""
 
     def __init__(self, began_us: int | None) -> None:
         self._began_us = began_us

@@ -25,7 +25,7 @@ class OpenToolCalls:
         self._waiting: OrderedDict[str, Mapping[str, Json]] = OrderedDict()
 
     def before(self, item: TraceItem) -> Iterator[TraceItem]:
-        """The calls that were answered before a model call, which by that is seen."""
+        """The calls that were answered before a model call; the model call's messages show them."""
         assert item.reading is not None
         for message in item.reading.messages:
             results = message.get("tool_results") if isinstance(message, Mapping) else None
@@ -56,7 +56,7 @@ class Conversations:
         self._open: OrderedDict[bytes, str] = OrderedDict()
 
     def run_of(self, request: Json, own: str) -> str:
-        """The run of a request: that of the conversation it goes on with, else its own."""
+        """The run of a request: the run of the conversation that it continues, or else its own."""
         asked = conversation(request)
         states = [blake2b(asked.system.encode("utf-8", "surrogatepass"), digest_size=12).digest()]
         for message in asked.messages:

@@ -80,7 +80,7 @@ class _ChainState:
         self._tools = OpenToolCalls()
 
     def told(self, rows: list[Row]) -> Iterator[TraceItem]:
-        """The model call of a row, or of a request with its result; before it the tools that it tells of."""
+        """The model call of a row, or of a request with its result; before it, the tool calls in its messages."""
         first = rows[0]
         chained = not first.get("custom_id")
         item = model_call(self._stored(first) if chained else self._of_batch(rows))

@@ -199,7 +199,7 @@ def _rows(file: BinaryIO, found: _File) -> Iterator[tuple[str, Any]]:
 
 
 def _listed(document: Any) -> list[Any] | None:
-    """The rows that a document holds; None for one that is a row itself."""
+    """The rows that a document holds; None for a document that is a row itself."""
     if isinstance(document, list):
         return document
     if isinstance(document, dict):

@@ -1,4 +1,4 @@
-"""A conversation that is kept alone, as the calls that it tells of: each answer of a model, each result of a tool."""
+"""A conversation without spans, as the calls in it: each answer of a model, each result of a tool."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Room:
         return True
 
     def attributes(self, dialect: str, messages: list[Any]) -> dict[str, Json]:
-        """The messages that a model was told, as attributes; where they are too long, that they are left out."""
+        """The messages of a model's request, as attributes; if they are too long, a mark that they are left out."""
         if self.told(messages):
             return as_said(dialect, input_messages=messages)
         return {f"{dialect}.{LEFT}": _TOO_LONG}

@@ -98,7 +98,7 @@ def _listed(document: Any) -> list[Any]:
 
 
 def _start(run: Mapping[str, Any]) -> int | None:
-    """When a run began: its order tells microseconds where its time tells milliseconds."""
+    """When a run began: its order has microseconds, its time only milliseconds."""
     last = text(run.get("dotted_order")).rpartition(".")[2].partition("Z")[0]
     try:
         when = datetime.strptime(last, "%Y%m%dT%H%M%S%f").replace(tzinfo=UTC)
@@ -160,7 +160,7 @@ def _tool(run: Mapping[str, Any], asked: Json, came: Json, extra: Mapping[str, A
 
 
 def _unwrapped(value: Json, *names: str) -> Json:
-    """The value under the first of some names that is there, else the whole value."""
+    """The value under the first existing name, or else the whole value."""
     said = mapping(value)
     return next((said[name] for name in names if name in said), value)
 

@@ -193,6 +193,6 @@ def _who_and_when(row: Mapping[str, Any], trace: str) -> Iterator[_Piece]:
 
 
 def _heard(message: Mapping[str, Any], agent: str) -> dict[str, Json]:
-    """A message of a group chat as one of its agents was told it."""
+    """A message of a group chat in the form in which one of its agents got it."""
     own = message.get("name") == agent
     return {"role": "assistant" if own else "user", "content": message.get("content")}

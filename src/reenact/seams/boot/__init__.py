@@ -1,9 +1,9 @@
 """The start of a process: the instructions of its parent, and the work before its first line.
 
-The parent (``parent``) starts any program with a directory of ours in front on ``PYTHONPATH``; in it lies a
+The parent (``parent``) starts any program with a directory of ours first on ``PYTHONPATH``. The directory has a
 ``sitecustomize`` module, which every Python interpreter imports while it starts. That module calls ``child.activate``,
-which begins the recording or the replay and then removes every trace: the program sees the environment and the import
-path that it would have seen, and its own ``sitecustomize`` runs as always.
+which begins the recording or the replay and then removes every trace. The program sees the same environment and import
+path as without us, and its own ``sitecustomize`` runs as always.
 
 ``REENACT_BOOT`` names a private directory with the files: ``instructions.json`` from the parent; ``claimed``, ``ready``
 or ``failed`` from the child, so that the parent can report when nothing was recorded; ``result`` from the session, if

@@ -1,8 +1,9 @@
-"""Children that end when the process that started them does, however that ends: by a pipe that it holds, with a name.
+"""Children that end when the process that started them ends, in whatever way. The parent holds a named pipe for this.
 
 The parent holds the pipe in the private directory of a boot; the child opens it, and has the system kill it when no
-process holds it any more. So it is bound to the process and not, as by ``PR_SET_PDEATHSIG``, to the thread that started
-it; nothing is inherited, and no thread of ours waits in the child. Linux: elsewhere a pipe cannot send that signal.
+process holds it any more. So a child is bound to the process, and not to the thread that started it, as
+``PR_SET_PDEATHSIG`` would do. Nothing is inherited, and no thread of ours waits in the child. Linux: elsewhere a pipe
+cannot send that signal.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _bound = -1
 
 
 def _not_ours() -> None:
-    """In a process that was forked: the children of the one that forked it are bound to that one alone."""
+    """Called in a forked process: the children of its parent stay bound to the parent alone."""
     for held in list(_held):
         os.close(held)
     _held.clear()
@@ -74,7 +75,7 @@ def let_go(held: int) -> None:
 
 
 def let_go_of_all() -> None:
-    """Every child of ours ends now. Any thread may call it, and a wait for one ends as for a child that was killed."""
+    """Every child of ours ends now. Any thread may call it. A wait for a child ends as if the child was killed."""
     with _lock:
         for held in list(_held):
             let_go(held)
@@ -84,10 +85,11 @@ def let_go_of_all() -> None:
 
 
 def bind(place: str) -> None:
-    """Have this process killed when no process holds the pipe of its boot any more; where none does, it ends here.
+    """Have this process killed when no process holds the pipe of its boot any more. If none holds it already, the
+    process ends here.
 
-    The process that calls it is the one that is killed: one that forks, and waits, passes that on by itself. Called
-    once more, it binds to another boot. Does nothing where the parent holds no pipe.
+    The calling process is killed. A process that forks and waits has to pass that on itself. Called once more, it binds
+    to another boot. Does nothing where the parent holds no pipe.
     """
     global _bound
     _release()
@@ -122,8 +124,8 @@ def _release() -> None:
 
 
 def bound_to_parent() -> Callable[[int], None]:
-    """The function that a forked child calls, with our process id, to be ended together with the thread of ours that
-    forked it; it does nothing where the system has no such call."""
+    """The function that a forked child calls, with our process id, so that it ends together with our thread that forked
+    it. The function does nothing where the system has no such call."""
     if sys.platform != "linux":
         return lambda ours: None
     import ctypes

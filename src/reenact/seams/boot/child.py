@@ -20,8 +20,7 @@ VARIABLE: Final = "REENACT_BOOT"
 """Environment variable that names the private directory of one boot."""
 
 MODE: Final = "REENACT_BOOT_MODE"
-"""Environment variable that names the mode of one, unless that is ``RECORD``: what is not recorded must not run where
-the directory has gone."""
+"""The variable with the mode of a boot, unless that is ``RECORD``. Other modes need the directory."""
 
 RECORD: Final = "record"
 """The mode of a boot whose program runs in any case."""
@@ -40,14 +39,14 @@ _BEGINNERS: Final = {
 """Modules that begin, by mode, each with ``begin(instructions: dict) -> None``. A closed table: data names no code."""
 
 WARM: Final = "warm"
-"""The mode of an interpreter that boots and waits: each of its children goes on in a mode of its own."""
+"""The mode of an interpreter that boots and waits. Each of its children continues in a mode of its own."""
 
 LAUNCHERS: Final = frozenset({"hatch", "pdm", "pipenv", "poetry", "pyenv"})
 """Programs written in Python that only start another: they pass the boot on."""
 
 
 def activate(place: str, onpath: str) -> None:
-    """Begin what the parent asked for, in the first Python process that comes here.
+    """Begin the session that the parent ordered, in the first Python process that comes here.
 
     Never raises while recording: a recorder that cannot begin costs the recording. A replay that cannot begin ends
     the process, because the program must not touch the world.
@@ -72,7 +71,7 @@ def activate(place: str, onpath: str) -> None:
     if not _claim(place):
         _clean_environment(instructions, onpath)
         return
-    if instructions["mode"] == WARM:  # it stops here; what goes on is a child, with a boot of its own
+    if instructions["mode"] == WARM:  # this process stops here; a child with a boot of its own goes on
         try:
             place = import_module("reenact.seams.boot.fork_server").serve(instructions, _BEGINNERS["golden"])
         except Exception as error:
@@ -93,10 +92,10 @@ def activate(place: str, onpath: str) -> None:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Keep what is made here from the collector of garbage, now and later: it lives as long as the process.
+    """Keep the garbage collector away from the objects made here, because they live as long as the process.
 
-    A program that is recorded for a moment would spend a quarter of it on looking through our modules, most of it while
-    the interpreter ends; a long one would look through them in each full collection.
+    Otherwise the collector would look through our modules. In a short recorded program this would take a quarter of the
+    time, most of it while the interpreter ends; in a long one it would happen in each full collection.
     """
     collects = gc.isenabled()
     gc.disable()
@@ -116,7 +115,7 @@ def _is_launcher() -> bool:
 
 
 def _claim(place: str) -> bool:
-    """Whether this process is the run: the first one is, those it starts in its turn are not."""
+    """Whether this process is the run: the first process is, the processes that it starts are not."""
     try:
         descriptor = os.open(os.path.join(place, "claimed"), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except OSError:
@@ -126,7 +125,7 @@ def _claim(place: str) -> bool:
 
 
 def _require_recording() -> None:
-    """End a process whose program must not run without what its parent said."""
+    """End a process whose program must not run without the parent's instructions."""
     mode = os.environ.get(MODE, RECORD)
     if mode != RECORD:
         sys.stderr.write(f"reenact: the {mode} could not begin: the process that started it has ended\n")
@@ -153,7 +152,7 @@ def _failed(place: str, mode: Any, error: Exception) -> None:
 
 
 def _clean_environment(instructions: dict[str, Any], onpath: str) -> None:
-    """Make ``os.environ`` what it would have been without us, for the program and its children."""
+    """Restore ``os.environ`` as it would be without us, for the program and its children."""
     os.environ.pop(VARIABLE, None)
     os.environ.pop(MODE, None)
     for name, value in (instructions.get("restore") or {}).items():

@@ -27,10 +27,10 @@ _FATAL: Final = "fatal"
 _BROKE: Final = "broke"
 _NUMBER: Final = struct.Struct("<q")
 _HIGH: Final = 200
-"""Descriptors from here on are ours: lower ones are the program's to count on."""
+"""Descriptors from this number on are ours; the program may rely on all lower ones."""
 
 _LINES: Final = 12
-"""Lines of a traceback that are told: its last ones."""
+"""How many of the last lines of a traceback are reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class DeathWatch:
         try:
             self._memory = _shared(place / _REACHED)
             self.reached = partial(_reached, self._memory)
-            if not faulthandler.is_enabled():  # where the program's author has turned it on, it is theirs
+            if not faulthandler.is_enabled():  # if the program has turned it on, it belongs to the program
                 self._fatal = _high(os.open(place / _FATAL, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
                 faulthandler.enable(self._fatal)
         except (OSError, ValueError):  # the disk is full, or there are no descriptors: a death tells less
@@ -145,7 +145,7 @@ def _read(path: Path) -> str:
 
 
 def _last_lines(text: str) -> tuple[str, ...]:
-    """The lines that say where it stood: of a thread's own stack the first, which is the innermost there."""
+    """The lines that say where the program was. In a thread's stack the first line is the innermost."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     current = next((at for at, line in enumerate(lines) if line.startswith("Current thread")), None)
     if current is not None:  # faulthandler: the innermost call first, the other threads before and behind it

@@ -1,4 +1,4 @@
-"""Descriptors of ours behind numbers that programs do not come to: what they open has the numbers that it had."""
+"""Moves our descriptors to numbers that programs do not reach, so that the program's own have their usual numbers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _BEYOND: Final = 512
 
 
 def relocate(descriptor: int) -> int:
-    """The same open file under a high number, not inherited by other programs; the number that it had is free again.
-    Where the system has no such number, it stays what it is."""
+    """The same open file under a high number, not inherited by other programs; the number that it had is free again. If
+    the system has no such number, the descriptor stays unchanged."""
     import fcntl
 
     try:

@@ -1,4 +1,4 @@
-"""The lock of a folder that several processes use: each holds it for as long as it lives, however it ends."""
+"""The lock of a folder that several processes use. Each process holds it until it ends, in whatever way."""
 
 from __future__ import annotations
 
@@ -62,8 +62,7 @@ def shared(path: str, *, make: bool = False) -> int:
 
 
 def alone(path: str) -> int:
-    """A descriptor that keeps everybody else from using a folder until it is closed; -1 where one process uses it, or
-    it has no lock."""
+    """A descriptor that locks a folder for this process until it is closed; -1 for a used or lockless folder."""
     lock = _opened(path, 0)
     if lock < 0:
         return -1

@@ -1,7 +1,7 @@
 """Temporary folders that no death leaves behind for good: users lock each, and the next start sweeps the rest.
 
-Users share the lock. The system takes a lock back however a process ends; so a folder that can be locked by one alone
-has no user, and is removed under that lock.
+Users share the lock. The system releases a lock however a process ends. So a folder that can be locked exclusively has
+no user, and is removed under that lock.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def sweep(within: str) -> None:
 
 
 def is_made(path: str) -> bool:
-    """Whether a folder is one of ours, of whichever process: its name begins so, and it has a lock."""
+    """Whether a folder was made by any process of ours: its name has our prefix, and it has a lock."""
     return os.path.basename(path).startswith(PREFIX) and folder_lock.has_lock(path)
 
 

@@ -1,16 +1,15 @@
-"""The side of a warm interpreter: one that has booted and stops there, and goes on as often as it is asked to.
+"""The side of a warm interpreter: an interpreter that has booted and waits, and forks on demand.
 
 It is started like any program that is replayed, and stops in the boot, before the program's first line: the seams are
-in place and nothing of the agent is imported. What its parent then asks it for are *twins*, one for each program that
-is to run at the same time: to start takes most of a second, to fork next to nothing. A twin forks in its turn, for each
-program that it is asked for; the child takes over what is its own (environment, arguments, standard streams, private
-directory of its boot), boots, and runs the program as an interpreter of its own would. No child sees what another one
-did: each starts from the same state.
+in place and nothing of the agent is imported. Its parent then orders *twins*, one for each program that runs at the
+same time. A start takes most of a second, a fork almost no time. A twin forks a child for each program. The child gets
+its own environment, arguments, standard streams and boot directory, boots, and runs the program as a fresh interpreter
+would. No child sees the effects of another child: each starts from the same state.
 
 They talk in JSON, a message at a time over sockets. To the interpreter: a twin's end of its socket, as a descriptor,
-answered by the twin's ``pid``; and ``ended``, the ``pid`` of a twin that is gone, answered by its ``status``. To a
-twin: the program, with its standard streams as descriptors, answered by the child's ``pid``, and by its ``status`` when
-that has ended.
+answered with the twin's ``pid``; and ``ended``, the ``pid`` of a twin that has ended, answered with its ``status``. To
+a twin: the program, with its standard streams as descriptors, answered with the child's ``pid``, and with its
+``status`` when it has ended.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from typing import Any, Final, NoReturn
 from reenact.seams import wiring
 from reenact.seams.boot.bound_children import bound_to_parent
 from reenact.seams.boot.program import take_over
-from reenact.seams.setting import variables_now
+from reenact.seams.process_setting import variables_now
 
 __all__ = ["CHANNEL", "STREAMS", "receive", "send", "serve"]
 
@@ -81,13 +80,12 @@ def _exactly(channel: socket.socket, size: int) -> bytes:
 
 
 def serve(instructions: Mapping[str, Any], beginner: str) -> str:
-    """Fork twins, and in them a child for each program that is asked for, until the parent is gone; returns in a child
-    only.
+    """Fork twins, and in them a child for each ordered program, until the parent has ended. Returns only in a child.
 
     Args:
         instructions: The instructions for this process: ``channel``.
-        beginner: Name of the module that will begin the session in a child, imported ahead; its ``rehearse`` does what
-            each child would do alike.
+        beginner: Name of the module that will begin the session in a child, imported in advance; its ``rehearse`` does
+            the work that is the same in each child.
 
     Returns:
         The private directory of the boot that the child is to go on with.
@@ -130,7 +128,7 @@ def serve(instructions: Mapping[str, Any], beginner: str) -> str:
 
 
 def _twins(control: socket.socket, fork: Callable[[], int]) -> socket.socket:
-    """Fork a twin whenever one is asked for; returns in a twin only, what it is asked over."""
+    """Fork a twin on each order. Returns only in a twin, with the socket for its orders."""
     alive: set[int] = set()
     while True:
         received = receive(control)
@@ -161,8 +159,7 @@ def _gone() -> NoReturn:
 
 
 def _become(asked: Mapping[str, Any], streams: list[int], words: int) -> str:
-    """Take over what an interpreter would have been started with; ``words``: how many of its command line are not the
-    program's own arguments."""
+    """Take over the settings of an interpreter's start. ``words``: the length of its command line up to the program."""
     for descriptor, own in enumerate(streams):
         os.dup2(own, descriptor)
         os.close(own)
@@ -185,10 +182,10 @@ def _set(environment: Mapping[str, str]) -> None:
 
 
 def _let_go() -> None:
-    """At the very end of a child, after its session: leave what it shares as it is.
+    """At the very end of a child, after its session: leave the shared memory unchanged.
 
-    An interpreter that ends takes every module apart, and each page that it touches is copied first: that costs more
-    than the fork. Objects that hold themselves, and that no collection looks at any more, are left alone."""
+    An ending interpreter takes every module apart, and each page that it touches is copied first. This costs more than
+    the fork. Objects that hold themselves, and that no collection looks at any more, are left alone."""
     held: list[Any] = [dict(sys.modules)]
     held.append(held)
     for name in held[0].keys() - {"sys", "builtins", "__main__"}:

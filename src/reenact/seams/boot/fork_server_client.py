@@ -1,4 +1,5 @@
-"""The parent's side of warm interpreters: starts programs that would be started alike from one that has booted before.
+"""The parent's side of warm interpreters: starts programs with equal conditions from an interpreter that has already
+booted.
 
 Programs share an interpreter when nothing that it reads while it starts could differ: the same command up to the
 program's own arguments, the same working directory and the same environment (so the same hash seed). Where there is
@@ -38,7 +39,7 @@ class _Interpreter:
 
     Args:
         key: Its start parameters.
-        environment: Its variables, with those of its boot.
+        environment: Its environment variables, with those of its boot.
 
     Raises:
         OSError: The interpreter cannot be started.
@@ -78,7 +79,7 @@ class _Interpreter:
         return _Twin(self, told["pid"], ours)
 
     def status_of(self, twin: int) -> int:
-        """How a twin has ended that is gone: its status; that of this interpreter, where that is gone too."""
+        """The exit status of a twin that has ended; the status of this interpreter, if that has ended too."""
         told = self._asked({"ended": twin})
         return self._process.wait() if told is None else int(told["status"])
 
@@ -108,7 +109,7 @@ class _Twin:
 
     Attributes:
         of: The interpreter.
-        pid: The twin's process; its number is its own for as long as the interpreter has not been asked how it ended.
+        pid: The twin's process. Its number is not reused until the interpreter is asked for its status.
         channel: The socket to it.
         lost: Whether it has ended with a program in it.
     """
@@ -121,8 +122,7 @@ class _Twin:
     def run(
         self, arguments: Sequence[str], environment: Mapping[str, str], streams: tuple[int, int, int]
     ) -> int | None:
-        """Run one program; gives its exit status, or that of this twin if it is lost with the program in it; None where
-        it is lost before."""
+        """Run one program. Returns its exit status, or the twin's if that died during it; None if it died before."""
         asked = {"arguments": list(arguments), "environment": dict(environment), "place": environment[VARIABLE]}
         try:
             send(self.channel, asked, streams)
@@ -137,7 +137,7 @@ class _Twin:
         return int(ended[0]["status"])
 
     def stop(self) -> None:
-        """End it, with what runs in it, where the system can do that."""
+        """End the twin and the program in it, where the system can do that."""
         if not self.lost:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
@@ -188,7 +188,7 @@ class ForkServerClient:
             opened = _opened(streams, nothing.fileno())
             try:
                 twin = self._taken(tuple(argv[:head]), environment, cwd)
-            except OSError:  # whoever starts it by itself says what is wrong with it
+            except OSError:  # starting the program by itself reports the error
                 twin = None
             if twin is None:
                 return alone()
@@ -197,7 +197,7 @@ class ForkServerClient:
             except BaseException:
                 self._dropped(twin)
                 raise
-        if status is None:  # it never came so far: whatever the reason, it is told where the program starts by itself
+        if status is None:  # the twin did not come so far; the reason is reported when the program is started by itself
             self._dropped(twin)
             return alone()
         if twin.lost:
@@ -207,7 +207,8 @@ class ForkServerClient:
         return status
 
     def _taken(self, head: tuple[str, ...], environment: Mapping[str, str], cwd: str) -> _Twin | None:
-        """One that fits, no longer waiting; a new one where none does; None where its interpreter does not boot.
+        """A waiting twin that fits, taken out of the waiting ones; a new one if none fits; None where its interpreter
+        does not boot.
 
         Raises:
             OSError: That cannot be started.
@@ -229,7 +230,7 @@ class ForkServerClient:
         return found
 
     def _back(self, twin: _Twin) -> None:
-        """Take a twin back; the one that has waited longest makes room."""
+        """Take a twin back. The twin that has waited longest is ended to make room."""
         with self._lock:
             self.served += 1
             self._waiting.append(twin)
@@ -271,8 +272,8 @@ class ForkServerClient:
 
 
 def head_of(argv: Sequence[str]) -> int:
-    """How many words of a command are the interpreter, its options and the program: what follows are the program's
-    own arguments. 0 where it is no command of Python's that we can read."""
+    """The number of words of a command up to the program: the interpreter, its options and the program. The program's
+    own arguments follow. 0 where it is no command of Python's that we can read."""
     if not argv or not _PYTHON.fullmatch(Path(argv[0]).name):
         return 0
     for at, word in enumerate(argv[1:], start=1):
@@ -286,7 +287,7 @@ def head_of(argv: Sequence[str]) -> int:
 
 
 def _opened(streams: Mapping[str, Any], nothing: int) -> tuple[int, int, int]:
-    """The descriptors of standard streams given as ``subprocess`` takes them; ours where none is given."""
+    """The descriptors of standard streams, which are given as for ``subprocess``; our own where none is given."""
 
     def one(given: Any, own: int) -> int:
         if given is None:

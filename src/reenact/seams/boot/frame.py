@@ -1,4 +1,4 @@
-"""The frame of ours on which a program stands, as a traceback names it."""
+"""Our frame that calls the program, as a traceback names it."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ import os
 from typing import Final
 
 FRAME: Final = os.path.join("reenact", "seams", "boot", "program.py")
-"""How the file is called that a program sees below its own frames, wherever it lies."""
+"""The file name that a program sees below its own frames, wherever the file lies."""

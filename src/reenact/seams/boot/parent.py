@@ -21,8 +21,8 @@ from reenact.seams.boot import bound_children
 from reenact.seams.boot.child import LAUNCHERS, MODE, RECORD, VARIABLE
 from reenact.seams.boot.death import Death, read_death
 from reenact.seams.boot.folders import Folder
-from reenact.seams.boot.forwarding import SignalForwarder
 from reenact.seams.boot.plain_file import read_plain
+from reenact.seams.boot.signal_forwarder import SignalForwarder
 
 __all__ = ["Boot", "choose_hash_seed", "end_like", "find_program", "ignores_boot", "is_python", "run_program"]
 
@@ -77,7 +77,7 @@ class Boot:
         self._write("instructions.json", json.dumps({**instructions, "place": str(self.place), "restore": restore}))
 
     def leave(self, name: str, text: str) -> None:
-        """Leave something for the child in the private directory; it sees all of it or nothing. Any thread may."""
+        """Leave a text for the child in the private directory, which it sees whole or not at all. For any thread."""
         partial = self.place / f"{name}.partial"
         try:
             partial.write_text(text, encoding="utf-8")
@@ -101,7 +101,7 @@ class Boot:
 
     @property
     def failure(self) -> str:
-        """Why it could not begin, in the child's words; empty when it did, or never came so far."""
+        """Why the session could not begin, in the child's words; empty if it began or the child did not come so far."""
         return self._read("failed") or ""
 
     @property
@@ -122,11 +122,11 @@ class Boot:
 
     @property
     def death(self) -> Death:
-        """How far the process came, and where it died, if it did."""
+        """How far the process came, and where it died, if it died."""
         return read_death(self.place)
 
     def close(self) -> None:
-        """Remove the private directory; a process that is bound to it ends, if it has not."""
+        """Remove the private directory. A process that is bound to it ends, if it still runs."""
         bound_children.let_go(self._held)
         if self._folder is not None:
             self._folder.close()
@@ -150,8 +150,8 @@ def choose_hash_seed(environment: Mapping[str, str], entropy: Entropy) -> str | 
 def find_program(argv: Sequence[str], path: str | None) -> list[str]:
     """The command with its program found.
 
-    A bare name that is not on ``PATH`` is looked for beside our own interpreter, so that a command of an environment
-    that was not activated finds the tools of that environment.
+    A bare name that is not on ``PATH`` is looked for beside our own interpreter. So a command of an environment finds
+    the tools of that environment, even if the environment is not activated.
 
     Raises:
         UsageError: There is no such program.
@@ -271,7 +271,7 @@ def run_program(
         passing.to(process)
         try:
             return process.wait()
-        except BaseException:  # a time limit of whoever called us: nothing goes on behind it
+        except BaseException:  # a time limit of our caller: no program goes on after it
             process.kill()
             process.wait()
             raise
@@ -285,7 +285,7 @@ def end_like(status: int) -> NoReturn:
     if status < 0 and sys.platform != "win32":
         import resource
 
-        # The program has left its core if it was to leave one.
+        # The program has already written its core dump, if it was to write one.
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         if -status != signal.SIGKILL:
             signal.signal(-status, signal.SIG_DFL)

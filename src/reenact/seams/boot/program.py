@@ -1,16 +1,16 @@
-"""The program of a warm child, run as the interpreter would run it, by us: so we know the status that it ends with.
+"""Runs the program of a warm child as the interpreter would, so that we know its exit status.
 
-An interpreter that ends takes every object apart, and in a forked process each page that it touches is copied first:
-that costs more than the fork. To leave by ``os._exit`` when all handlers have run saves it, but of a program that has
-raised ``SystemExit`` the interpreter alone knows the status. So where it announces that it begins the program (an audit
-event) we run that in its place, and end as it would: threads are waited for, handlers run, and what was written is
-written out, by C code too. What it would do beyond is not done: to take apart what the program has left, with the
+An ending interpreter takes every object apart. In a forked process each page that it touches is copied first, which
+costs more than the fork. Leaving by ``os._exit`` after all handlers saves this cost. But only the interpreter knows the
+status of a program that has raised ``SystemExit``. So when the interpreter announces the beginning of the program (by
+an audit event), we run the program in its place and end as it would: wait for threads, run handlers, and flush all
+output, that of C code too. What it would do beyond is not done: to take apart what the program has left, with the
 finalisers that this would run (``__del__``, ``finally`` in a generator, warnings of what was never awaited or closed),
 and to call the C library's own handlers. All of it comes after the end of the recording and of the replay.
 
-The program stands on one frame of ours, which is in this file: what was seen of it names it. Any other form of
-program than a script and a module (text on the command line, a folder, compiled code), and a script that cannot be
-read, is left to the interpreter.
+The program runs on one frame of ours, which is in this file; tracebacks name it. Any other form of program than a
+script and a module (text on the command line, a folder, compiled code), and a script that cannot be read, is left to
+the interpreter.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _script(path: str) -> Callable[[], object] | None:
         if path.endswith(".pyc") or source[:2] == MAGIC_NUMBER[:2]:
             return None
         code = compile(source, path, "exec", dont_inherit=True)
-    except Exception:  # it will say so in its own way
+    except Exception:  # the interpreter will report it in its own way
         return None
     main = vars(sys.modules["__main__"])
     main.update({"__file__": path, "__cached__": None, "__loader__": SourceFileLoader("__main__", path)})
@@ -144,7 +144,7 @@ def _end(error: BaseException | None, last_words: Callable[[], object], *, scrip
 
 
 def _ended(error: BaseException | None, *, script: bool) -> int:
-    """The status of a program that has ended with ``error``, which is told as the interpreter does."""
+    """The status of a program that has ended with ``error``, which is printed as the interpreter prints it."""
     if script:
         for stream in (sys.stderr, sys.stdout):
             _flushed(stream)
@@ -193,7 +193,7 @@ def _told(error: BaseException) -> int:
 
 
 def _asked_for(error: SystemExit) -> int:
-    """The status that a program asks for; what is none is printed, and asks for 1."""
+    """The status that a program asks for. Any other value is printed, and the status is 1."""
     code = error.code
     if code is None:
         return 0

@@ -1,4 +1,4 @@
-"""Unwritten: what a program has written and no descriptor has got yet is written out, as at an interpreter's end.
+"""Writes out a program's buffered output that has not reached a descriptor yet, as at an interpreter's end.
 
 There an interpreter closes the files that a program has left open, and the C library writes out what C code has
 printed. Neither happens where a process leaves by ``os._exit``. Files are flushed here, not closed, and no finaliser of
@@ -24,14 +24,14 @@ _KINDS: Final[tuple[tuple[type, ...], ...]] = ((io.TextIOWrapper,), (io.Buffered
 
 
 def files() -> None:
-    """Write out the standard streams that the interpreter has begun with, and every file that was left open.
+    """Write out the interpreter's first standard streams, and every file that was left open.
 
     A pipe or a socket is left out: a thread of the program may wait in it for ever.
 
     Cost: a look at each descriptor; where a file is open for writing, at each object that the collector knows.
     """
     for stream in (sys.__stdout__, sys.__stderr__):
-        with suppress(Exception):  # the interpreter has nowhere to say it either
+        with suppress(Exception):  # the interpreter could not report it either
             if stream is not None:
                 stream.flush()
     if not _left_open():

@@ -1,6 +1,6 @@
 """Databases: SQLite through the standard library is recorded by statement and replayed; others are named.
 
-``statements`` says what a statement does, ``sqlite3_hooks`` holds the seam, ``drivers`` names other connections.
+``statements`` finds the effect of a statement, ``sqlite3_hooks`` has the seam, ``drivers`` names other connections.
 """
 
 from __future__ import annotations

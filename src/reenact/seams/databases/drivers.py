@@ -69,7 +69,7 @@ def _tell(driver: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Non
 
 
 def name_of(where: str, options: Mapping[str, Any]) -> str:
-    """A database in words: its name, and where it is; never who connects with which password.
+    """A database in words: its name and its place; never the user or the password.
 
     Args:
         where: A URL, or words ``key=value``; empty where there is none.

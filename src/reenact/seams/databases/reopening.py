@@ -1,8 +1,8 @@
 """Reopening: the database behind a recorded connection, opened at its first live use.
 
-Until then nothing was opened, so nothing that the connection was told is there: settings that only concern a connection
-are made again; where there was more (a write that was not committed, a temporary table, an attached database), what it
-would read is not what it would have read, and the session stops.
+Until then nothing was opened, so the real connection lacks all earlier statements. Settings of the connection are made
+again. If there was more (an uncommitted write, a temporary table, an attached database), the connection would read
+other data than in the recording, and the session stops.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _made: dict[str, dict[str, None]] = {}
 
 
 class ReopenedConnection:
-    """A connection that was answered from a recording, and the real one, once there is need of it.
+    """A connection that was answered from a recording, and the real connection once it is needed.
 
     Attributes:
         live: The real one; None until something had to be asked.
@@ -152,7 +152,7 @@ class ReopenedConnection:
         return self.live
 
     def _missing(self, live: Any, sql: str) -> str:
-        """The first table that a statement names, that was made by what the recording answered, and is not there."""
+        """The first missing table of a statement that a recorded, and so not executed, statement made."""
         named = {word.lower() for word in re.findall(r"\w+", sql)}
         for table in _made.get(self._path, ()):
             if named.issuperset(re.findall(r"\w+", table)):
@@ -163,7 +163,7 @@ class ReopenedConnection:
 
     @property
     def would_lose(self) -> bool:
-        """Whether a commit in the world would commit nothing of what the program wrote: that was answered alone."""
+        """Whether a commit in the world would lose the program's writes, which were only answered, not made."""
         return self.live is None and self._uncommitted
 
     def close(self) -> None:
@@ -173,7 +173,7 @@ class ReopenedConnection:
 
 
 def _make_like(live: Any, stand_in: Any) -> None:
-    """Set on one connection what a program has set on another."""
+    """Copy a program's settings from one connection to another."""
     for name in _ATTRIBUTES:
         wanted = getattr(stand_in, name, None)
         if getattr(live, name, None) != wanted:

@@ -1,14 +1,14 @@
 """SQLite through ``sqlite3``: each statement is a crossing, its rows the answer; a replay opens no file.
 
-``connect`` gives a connection of a subclass, made of the class that was asked for, whose cursors cross at ``execute``.
-Rows are read in portions, the first with the statement and each further one when the program reads on, as tuples; the
-row factory is applied to them in every session, since it is the program's own. A replayed connection is a real one to
-a database in memory that is never asked, so that other uses of its objects still work. Where more is
-to be asked of it live, the database itself is opened (``reopening``).
+``connect`` returns a connection of a subclass of the requested class, whose cursors cross at ``execute``. Rows are read
+in portions, the first with the statement and each further one when the program reads on, as tuples; the row factory is
+applied to them in every session, since it is the program's own. A replayed connection is a real connection to an unused
+database in memory, so that other uses of its objects still work. When a statement has to go live, the database itself
+is opened (``reopening``).
 
 A database in memory is the program's own, and left alone, but for the files that it attaches
-(``contacts.watch_attached``). So are the standard library's uses, and a connection that is made by its class and not by
-``connect``: the audit hook names that one.
+(``contacts.watch_attached``). The standard library's own uses are too, and a connection that is made by its class and
+not by ``connect``: the audit hook names the latter.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _connecting(module: Any, original: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _name(lane: Lane, database: Any) -> str:
-    """A database as people know it: below the root by its path there, elsewhere by the name of its file."""
+    """The displayed name of a database: below the root its relative path, elsewhere the name of its file."""
     path = _file(database)
     return project_paths.below(path, project_paths.root_of(lane.session.run)) or os.path.basename(path)
 
@@ -109,7 +109,7 @@ def _file(database: Any) -> str:
 
 
 def _of(asked: type, ours: type) -> type:
-    """The class that was asked for, with ours between it and that of the library."""
+    """The requested class, with ours between it and the library's class."""
     if issubclass(asked, ours):
         return asked
     if issubclass(ours, asked):
@@ -123,7 +123,7 @@ def _of(asked: type, ours: type) -> type:
 
 
 def _row(row: Any) -> Any:
-    """A row as SQLite gives it, also where it was made up in JSON."""
+    """A row as SQLite gives it, also when it comes from a user's JSON."""
     return tuple(row) if type(row) is list else row
 
 
@@ -334,7 +334,7 @@ class _Cursor:
             if played is not None:
                 live = played.require(lane, owner, sql)
                 asked = self._live = live.cursor()
-                # what was answered from the recording has left it open, and the real connection knows nothing of it
+                # a recorded statement left the transaction open, and the real connection does not know of it
                 ends = how == "script" or ending_of(sql)
                 left_open = owner._changed and not live.in_transaction and not ends
             getattr(asked, method)(sql) if how == "script" else getattr(asked, method)(sql, parameters)
@@ -377,7 +377,7 @@ class _Cursor:
             while len(rows) < PORTION and (row := real.fetchone()) is not None:
                 rows.append(row)
         except Exception as error:
-            self._late = error  # it belongs to the row behind the last one: raised when that is asked for
+            self._late = error  # the error belongs after the last row: it is raised when the next row is read
         finally:
             self.row_factory = factory
         return rows, len(rows) == PORTION or self._late is not None

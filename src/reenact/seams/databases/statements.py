@@ -1,4 +1,4 @@
-"""Statements of SQL as calls: what one may do to its database, by its words, and how it is named and keyed. Pure."""
+"""Statements of SQL as calls: the possible effect of a statement, by its words, and its name and key. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _READING: Final = frozenset(
 )
 _QUOTED: Final = r"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\[[^\]]*\]|`[^`]*`"
 _PARTS: Final = lazy_regex(rf"(?:{_QUOTED}|[^;])+", re.DOTALL)
-"""Statements of a script: what stands between semicolons that are neither quoted nor in a comment."""
+"""The statements of a script: the parts between semicolons that are neither quoted nor in a comment."""
 _PARTLY: Final = lazy_regex(r"ROLLBACK\b.*\bTO\b", re.IGNORECASE | re.DOTALL)
 """Back to a savepoint: the transaction goes on."""
 _CHANGING: Final = lazy_regex(r"\b(?:INSERT|UPDATE|DELETE|REPLACE|MERGE|INTO|FOR\s+UPDATE)\b", re.IGNORECASE)
@@ -37,7 +37,7 @@ def bare(sql: str) -> str:
 
 
 def statements_of(script: str) -> list[str]:
-    """The statements of a script. The body of a trigger is taken apart too: its parts change something, as it does."""
+    """The statements of a script. The body of a trigger is split too; its parts count as changes, as it does."""
     return [found for part in _PARTS.findall(script) if (found := bare(part).rstrip())]
 
 

@@ -1,7 +1,7 @@
 """HTTP exchanges of every common client: httpx, httpx2, urllib3 (requests, botocore), aiohttp, http.client (urllib).
 
-A family is loaded when the program has imported its client, and with it what tells a model call from other exchanges:
-while a library is imported, files can be read.
+A family is loaded when the program has imported its client, together with the recognition of model calls. At that
+moment files can be read, because a library is being imported.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from reenact.seams.http import http_values
 if TYPE_CHECKING:
     from reenact.seams.http.aiohttp_connectors import patch as patch_aiohttp
     from reenact.seams.http.httpx_clients import patch as patch_httpx
-    from reenact.seams.http.outgoing import patch as patch_botocore
+    from reenact.seams.http.outgoing_request import patch as patch_botocore
     from reenact.seams.http.stdlib_client import patch as patch_stdlib
     from reenact.seams.http.urllib3_pools import patch as patch_urllib3
 else:
     patch_aiohttp = late("reenact.seams.http.aiohttp_connectors", "patch")
     patch_httpx = late("reenact.seams.http.httpx_clients", "patch")
-    patch_botocore = late("reenact.seams.http.outgoing", "patch")
+    patch_botocore = late("reenact.seams.http.outgoing_request", "patch")
     patch_stdlib = late("reenact.seams.http.stdlib_client", "patch")
     patch_urllib3 = late("reenact.seams.http.urllib3_pools", "patch")
 
@@ -36,7 +36,7 @@ _PATCHES: Final[tuple[tuple[str, Callable[[ModuleType], None]], ...]] = (
     ("http.client", patch_stdlib),
     ("botocore.auth", patch_botocore),
 )
-"""By the module that is waited for: what patches it."""
+"""The module that patches each awaited module."""
 
 
 def install() -> None:

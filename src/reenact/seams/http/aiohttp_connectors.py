@@ -1,8 +1,8 @@
 """aiohttp, and with it the bridges under httpx-aiohttp, LiteLLM and aiobotocore when they are used directly.
 
-The seam is one attempt on one connection (``BaseConnector.connect`` and the protocol it gives): below redirects,
-middlewares and retries. Segments are the bytes of the connection (framing ``wire``). On replay aiohttp's own parser
-reads them from a connection that belongs to no socket and that no pool keeps.
+The seam is one attempt on one connection (``BaseConnector.connect`` and its protocol): below redirects, middlewares and
+retries. Segments are the bytes of the connection (framing ``wire``). On replay aiohttp's own parser reads them from a
+connection that belongs to no socket and that no pool keeps.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from reenact.seams.http import http_exchange
 from reenact.seams.http.aiohttp_exchanges import FrozenExchange, LiveExchange, Occupant, Originals, PlayedTransport
 from reenact.seams.http.http_errors import Roles
 from reenact.seams.http.http_exchange import CANCELLED
-from reenact.seams.http.outgoing import OutgoingRequest, going_out
+from reenact.seams.http.outgoing_request import OutgoingRequest, going_out
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.turns import rejoin_cancelled
 
 _ASKED = "_reenact_asked"
-"""The agent's own request, where another one is sent; without a body where that is the same."""
+"""The agent's own request, if another one is sent; without a body if the body is the same."""
 
 
 def patch(module: ModuleType) -> None:
@@ -86,7 +86,7 @@ def describe(req: Any, body: bytes) -> Call:
 
 
 async def _replace(req: Any, out: OutgoingRequest, url: str, body: bytes) -> None:
-    """Make a request what is sent in its place, and keep what it was."""
+    """Change a request into the one that is sent in its place, and keep the original."""
     req.__dict__[_ASKED] = (req.url, req.headers.copy(), None if out.body is body else body)
     if out.body is not body:
         await req.update_body(out.body)
@@ -213,7 +213,7 @@ def _sending(original: Any) -> Any:
 def _receiving(original: Any) -> Any:
     def data_received(self: Any, data: bytes) -> None:
         held: Occupant | None = self._reenact_exchange
-        if held is None or not data:  # nothing: aiohttp goes on with what its parser still has
+        if held is None or not data:  # nothing: aiohttp goes on with the data left in its parser
             original(self, data)
         else:
             held.arrived(data)

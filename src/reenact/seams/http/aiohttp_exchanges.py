@@ -1,8 +1,8 @@
 """The events on one aiohttp connection during one exchange, live and recorded.
 
-The agent's task itself passes bytes to aiohttp's own parser, one segment at a time, when it needs more: so the task
-that needs a turn takes it, and ``iter_any`` gives the same pieces in a replay. aiohttp's timer for a silent peer runs
-only while nothing has arrived and a task waits.
+When the agent's task needs more bytes, it passes the next segment to aiohttp's own parser. So the task that needs a
+turn takes it, and ``iter_any`` gives the same pieces in a replay. aiohttp's timer for a silent peer runs only while
+nothing has arrived and a task waits.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Occupant(Protocol):
     """The object that the patched methods find on a connection whose exchange has a session."""
 
     async def until_message(self) -> None:
-        """Go on until aiohttp has a message, or an exception, to give to who waits for the head."""
+        """Go on until aiohttp has a message, or an exception, for the reader of the head."""
         ...
 
     async def more(self, stream: Any) -> None:
-        """Hand on what comes next; ``stream`` is the body that wants it."""
+        """Pass the next part on; ``stream`` is the body that wants it."""
         ...
 
     async def failed(self, error: Exception) -> None:
@@ -81,7 +81,7 @@ class LostConnection:
 
 
 class LiveExchange:
-    """A real connection: what arrives waits until the agent asks for it, and is noted then."""
+    """A real connection. Arriving data waits until the agent reads it, and is noted then."""
 
     def __init__(self, lane: Lane, crossing: Live, protocol: Any, method: str, roles: Roles, own: Originals) -> None:
         self._lane = lane
@@ -105,7 +105,7 @@ class LiveExchange:
 
     def lost(self, error: BaseException | None) -> None:
         """See ``Occupant``."""
-        if self._protocol.transport is None:  # the client has closed it: nobody will ask for what is left
+        if self._protocol.transport is None:  # the client has closed it: the rest will not be read
             self._drop(CLOSED)
             self._own.connection_lost(self._protocol, error)
             return
@@ -192,7 +192,7 @@ class LiveExchange:
         try:
             getattr(self._protocol.transport, name)()
         except (AttributeError, NotImplementedError, RuntimeError):
-            pass  # closed meanwhile, or a transport that cannot be told
+            pass  # closed in between, or a transport that cannot be paused
 
     def _let_go(self) -> None:
         """The connection became something else: from now on it is not followed."""
@@ -328,7 +328,7 @@ class PlayedTransport(asyncio.Transport):
         return self._closing
 
     def close(self) -> None:
-        """Closed by the client; its protocol is told in a moment, as by a real one."""
+        """Closed by the client. The protocol hears of it a moment later, as with a real connection."""
         if not self._closing:
             self._closing = True
             self._protocol._loop.call_soon(self._protocol.connection_lost, None)

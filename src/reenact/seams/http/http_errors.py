@@ -4,9 +4,9 @@ An instance is rebuilt without its constructor: arguments and attributes are set
 client that an exception refers to (the pool, the connection, the request) are stored as *roles*, names that the
 replaying client fills with its own objects. Exceptions among the arguments or attributes are kept as ``members``.
 
-Arguments and attributes are stored as JSON. A value that is no JSON scalar, list or string-keyed object becomes an
-object with one key: ``$bytes`` (latin-1), ``$tuple``, ``$role``, ``$like`` (a role's class with other content),
-``$error`` (index into ``members``), ``$opaque`` (type name).
+Arguments and attributes are stored as JSON. A value other than a JSON scalar, a list or an object with string keys
+becomes an object with one key: ``$bytes`` (latin-1), ``$tuple``, ``$role``, ``$like`` (a role's class with other
+content), ``$error`` (index into ``members``), ``$opaque`` (type name).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def describe(error: BaseException, roles: Roles | None = None) -> ErrorFact:
 
     Args:
         error: The exception.
-        roles: Objects of the running client by name; wherever the exception refers to one, the name is stored.
+        roles: Objects of the running client by name. Where the exception refers to one of them, the name is stored.
     """
     return _describe(error, roles or {}, 0)
 

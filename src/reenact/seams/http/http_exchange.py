@@ -28,8 +28,7 @@ StatelessRule = Callable[[str, str, bytes], bool]
 """``(method, url, body)``: whether a request of a writing method changes nothing on its server."""
 
 stateless_tests: list[StatelessRule] = []
-"""Rules that recognise requests of a writing method which only read (stateless model requests). The code that wires the
-seams together fills it."""
+"""Rules that recognise reads with a writing method (stateless model requests). ``seams.wiring`` fills it."""
 
 
 def effect_of(method: str, url: str, body: bytes) -> Effect:
@@ -130,7 +129,7 @@ def broken(lane: Lane, error: BaseException, roles: http_errors.Roles | None = N
 
 
 def unanswered(lane: Lane, crossing: Frozen, roles: http_errors.Roles | None = None) -> Steps[Live]:
-    """Wait with a request that was cancelled before its answer began: where nothing cancels it now, it may be made.
+    """Wait with a request that was cancelled before its answer began. If nothing cancels it now, it may be made.
 
     Args:
         lane: The calling lane.

@@ -21,15 +21,14 @@ from reenact.seams.async_backends import cancelled
 from reenact.seams.colours import RejoinTurn, Steps, Work, in_coroutine, in_thread
 from reenact.seams.http import http_exchange
 from reenact.seams.http.http_exchange import CANCELLED, CLOSED, EOF, pairs, raw
-from reenact.seams.http.outgoing import going_out
+from reenact.seams.http.outgoing_request import going_out
 from reenact.seams.lanes import Lane, inside, listening
 from reenact.seams.suspension import Suspension
 from reenact.seams.turns import closed, closed_again
 
 
 def patch(module: ModuleType) -> None:
-    """Intercept the clients of one httpx-like module. Does nothing twice: ``httpx2.alias_httpx`` gives one module
-    two names."""
+    """Intercept the clients of one httpx-like module, once: ``httpx2.alias_httpx`` gives one module two names."""
     for client, crossed, prefix in ((module.Client, _SyncTransport, ""), (module.AsyncClient, _AsyncTransport, "a")):
         patching.replace(client, "_transport_for_url", _choosing(Family(module, prefix), crossed))
     for name in ("close", "__exit__"):
@@ -39,7 +38,7 @@ def patch(module: ModuleType) -> None:
 
 
 def _closing(original: Any) -> Any:
-    """Closing connections is the transport's own doing: a replay has none, and what it logs is said for it."""
+    """The transport closes connections by itself. A replay has none, and logs the transport's messages in its place."""
 
     def close(self: Any, *failure: Any) -> Any:
         lane = listening()
@@ -217,7 +216,7 @@ class _CrossingTransport:
 
     @contextmanager
     def _outgoing(self, crossing: Live, request: Any, body: bytes) -> Iterator[None]:
-        """The request as it goes out, which may have been rewritten, or which carries its trace on."""
+        """The request as it goes out: perhaps rewritten, or with the headers of the run's trace."""
         asked = str(request.url)
         out = going_out(crossing, asked, request.headers, body)
         if out is None:

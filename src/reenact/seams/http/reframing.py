@@ -1,8 +1,9 @@
-"""Putting a body that was kept without its connection back on one: what clients of the connection's bytes are given.
+"""Turns a body that was recorded without its connection back into the bytes of a connection, for clients that read
+those.
 
-A recording made at the connection holds its bytes (framing ``wire``); one made above it, or brought along from another
-tool, holds the body alone (``payload``). Clients that are intercepted at their connection parse bytes, so a body is
-framed for them as the recorded headers say it was.
+A recording at the connection has the connection's bytes (framing ``wire``). A recording above it, or one imported from
+another tool, has only the body (``payload``). Clients that are intercepted at their connection parse bytes, so a body
+is framed for them as the recorded headers say it was.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def is_chunked(head: Mapping[str, Json], method: str) -> bool:
 
 
 class FramedAnswer:
-    """A recorded answer in the bytes of a connection, made from one that has only the body.
+    """A recorded answer that has only the body, as the bytes of a connection.
 
     Args:
         crossing: The recorded answer.
@@ -77,7 +78,7 @@ class FramedAnswer:
 
 
 class _FramingTurn:
-    """A turn whose result is put into the form of a connection; without a turn of its own it comes at once."""
+    """A turn whose result is framed like the bytes of a connection. Without an inner turn it comes at once."""
 
     __slots__ = ("_frame", "_turn")
 

@@ -1,4 +1,4 @@
-"""Following the bytes of one HTTP/1 response: where its head ends, and where the response does.
+"""Follows the bytes of one HTTP/1 response, to find the end of its head and the end of the response.
 
 Used by the clients that are intercepted at their connection (framing ``wire``). ``Wire`` is pure; ``ResponseRecorder``
 and ``ResponsePlayer`` turn bytes into the turns of a crossing, which the caller waits for in its own colour.
@@ -149,7 +149,7 @@ class ResponseRecorder:
     def took(self, data: bytes) -> Iterator[Turn[None]]:
         """The turns to wait for, one by one, before ``data`` may be handed to the client.
 
-        Bytes of a head that is not complete take none: the agent does not see them yet."""
+        Bytes of an incomplete head take no turn: the agent does not see them yet."""
         if self.ended:
             return
         self._wire.take(data)
@@ -200,7 +200,7 @@ class ResponsePlayer:
         self._wire = Wire(method)
 
     def headed(self, head: Mapping[str, Json]) -> ResponsePlayer:
-        """Itself, told the recorded head before the first part is asked for: a body that was kept alone is framed."""
+        """The answer with the recorded head, by which a bare body is framed. Called before the first part is read."""
         if head.get("framing") != "wire" and not isinstance(self.crossing, FramedAnswer):
             self.crossing = FramedAnswer(self.crossing, head, self._method)
         return self

@@ -1,7 +1,7 @@
-"""The two ends of a connection as http.client sees them: a real one whose bytes are noted, and a recorded one.
+"""The two ends of a connection as http.client sees them: a real connection, whose bytes are noted, and a recorded one.
 
-http.client asks its socket for little: somewhere to send, and a file to read the response from. So nothing of a real
-socket is replaced but that file, and a recorded one needs no socket at all.
+http.client asks its socket for little: somewhere to send, and a file to read the response from. So only that file of a
+real socket is replaced, and a recorded connection needs no socket at all.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ def buffered(body: Any) -> tuple[bytes, Any]:
 
 
 class World:
-    """Marks what touches the world, connecting and sending, as below the seam. The rest of an attempt is the client's
-    own code, which runs in a replay too."""
+    """Marks connecting and sending as below the seam. The rest of an attempt is client code, which replays run."""
 
     __slots__ = ("_crossing", "_inside")
 
@@ -70,7 +69,7 @@ class World:
 
 
 class TappedSocket:
-    """A real socket as http.client's response sees it: it only ever asks for a file."""
+    """A real socket as http.client's response sees it: the response only asks for a file."""
 
     def __init__(self, sock: Any, lane: Lane, recorder: ResponseRecorder) -> None:
         self._sock = sock

@@ -1,9 +1,9 @@
 """Requests assembled by hand on ``http.client``: ``putrequest``, ``putheader``, ``endheaders``, ``send``.
 
-``xmlrpc.client`` works this way, and so do programs that announce a body and send it piece by piece. The whole of such
-a request is known only with its last piece, so its pieces are held back until the announced body is there (at the
-latest until the response or the socket is asked for, or the connection closed) and then sent as they were given, as one
-exchange. A request without a body is sent where ``endheaders`` would have sent it.
+``xmlrpc.client`` works this way, and so do programs that announce a body and send it piece by piece. Such a request is
+known as a whole only with its last piece. So its pieces are held back until the announced body is complete, and then
+sent unchanged as one exchange. At the latest they are sent when the program reads the response, takes the socket or
+closes the connection. A request without a body is sent where ``endheaders`` would have sent it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class RequestPieces:
         return url, headers, unframed(body)[0] if self._chunked else body
 
     def send(self, conn: Any, added: Mapping[str, str] | None = None) -> None:
-        """Put the pieces on the wire as they were given.
+        """Send the pieces unchanged.
 
         Args:
             conn: The connection.
@@ -93,7 +93,7 @@ class RequestPieces:
 
 
 def _read(data: Any) -> bytes:
-    """The bytes of what was given to ``send``; the text of a file in the encoding that ``http.client`` gives it."""
+    """The bytes of an argument of ``send``. The text of a file is encoded as ``http.client`` does it."""
     if hasattr(data, "read"):
         content = data.read()
         return content.encode("iso-8859-1") if isinstance(content, str) else bytes(content)
@@ -101,7 +101,7 @@ def _read(data: Any) -> bytes:
 
 
 def unframed(sent: bytes) -> tuple[bytes, bool]:
-    """A body without the framing of chunks, and whether its last chunk is there; as it is when it is framed wrongly."""
+    """A body without its chunked framing, and whether the last chunk is there. A wrongly framed body is unchanged."""
     chunks: list[bytes] = []
     at = 0
     try:
@@ -135,8 +135,8 @@ def let_go(conn: Any, perform: Perform) -> None:
 
 
 class Doorway:
-    """Stands where the socket of a connection is while a request is held back: a program that reaches for the socket
-    itself (to send a file through it, to read an interim response) finds what it has given so far sent.
+    """Replaces the socket of a connection while a request is held back. If a program takes the socket itself (to send a
+    file, to read an interim response), the pieces so far are sent first.
 
     Args:
         conn: The connection.

@@ -1,9 +1,9 @@
 """The standard library's ``http.client``, and with it ``urllib.request``.
 
-The seam is one request on one connection, from ``HTTPConnection.request`` to the response that ``getresponse`` gives.
-Segments are the bytes of the connection (framing ``wire``); on replay the real response class parses them. A request
-that a program assembles by hand begins when it is complete (``stdlib_by_hand``). Those of urllib3 have a seam of their
-own above this one.
+The seam is one request on one connection, from ``HTTPConnection.request`` to the response of ``getresponse``. Segments
+are the bytes of the connection (framing ``wire``); on replay the real response class parses them. A request that a
+program assembles by hand begins when it is complete (``stdlib_by_hand``). The connections of urllib3 have a seam of
+their own above this one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reenact.facts.interruptions import by_signal_handler
 from reenact.seams import patching
 from reenact.seams.http import http_exchange, stdlib_by_hand
 from reenact.seams.http.http_exchange import CANCELLED, CLOSED
-from reenact.seams.http.outgoing import OutgoingRequest, going_out, pairs_of
+from reenact.seams.http.outgoing_request import OutgoingRequest, going_out, pairs_of
 from reenact.seams.http.response_bytes import ResponsePlayer, ResponseRecorder
 from reenact.seams.http.sockets import PlayedSocket, buffered, tapped
 from reenact.seams.http.stdlib_by_hand import RequestPieces
@@ -103,7 +103,7 @@ def _by_hand(conn: Any, held: RequestPieces) -> None:
 
 
 class SendPlan(NamedTuple):
-    """How a request goes out: what is sent in its place, if the exchange is live, and then sending it."""
+    """How a live request goes out: the request that is sent in its place, and the sending."""
 
     replaced: Callable[[Live], OutgoingRequest | None]
     send: Callable[[OutgoingRequest | None], None]
@@ -149,7 +149,7 @@ def _fail(lane: Lane, crossing: Live, conn: Any, error: BaseException, phase: st
 
 
 def _pretend(conn: Any, method: str, lane: Lane, crossing: Frozen) -> None:
-    """Put the recorded answer where the connection would be; raise what was raised before there was one."""
+    """Put the recorded answer in the place of the connection, or raise the recorded error of connecting."""
     failed: BaseException | None = None
     player = ResponsePlayer(crossing, method)
     try:
@@ -195,7 +195,7 @@ def _closing(original: Any) -> Any:
     def close(self: Any) -> None:
         stdlib_by_hand.let_go(self, _by_hand)
         _, under_way = self.__dict__.pop(_UNDER_WAY, (None, None))
-        if isinstance(under_way, ResponseRecorder):  # the answer that was never asked for
+        if isinstance(under_way, ResponseRecorder):  # the answer that was never read
             under_way.dropped(CLOSED)
         original(self)
 

@@ -1,4 +1,4 @@
-"""urllib3, and with it requests, botocore and every other client that stands on it.
+"""urllib3, and with it requests, botocore and every other client that uses it.
 
 The seam is one attempt on one connection (``HTTPConnectionPool._make_request``): below retries, above the socket.
 Segments are the bytes of the connection (framing ``wire``). On replay the real http.client and urllib3 parse them from
@@ -18,7 +18,7 @@ from reenact.facts.call import Call, Failure
 from reenact.seams import patching
 from reenact.seams.http import http_exchange
 from reenact.seams.http.http_exchange import CANCELLED, CLOSED
-from reenact.seams.http.outgoing import going_out, pairs_of
+from reenact.seams.http.outgoing_request import going_out, pairs_of
 from reenact.seams.http.response_bytes import ResponsePlayer, ResponseRecorder
 from reenact.seams.http.sockets import PlayedSocket, World, buffered, tapped
 from reenact.seams.lanes import Lane, listening
@@ -111,7 +111,7 @@ def _whole(pool: Any, url: str) -> str:
 
 
 def _form(given: str, whole: str) -> str:
-    """Another URL in the form in which one was given. A tunnel leads to its host, so it is asked by the path there."""
+    """A URL in the form of another one: whole, or from its path on. Inside a tunnel it is only the path."""
     parts = urlsplit(whole)
     if "://" in given and parts.scheme == "http":
         return whole

@@ -1,8 +1,8 @@
 """When the dispatcher of a session works: from the beginning, or from the first call that must go through it.
 
-While a session is answered from a recording, no server is started for it. The first call that has to be asked opens
-the transport, greets the server as the client has done, and then every call that is asked goes that way. What the
-server begins comes from it from then on.
+While a session is answered from a recording, no server is started for it. The first live call opens the transport and
+repeats the client's handshake with the server; then every live call goes this way. From then on, messages that the
+server begins come from the live server.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class GoingLive:
     """The way of one session into the world.
 
     Attributes:
-        is_live: Whether what the server begins comes from the world, if anything does.
+        is_live: Whether messages that the server begins come from the world.
         done: Whether its dispatcher works, and its server has been greeted.
 
     Args:
         session: The session.
         group: Holds the dispatcher.
         inbox: Takes what the server begins.
-        line: The transport below; None for one that is not known.
+        line: The transport below; None for an unknown one.
     """
 
     def __init__(self, session: Dispatcher, group: Any, inbox: Inbox, line: Line | None) -> None:
@@ -74,7 +74,7 @@ class GoingLive:
         self.done = False
 
     async def begin(self) -> None:
-        """The session begins. Over a transport that is answered from a recording nothing happens yet."""
+        """The session begins. Does nothing yet over a transport that is answered from a recording."""
         if self._line is None or self._line.live:
             self.is_live = True
             await self._work()
@@ -88,7 +88,7 @@ class GoingLive:
                 go_live(self._session.receiving)
 
     async def require(self, lane: Lane) -> None:
-        """Go live, unless that has happened; other callers wait for the same.
+        """Go live, unless that has happened already; other callers wait for the same.
 
         Args:
             lane: The calling lane.
@@ -104,7 +104,7 @@ class GoingLive:
             self._under_way = asyncio.get_running_loop().create_future()
             self._group.start_soon(self._go, self._line, self._under_way)
         differing = await asyncio.shield(self._under_way)
-        if differing and not self._told:  # whoever asked first may have been cancelled meanwhile
+        if differing and not self._told:  # the first caller may have been cancelled in between
             self._told = True
             lane.session.note(lane, DIFFERS, f"{self._session.server or 'the MCP server'}: {'; '.join(differing)}")
 
@@ -115,7 +115,7 @@ class GoingLive:
             differing = await self._session.handshake.again(self._session.real)
         except Exception as error:
             under_way.set_exception(error)
-            under_way.exception()  # who asked may have gone
+            under_way.exception()  # the caller may have gone
         else:
             self.done = True
             under_way.set_result(differing)

@@ -1,7 +1,7 @@
 """The handshake of an MCP session: kept as the client made it, made again with a live server, and compared.
 
-Of a session that goes live later the handshake was answered from the recording, and the server has yet to be greeted:
-the very messages that the client sent are sent then, and the client, which has its answers, learns nothing of it.
+If a session goes live later, its handshake was answered from the recording, and the server has yet to get one. Then the
+client's own messages are sent to the server. The client already has its answers and does not notice.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Handshake:
         """Make it with a live server.
 
         Returns:
-            In what that server differs from the recorded one, in words.
+            The differences between that server and the recorded one, in words.
 
         Raises:
             Exception: The server does not take it.
@@ -55,7 +55,7 @@ class Handshake:
 
 
 def differences(recorded: Mapping[str, Any], live: Mapping[str, Any]) -> list[str]:
-    """In what two answers to a handshake differ, as far as it matters: name and version, protocol, capabilities."""
+    """The relevant differences between two answers to a handshake: name and version, protocol, capabilities."""
     before, now = _identity(recorded), _identity(live)
     return [
         f"{name} was {_short(before.get(name))}, is {_short(now.get(name))}"

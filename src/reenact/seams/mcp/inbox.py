@@ -79,8 +79,7 @@ class Inbox:
         return self._items.popleft()
 
     def handed_over(self) -> None:
-        """The message taken last has reached the agent's code; of one that a recording has brought nothing is known
-        here."""
+        """The message taken last has reached the agent's code. Does nothing for a recorded message."""
         if not self._in_hand:
             return
         self._in_hand = False
@@ -123,7 +122,7 @@ class Inbox:
     def notification(self, method: str, params: Mapping[str, Any] | None) -> bool:
         """The dispatcher's ``on_notify_intercept``: takes every notification, in the order of the wire.
 
-        One of progress comes behind the call of the progress callback, as it does without us."""
+        A progress notification comes after the call of the progress callback, as it does without us."""
         item = InboxMessage("notification", method, params)
         if method == "notifications/progress":
             self._loop.call_soon(self.put, item)

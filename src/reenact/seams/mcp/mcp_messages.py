@@ -50,7 +50,7 @@ def begun(over: int | None) -> Call:
     """The beginning of a session.
 
     Args:
-        over: Event that its connection was opened with; None for one that is not known.
+        over: Event that its connection was opened with; None for an unknown one.
     """
     return _call(SESSION, Effect.READ, {} if over is None else {"over": over}, None)
 
@@ -99,7 +99,7 @@ def sealed(result: Any, error: BaseException | None) -> Value | Failure:
 
 
 def nothing_sealed(_result: Any, error: BaseException | None) -> Value | Failure:
-    """The outcome of what gives nothing that a replay could use."""
+    """The outcome of a call without a result that a replay could use."""
     return sealed(None, error)
 
 

@@ -1,9 +1,9 @@
 """The line to an MCP server: opened, perhaps lost, closed; below it the real transport runs, or, in a replay, nothing.
 
-It goes live when something must pass through it: the real transport is opened then, with what the agent's own code gave
-for it, and ends with the line. A real transport lives in a task of its own, so that its failure reaches the
-agent in turn. It reaches it as it would by itself: it cancels what the agent does inside, and comes out of the block in
-a group.
+It goes live when a message must pass through it: then the real transport is opened, with the arguments of the agent's
+own code. It is closed with the line. A real transport lives in a task of its own, so that its failure reaches the agent
+in turn. The error reaches the agent as it would without us: it cancels the agent's work inside the block, and leaves
+the block in an exception group.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ async def connected(
         anyio: The module that ``mcp`` uses.
         describe: The call that opens it.
         real: Opens it.
-        pretended: The streams that the agent gets in a replay, and those of them that are to be closed.
+        pretended: The streams that the agent gets in a replay, and the streams among them that have to be closed.
         load: Makes what a live transport makes first, so that the classes of its exceptions are loaded in a replay.
     """
     lane = listening()
@@ -137,7 +137,7 @@ class Line:
         return await asyncio.shield(self._ready)
 
     def feeds(self, given: Any) -> None:
-        """Remember what it feeds: the stream of what comes, or a dispatcher that needs none."""
+        """Remember the receiver of messages: a stream, or a dispatcher that needs no stream."""
         fed = given[0] if isinstance(given, tuple) else given
         self._fed.append(fed)
         _open[id(fed)] = self
@@ -184,7 +184,7 @@ class Line:
             raise error
 
     async def watch(self, scope: Any, body: Any) -> None:
-        """Cancel the block when the transport fails before it is closed, then raise what it fails with.
+        """Cancel the block when the transport fails before it is closed, then raise the transport's error.
 
         Args:
             scope: Ends the watch.
@@ -239,7 +239,7 @@ class Line:
 
 
 def go_live(crossing: Crossing) -> None:
-    """Have a call performed that has not been answered yet."""
+    """Perform a call that has not been answered yet."""
     if crossing.mode == "frozen":
         crossing.go_live()
 

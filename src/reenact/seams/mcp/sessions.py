@@ -1,7 +1,8 @@
 """A client session's dispatcher: each request is a crossing, and so is each message that the server begins.
 
-``SeamDispatcher`` stands between the agent's ``ClientSession`` and its real dispatcher. While recording it lets the
-real one work below the session and carries what it says to the agent in turn; in a replay there is no real one at work.
+``SeamDispatcher`` stands between the agent's ``ClientSession`` and its real dispatcher. While recording, the real
+dispatcher works below the session, and its messages are passed to the agent in turn. In a replay no real dispatcher
+works.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def patch(module: ModuleType) -> None:
     def dispatcher(self: Any) -> SeamDispatcher:
         held = self.__dict__
         known = held.get("_reenact_dispatcher")
-        if known is None and backend() is not None:  # the line was refused: what is said on it is not recorded
+        if known is None and backend() is not None:  # the line was refused: its messages are not recorded
             known = held["_reenact_dispatcher"] = held["_dispatcher"]
         if known is None:
             known = held["_reenact_dispatcher"] = SeamDispatcher(self, held["_dispatcher"], names)
@@ -135,7 +136,7 @@ class SeamDispatcher:
 
     @property
     def is_live(self) -> bool:
-        """Whether what the server begins comes from the world."""
+        """Whether messages that the server begins come from the world."""
         return self._going is not None and self._going.is_live
 
     def _begun_at(self, lane: Lane) -> int:
@@ -172,7 +173,7 @@ class SeamDispatcher:
         return result
 
     async def _sent(self, lane: Lane, event: int, method: str, params: Any, opts: Any) -> dict[str, Any]:
-        """The live request; what the server began before its answer reaches the agent before it."""
+        """Make the live request. Messages that the server began before its answer reach the agent before the answer."""
         inbox = self._inbox if self._begun_at(lane) >= 0 else None
         if opts and opts.get("on_progress") is not None:
             if inbox is None:
@@ -214,7 +215,7 @@ class SeamDispatcher:
             ) from error
 
     def speaks_through(self, given: Any) -> None:
-        """The dispatcher, which has not worked yet, is given the transport that has been opened for it."""
+        """Give the dispatcher, which has not worked yet, the transport that was opened for it."""
         if isinstance(given, tuple):
             self.real._read_stream, self.real._write_stream = given[:2]
         else:
@@ -295,12 +296,12 @@ async def _nothing(*_: Any) -> None:
 
 
 class _Carrier:
-    """Hands what the server begins to the agent's code, one message a turn.
+    """Hands the messages that the server begins to the agent's code, one message a turn.
 
     Args:
         lane: The strand that carries.
         of: Event the session began with.
-        session: Knows who waits for progress, and what the server is called.
+        session: Knows the waiters for progress and the name of the server.
         callbacks: The session's ``on_request``, ``on_notify`` and ``on_notify_intercept``.
     """
 
@@ -339,7 +340,7 @@ class _Carrier:
     def _revealed(self, outcome: Value | Failure) -> InboxMessage:
         try:
             return item_revealed(outcome)
-        except UnreplayableRun:  # a fault of a transport that is not even loaded, because none was opened
+        except UnreplayableRun:  # the error of a transport that is not loaded, because none was opened
             server_line.load(self._session.real)
             return item_revealed(outcome)
 
@@ -375,7 +376,7 @@ class _Carrier:
 
     @staticmethod
     async def _contained(words: str, callback: Callable[..., Awaitable[Any]], *args: Any) -> None:
-        """A callback of the agent's; what it raises is logged, as the real dispatcher does it."""
+        """Calls a callback of the agent. An exception is logged, as the real dispatcher does it."""
         try:
             await callback(*args)
         except Exception:

@@ -1,9 +1,9 @@
 """Processes that the agent starts: ``subprocess``, ``asyncio``'s, ``os.system`` and their like.
 
-One start is one call (kind ``process``), keyed by what is run, where, and with which changes of the environment. What
-then goes through the agent's hands are further calls that name the start by its event: each line written to standard
-input, what arrives from standard output and error (a packed stream each), waits, signals. In a replay nothing is
-started: the agent's own ``Popen`` object works on what was recorded.
+One start is one call (kind ``process``). Its key has the command, the folder, and the changes of the environment. The
+agent's further use of the process is further calls, which name the start by its event: each line written to standard
+input, the data from standard output and error (a packed stream each), waits, signals. In a replay nothing is started:
+the agent's own ``Popen`` object works on what was recorded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ else:
 
 
 def install() -> None:
-    """Hook what starts processes, once a process of ours; modules that are not imported yet when they are."""
+    """Hook the functions that start processes, once a process of ours; further modules at their import."""
     system.install()
     channels.install()
     descriptors.install()

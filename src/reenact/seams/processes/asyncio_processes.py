@@ -1,8 +1,8 @@
 """asyncio's processes: ``create_subprocess_exec`` and ``create_subprocess_shell``, and so anyio's, built on them.
 
-The process object is asyncio's own, or a subclass of it; the streams in the agent's hands are subclasses of asyncio's
-that ask for the next part when, and in the task where, the agent waits for it. While recording they drain the streams
-of the real transport; in a replay there is no transport.
+The process object is asyncio's own, or a subclass of it; the agent's streams are subclasses of asyncio's. They read the
+next part only when the agent waits for it, in the agent's task. While recording they drain the streams of the real
+transport; in a replay there is no transport.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from reenact.seams.processes import child_runs, process_calls
 from reenact.seams.processes.later import STREAMS, late_process, later_coroutine, take_streams
 from reenact.seams.processes.pipes import READ_AT_ONCE
 from reenact.seams.processes.process_calls import ask, further
-from reenact.seams.processes.tracking import track
+from reenact.seams.processes.tracked_processes import track
 from reenact.seams.switchboard import across, begin
 from reenact.seams.turns import rejoin_cancelled
 
@@ -175,19 +175,19 @@ class SeamProcess(asyncio.subprocess.Process):
         track(self.pid, self)
 
     def begin(self) -> None:
-        """Called before something is performed on it that is no coroutine, so that nothing can be waited for."""
+        """Called before a plain function is performed on the process, so that no wait is possible."""
         later = self._reenact_later
         if later is not None and later.real is None:
             raise later.failed(RuntimeError("its first call is not a coroutine, so it cannot wait for the start"))
 
     async def begun(self) -> None:
-        """The same before a coroutine: a process that is yet to be started is."""
+        """The same before a coroutine: a process that has yet to be started is started."""
         if self._reenact_later is not None:
             await in_coroutine(self._reenact_later.begin())
 
     @property
     def returncode(self) -> int | None:
-        """The exit status once it is known: asked, until it is."""
+        """The exit status once it is known; until then, each look is a call."""
         if self._reenact_code is None:
             lane = listening()
             if lane is not None:
@@ -281,7 +281,7 @@ class SeamReader(asyncio.StreamReader):
         return bool(self._eof)  # type: ignore[attr-defined]
 
     async def read(self, n: int = -1) -> bytes:
-        """Like asyncio's; parts that have arrived are asked for one by one."""
+        """Like asyncio's; arrived parts are read one by one."""
         return await super().read(n)
 
     async def _wait_for_data(self, func_name: str) -> None:
@@ -295,7 +295,7 @@ class SeamReader(asyncio.StreamReader):
         elif crossing.mode == "live":
             await self._taped(crossing)
         else:
-            turn = self._turn = self._turn or crossing.part()  # kept by a reader that is cancelled, for the next one
+            turn = self._turn = self._turn or crossing.part()  # a cancelled reader leaves it to the next reader
             part = await turn
             self._turn = None
             if isinstance(part, bytes):
@@ -343,7 +343,7 @@ class SeamReader(asyncio.StreamReader):
                 await rejoin_cancelled(error)
                 raise
             turn = self._turn = crossing.segment(data) if data else crossing.end(End(EndKind.EOF))
-        await turn  # kept, with what it hands over, by a reader that is cancelled, for the next one
+        await turn  # a cancelled reader leaves it, with its result, to the next reader
         self._turn = None
         self._fed(self._held)
 

@@ -27,7 +27,7 @@ class ProcessChannel:
         program: The program that it leads to.
         event: The event it began with.
         what: Which of its streams.
-        begin: Starts it, where it is yet to be started, before anything is performed.
+        begin: Starts the process, if it has yet to be started, before any operation.
     """
 
     __slots__ = ("_begin", "event", "program", "what")

@@ -1,7 +1,7 @@
 """Python programs that the agent's own program starts: each may become a child run of the same lineage.
 
-Who records appoints what prepares the environment of such a child. Without it, in a replay above all, nothing is
-prepared: there no child is ever started.
+The recorder sets the function that prepares the environment of such a child. Without it, in a replay above all, nothing
+is prepared: there no child is ever started.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reenact.seams.boot.parent import ignores_boot
 from reenact.seams.http.http_exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
-from reenact.seams.setting import variables_set
+from reenact.seams.process_setting import variables_set
 
 Maker = Callable[[Sequence[str], Mapping[str, str]], Mapping[str, str]]
 """From the command and the environment it would have, the environment that makes it a child run."""
@@ -59,7 +59,7 @@ def environment_for(lane: Lane, argv: Any, environment: Mapping[Any, Any] | None
 
 
 def _is_ours(program: str) -> bool:
-    """Whether it is the interpreter that runs here, so that it can load what runs here."""
+    """Whether it is the interpreter that runs here, so that it can load our code."""
     found = program if os.path.dirname(program) else shutil.which(program)
     if not found or not sys.executable:
         return False

@@ -1,7 +1,8 @@
-"""The raw layer of a process's streams in the agent's hands: what is read is noted or played, what is written asked.
+"""The raw layer of a process's streams in the agent's hands: data that is read is noted or replayed; each write is a
+call.
 
-The buffering and decoding above stay the standard library's own. Reading a pipe that blocks is one packed stream for
-its life; a pipe that the agent has made non-blocking is asked read by read, since *nothing yet* is an answer too.
+The buffering and decoding above stay the standard library's own. Reads of a blocking pipe are one packed stream. Each
+read of a non-blocking pipe is a call of its own, since *nothing yet* is an answer too.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from reenact.seams.switchboard import begin
 T = TypeVar("T")
 
 READ_AT_ONCE = 65_536
-"""Bytes asked for at once where everything is wanted: what a pipe holds."""
+"""The size of a read that wants all data, in bytes: the capacity of a pipe."""
 
 
 class PipeOwner(Protocol):
@@ -76,7 +77,7 @@ class _Pipe(io.RawIOBase):
                 self._inner.close()
 
     def _begun(self, perform: Callable[[], T]) -> T:
-        """Perform something on a process that is there."""
+        """Perform an operation on a process that exists."""
         self._of.begin()
         return perform()
 

@@ -1,7 +1,7 @@
 """``subprocess.Popen``, and with it ``run``, ``call``, ``check_output``, ``getoutput`` and ``os.popen``.
 
 The methods of the class itself are replaced, so that subclasses and ``isinstance`` stay what they are. In a replay the
-constructor runs as always, pipes included, but for the one method that starts the child.
+constructor runs as always, pipes included, except the one method that starts the child.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from reenact.seams.processes import child_runs, process_calls
 from reenact.seams.processes.later import STREAMS, AgentProcess, late_process, starter, take_pipes
 from reenact.seams.processes.pipes import PipeInput, PipeOutput, rewrapped
 from reenact.seams.processes.process_calls import ask, further
-from reenact.seams.processes.tracking import track
+from reenact.seams.processes.tracked_processes import track
 from reenact.seams.switchboard import begin
 
 _UNDER: Final = "_reenact_process"

@@ -17,7 +17,7 @@ from reenact.seams.patching import replace
 from reenact.seams.processes import process_calls
 from reenact.seams.processes.channels import ProcessChannel
 from reenact.seams.processes.process_calls import ask, further
-from reenact.seams.processes.tracking import TrackedProcess, known, track
+from reenact.seams.processes.tracked_processes import TrackedProcess, known, track
 from reenact.seams.switchboard import begin, crossed
 
 T = TypeVar("T")
@@ -116,7 +116,7 @@ def _terminal() -> int:
 def _forked(what: str, perform: Callable[[], tuple[int, int]], stand_in: Callable[[], int]) -> tuple[int, int]:
     """A copy of this process: the parent's side is recorded, and alone replayed. Gives the id, and its terminal.
 
-    The crossing is not entered: the copy comes back from here with nothing but itself."""
+    The crossing is not entered, because the copied process also returns from here."""
     lane = listening()
     if lane is None or sys._getframe(2).f_globals.get("__name__", "").startswith("multiprocessing."):
         return perform()
@@ -160,7 +160,7 @@ def _by_id(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _about(pid: Any, what: str, effect: Effect, asked: Json, perform: Callable[[int], T]) -> T:
-    """Something done by id: a crossing where the id is that of a process of the agent, else none of ours.
+    """An operation by process id: a crossing if the id belongs to a process of the agent; else it is left alone.
 
     A recorded id may by chance be that of another process of today: it is never handed to the system."""
     process: TrackedProcess | None = known(pid) if isinstance(pid, int) else None

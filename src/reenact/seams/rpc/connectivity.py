@@ -24,7 +24,7 @@ _LOOK_S = 0.2
 
 
 def patch(module: ModuleType) -> None:
-    """Hook channels: how they are made, and who is told of their states."""
+    """Hook channels: their construction, and the callbacks for their states."""
     replace(module.Channel, "__init__", making)
     replace(module.Channel, "subscribe", functools.partial(_subscribing, module))
     replace(module.Channel, "unsubscribe", _unsubscribing)
@@ -91,8 +91,8 @@ def _unsubscribing(original: Any) -> Any:
 class _StateCallback:
     """One function that gets a channel's states, in a strand of the agent's.
 
-    The library has a thread that asks for the state and another that reports it; here one does both, so that nothing
-    waits in the library's core after the function was removed.
+    The library has one thread that polls the state and another that reports it. Here one thread does both, so that no
+    thread waits in the library's core after the callback was removed.
 
     Args:
         grpc: The library's module ``grpc._channel``.

@@ -1,7 +1,7 @@
 """One call's core in gRPC's asyncio API, with the methods and attributes of the library's C one.
 
-Decisions of the agent's side (cancelling, its callbacks) take effect here as there. All that comes from the world
-arrives through the session: the answer, each message, the status, that the request's metadata or a message has been
+Decisions of the agent's side (cancelling, its callbacks) take effect here as there. All data from the world arrives
+through the session: the answer, each message, the status, and the notice that the request's metadata or a message was
 sent.
 """
 
@@ -165,7 +165,7 @@ class CallCore:
             _wake(waiters)
 
     def _know(self, status: RpcStatus) -> None:
-        """The world says how it ended, unless the agent has cancelled it meanwhile."""
+        """Note the status from the world, unless the agent has cancelled the RPC."""
         if self._cancelled_here:
             return
         code = getattr(self._cygrpc.StatusCode, status.code.lower())
@@ -235,7 +235,7 @@ class CallCore:
     # --- a stream of answers -----------------------------------------------------------------------------------
 
     async def initiate_unary_stream(self, request: bytes, metadata: Any, context: Any = None) -> None:
-        """Send the request; comes back when the initial metadata is there."""
+        """Send the request; returns when the initial metadata has come."""
         crossing = self._begin(lambda: start(self._url, "unary_stream", metadata, request))
         if crossing is not None and crossing.mode == "frozen":
             self._watch_status()
@@ -383,7 +383,7 @@ class CallCore:
         self._over = True
         outcome = await crossing.outcome()
         lane = listening()
-        assert lane is not None  # whoever is given a recorded answer is listened to
+        assert lane is not None  # a call with a recorded answer belongs to a session
         return http_exchange.revive(lane, outcome)
 
     async def _ask(self, what: str, perform: Callable[[], Any], message: bytes | None = None) -> Any:

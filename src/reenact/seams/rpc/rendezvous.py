@@ -1,7 +1,7 @@
 """The object of an RPC under way in the blocking API, live and recorded: a call, a future and an iterator of answers.
 
-It is a subclass of the library's own, and fills that one's state as the agent asks for it. Facts that the library's
-threads know earlier are asked from them, as calls of their own.
+It is a subclass of the library's own class, and fills the state of that when the agent reads it. Facts that the
+library's threads know earlier are asked from them, as calls of their own.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ def _within(real: Any, seconds: float) -> bool:
 
 @functools.cache
 def rendezvous_class(base: Any) -> Any:
-    """The subclass of one of the library's classes; it bears its name, which shows in what it prints."""
+    """The subclass of one of the library's classes; it has the same name, which shows in printed output."""
     return type(base.__name__, (_Rendezvous, base), {"__module__": base.__module__})
 
 

@@ -1,6 +1,6 @@
 """Streams of requests: the agent's iterator runs in a strand of the agent's own, each message it gives is a call.
 
-gRPC itself runs it in a thread of the library's, below the seam, where what the iterator does would not be seen.
+gRPC itself runs it in a thread of the library, below the seam, where the iterator's calls would not be seen.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Feeder:
         return self
 
     def __next__(self) -> bytes:
-        """The library asks for the next message: the one before has been sent."""
+        """The library reads the next message: the previous one has been sent."""
         if self._given:
             self._answers.put(_TAKEN)
         self._given = True

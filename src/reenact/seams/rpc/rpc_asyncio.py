@@ -1,7 +1,7 @@
-"""gRPC's asyncio API: its calls are the library's own objects, over a core of ours in the place of the C one.
+"""gRPC's asyncio API: its calls are the library's own objects, over our core in the place of the C core.
 
-All of the library's Python code runs in a replay as it did: tasks, callbacks, cancellation, errors. Only what its core
-says is recorded. The core is one call on a channel, made by ``channel.call``.
+All of the library's Python code runs in a replay too: tasks, callbacks, cancellation, errors. Only the results of its C
+core are recorded. The core is one call on a channel, made by ``channel.call``.
 """
 
 from __future__ import annotations

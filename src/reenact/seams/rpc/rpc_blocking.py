@@ -1,7 +1,7 @@
 """gRPC's blocking API: where multi-callables are called, below serialisers and interceptors.
 
-Each call of a multi-callable is one RPC. Live, a copy of the multi-callable without its serialisers performs it, so
-that what is kept and what is given are the same bytes; the agent's serialisers run in the agent's strand.
+Each call of a multi-callable is one RPC. A live RPC is performed by a copy of the multi-callable without its
+serialisers, so that the recorded bytes are the delivered bytes. The agent's serialisers run in the agent's strand.
 """
 
 from __future__ import annotations

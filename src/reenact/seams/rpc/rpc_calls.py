@@ -1,4 +1,4 @@
-"""An RPC as calls: the RPC itself, and what else is asked of it while it is under way."""
+"""An RPC as calls: the RPC itself, and the further operations while it is under way."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def name_of(url: str) -> str:
 
 
 def start(url: str, shape: str, metadata: Iterable[Any] | None, message: bytes) -> Call:
-    """An RPC as a call. It counts as a write: nothing in the protocol says what it does.
+    """An RPC as a call. It counts as a write, because the protocol does not say what an RPC does.
 
     Args:
         url: From ``address``.

@@ -37,7 +37,7 @@ def status_from(facts: Mapping[str, Json]) -> RpcStatus:
 
 
 def status_of(code: str, details: Any, trailing: Any, debug: Any) -> RpcStatus:
-    """A status from what the library says, with the name of its code; text may come as bytes."""
+    """A status from the library's values, with the name of its code; texts may be bytes."""
     found = None if trailing is None else pairs(trailing)
     return RpcStatus(code, _words(details), found, _words(debug))
 
@@ -57,7 +57,7 @@ def answer(initial: Pairs, status: RpcStatus) -> dict[str, Json]:
 
 
 def answered(head: Mapping[str, Json]) -> bool:
-    """Whether a head is that of a single answer, and not of a wait that ended otherwise."""
+    """Whether a head belongs to a single answer, and not to a wait that ended without one."""
     return "extensions" in head
 
 

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from reenact.facts.call import Call, Effect, Failure, Kind, Value
-from reenact.facts.serving import LIFESPAN, REQUEST_RULE, request_call
+from reenact.facts.served_requests import LIFESPAN, REQUEST_RULE, request_call
 from reenact.seams import lanes
 from reenact.seams.servers.hosting import Application, Host, Receive, RequestRun, Scope, Send, host
 from reenact.seams.servers.served_exchange import Exchange
@@ -79,7 +79,7 @@ def _exchange(request: RequestRun, scope: Scope, receive: Receive, send: Send) -
 
 
 def _told(receive: Receive) -> Receive:
-    """``receive`` of a lifespan: that the server starts up, and shuts down, comes in turn like everything else."""
+    """``receive`` of a lifespan: the messages of start-up and shutdown come in turn like all others."""
 
     async def arriving() -> Value:
         with lanes.inside(None):

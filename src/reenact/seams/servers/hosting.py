@@ -57,7 +57,7 @@ class Host(Protocol):
     def serving(self) -> None:
         """The server takes over: from now on nothing belongs to the process's run unless it is said to.
 
-        Said in each round, where a program handles one request after the other."""
+        Called in each round of a program that handles one request after the other."""
         ...
 
     def interrupted(self) -> None:
@@ -84,7 +84,7 @@ class Host(Protocol):
         """``player`` for a WSGI application, in the server's thread."""
         ...
 
-    def serves_nobody(self) -> bool:
+    def has_no_client(self) -> bool:
         """In a replay: whether this round serves no request."""
         ...
 

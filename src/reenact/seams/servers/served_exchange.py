@@ -1,4 +1,5 @@
-"""One served exchange: the request as a crossing that the application reads, the response as one that is compared.
+"""One served exchange: the request is a crossing that the application reads, and the response is a crossing that is
+compared.
 
 Incoming parts (the head, each piece of the body, the client's going) are handed over in turn, live or recorded, so the
 application meets it in the same order relative to everything else. Outgoing parts pass at once.
@@ -13,7 +14,7 @@ from typing import Any
 
 from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Kind, Value
-from reenact.facts.serving import GONE, REQUEST_RULE, ServedResponse
+from reenact.facts.served_requests import GONE, REQUEST_RULE, ServedResponse
 from reenact.facts.values import describe_error
 from reenact.seams import lanes
 from reenact.seams.gate import Gate, near
@@ -33,9 +34,9 @@ class Exchange:
 
     Args:
         lane: Root of the request's run.
-        call: The request (``facts.serving.request_call``), or the recorded one.
+        call: The request (``facts.served_requests.request_call``), or the recorded one.
         receive: The server's ``receive``; never called in a replay.
-        send: The server's ``send``; in a replay one that goes nowhere.
+        send: The server's ``send``; in a replay, one that does nothing.
         pieces: The number of pieces of the complete recorded body; -1 where it is incomplete, or live.
     """
 
@@ -92,8 +93,8 @@ class Exchange:
                 raise
 
     def _unread(self) -> None:
-        """The application reads no further. If a reader still waits for a message that never comes (it listens for the
-        client's disconnect while the answer is streamed), that is kept: it waits in a replay too."""
+        """The application reads no further. A reader may still wait for a message that never comes (for the client's
+        disconnect, while the answer is streamed). That is recorded, so that the reader waits in a replay too."""
         crossing = self._crossing
         if crossing is None or self._body_over:
             return
@@ -139,7 +140,7 @@ class Exchange:
         return arrived
 
     async def _recorded(self, crossing: Frozen) -> Mapping[str, Any]:
-        """The next piece, and with the last one the end; what a cancelled receiver had waited for is taken up again."""
+        """The next piece; with the last piece, the end. The piece of a cancelled receiver is used again."""
         if self._piece is None:
             part = await self._turn(crossing)
             if isinstance(part, End):
@@ -163,7 +164,7 @@ class Exchange:
         return part
 
     async def _gone(self) -> Mapping[str, Any]:
-        """Past the body there is only one message: that the exchange is over, or its client gone."""
+        """After the body there is only one message: the exchange is over, or the client has gone."""
         lane = listening()
         if lane is None:
             return await self._beside()
@@ -182,7 +183,7 @@ class Exchange:
     # --- what is sent ------------------------------------------------------------------------------------------
 
     async def send(self, message: Mapping[str, Any]) -> None:
-        """ASGI's ``send``. Where the world has held it up, the application takes a turn before it goes on."""
+        """ASGI's ``send``. If the world made the application wait, it takes a turn before it goes on."""
         session = self._lane.session
         try:
             self.answer.saw(message)

@@ -42,7 +42,7 @@ def _configuring(original: Any) -> Any:
             self.workers = 1
             self.reload = False
         if serving is not None and serving.performer() is not None:
-            self.uds = None  # nobody listens, and at its end it would remove what lies there
+            self.uds = None  # no server listens in a replay, and uvicorn would remove the socket file at its end
 
     return __init__
 

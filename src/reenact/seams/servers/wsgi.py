@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from reenact.facts.call import Call, Failure, Value
-from reenact.facts.serving import ServedResponse, path_of_environ, request_call, scope_of_environ
+from reenact.facts.served_requests import ServedResponse, path_of_environ, request_call, scope_of_environ
 from reenact.facts.values import describe_error
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
@@ -67,7 +67,7 @@ def _serving(application_of: Callable[[Any], Any]) -> Callable[[Any], Any]:
                 return
             serving.serving()
             perform = serving.performer()
-            if perform is not None and serving.serves_nobody():  # and nothing is waited for
+            if perform is not None and serving.has_no_client():  # and nothing is waited for
                 perform(None)
                 return
             gate = serving.preamble.gate
@@ -201,7 +201,7 @@ class WsgiResponse:
         self._done = False
 
     def begun(self, call: Callable[[], Any]) -> Any:
-        """Call the application; gives what the server shall send: a finished response as it is."""
+        """Call the application. Returns the response to send; a finished response is returned unchanged."""
         try:
             self._result = call()
             if isinstance(self._result, (list, tuple)):

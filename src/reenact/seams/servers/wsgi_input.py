@@ -1,8 +1,8 @@
 """``wsgi.input``: the body of a request, read on the application's demand, or from the recording.
 
-While recording, each read goes to the server's own stream with the same arguments, and its result is one segment. Only
-data that the application reads is read, so a slow client does not block other code. A replay gives the same bytes in
-the same portions.
+While recording, each read is passed to the server's own stream with the same arguments, and its result is one segment.
+Only data that the application reads is read, so a slow client does not block other code. A replay gives the same bytes
+in the same portions.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def install() -> None:
 
 
 def release(gate: Gate) -> None:
-    """The session of ``gate`` has ended: loops that run on (a server's) neither keep nor ask it any more."""
+    """The session of ``gate`` has ended: loops that run on (a server's) no longer hold or use the gate."""
     signals.leave(gate)
     for loop in gate.loops:
         if hasattr(loop, "_reenact_probe"):

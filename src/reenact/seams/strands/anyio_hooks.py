@@ -58,7 +58,7 @@ class AnyioJob:
     """A job in one of anyio's worker threads.
 
     It is counted from its submission until its result has come back to the loop, so that nothing else is released in
-    between; an abandoned job, whose result nobody awaits any more, gives its count back itself.
+    between; an abandoned job, whose result is no longer awaited, gives its count back itself.
     """
 
     __slots__ = ("_abandoned", "_begun", "_ended", "function", "gate", "lane")

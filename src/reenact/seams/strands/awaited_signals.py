@@ -1,9 +1,9 @@
 """Waits for signals: which one ended ``sigwait``, ``sigwaitinfo``, ``sigtimedwait`` or ``pause`` is an answer.
 
-Each is an event of kind ``input``: what the program waits for is what it asks, the signal that came is the answer, and
-comes in its turn. A replay waits for that turn and for no signal. The strand is not counted while it waits, and the
-program's handlers run in the middle of that (``pause`` waits for nothing else): what they do is recorded as in a
-``time.sleep``, and what they raise ends the call, which then stays without an answer.
+Each is an event of kind ``input``: the awaited signals are its request, and the signal that came is its answer, in its
+turn. A replay waits for that turn and for no signal. The strand is not counted while it waits, and the program's
+handlers run during the wait (``pause`` only waits for those). Their calls are recorded as in a ``time.sleep``. An
+exception of a handler ends the call, which then stays without an answer.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _JSON: Final = "application/json"
 
 
 def _recorded(crossing: Frozen) -> Any:
-    """The answer in its turn; what a handler raises meanwhile ends the call, as it did."""
+    """The answer in its turn. An exception of a handler during the wait ends the call, as in the recording."""
     try:
         return crossing.answer().wait()
     except BaseException:
@@ -129,7 +129,7 @@ def _sealed(result: Any) -> bytes:
 
 
 def _revealed(name: str, body: bytes) -> Any:
-    """A recorded answer as the program has it; a signal that is really there (it was sent again) is taken up."""
+    """A recorded answer in the program's form. A really pending signal (which was sent again) is consumed."""
     seen = json.loads(body)
     if name == "sigpending":
         return {_named(number) for number in seen}
@@ -142,7 +142,7 @@ def _revealed(name: str, body: bytes) -> Any:
 
 
 def _named(number: int) -> Any:
-    """As ``signal`` itself gives it: its name where it has one."""
+    """A signal as ``signal`` itself gives it: its name if it has one."""
     try:
         return signal.Signals(number)
     except ValueError:

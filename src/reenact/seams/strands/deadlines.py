@@ -1,13 +1,14 @@
-"""Deadlines of asyncio: one that has passed between its making and its entering is a timer as any other.
+"""Deadlines of asyncio: a deadline that passes between its making and its entering is a timer like any other.
 
 ``asyncio.timeout(delay)`` reads the loop's clock when it is made and again when it is entered. Where a busy machine
 takes the processor away in between, the deadline has passed: asyncio then sets no timer, and cancels the task at its
-first chance. A replay, whose clock stands still there, sets one, which no delivery of the recording would fire. So a
-timer is set in a recording too: what the agent would have met had its process not been stopped there.
+first chance. A replay's clock stands still there, so the replay would set a timer, and no delivery of the recording
+would fire it. So a recording sets a timer too, as the agent would have seen it if its process had not been delayed
+there.
 
-Where code of the agent's runs in between, a passed deadline is its own doing, and stays as it is. anyio's scopes
-(``move_on_after``) decide in the same way and are not hooked: where one has passed so, a replay says that its order is
-not proven.
+If code of the agent runs in between, it has let the deadline pass itself, and that is left alone. anyio's scopes
+(``move_on_after``) decide in the same way and are not hooked: if one has passed like this, a replay says that its order
+is not proven.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def _making(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _setting(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Sets the timer of one that is entered where it was made, whether its deadline has passed or not."""
+    """Sets the timer of a deadline that is entered where it was made, even if it has passed already."""
 
     def reschedule(self: Any, when: float | None) -> None:
         made = vars(self).pop(_MADE, None)

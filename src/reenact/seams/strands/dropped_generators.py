@@ -1,14 +1,14 @@
-"""Asynchronous generators that are dropped before their end: who closes them, in which order, and what that says.
+"""Asynchronous generators that are dropped before their end: the strand that closes them, the order, and the messages.
 
-A loop keeps its generators in a set and closes what is left of them in the order of that set, which is the order of
-their addresses: what is said then differs from run to run. A recorded program closes them in the order in which they
-were begun, one of those that it could have taken by itself, so that its replay can take it again.
+A loop keeps its generators in a set and closes the remaining ones in the order of that set, which depends on their
+addresses. So the output of their cleanup differs from run to run. A recorded program closes them in the order in which
+they were begun. It could have taken this order by itself, and its replay can take it again.
 
 When a generator is dropped is told by the collector of garbage, which comes when it comes. The strand that closes one
 is therefore a child of the strand that began it, numbered there and then.
 
-Generators of a transport exist only while recording. What closes them lies below it: it takes no ordinals and no
-turns, and what the loop has to say of it is said again in a replay.
+Generators of a transport exist only while recording. The transport closes its own below it: that takes no ordinals and
+no turns, and a replay repeats the loop's messages on it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def install() -> None:
 class LoopGenerators(weakref.WeakSet[Any]):
     """The generators of a loop, walked in the order in which they were begun.
 
-    Its closer is known by its address: a weak reference to it is gone before its loop is told that it was dropped.
+    The closer is found by the generator's address, because a weak reference is gone before the loop hears of the drop.
 
     Args:
         agens: The generators that the loop knows at first.
@@ -109,8 +109,7 @@ def beginning(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def dropping(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A generator is iterated no more. Its loop is told by the strand that happens to collect garbage, and that
-    strand has no part in it."""
+    """A generator was dropped. The strand that collects garbage tells the loop, and has no other part in it."""
 
     def _asyncgen_finalizer_hook(self: Any, agen: Any) -> Any:
         begun = _begun(self)
@@ -141,7 +140,7 @@ def closer_of(loop: Any, work: Any) -> Lane | None:
 
 
 def _complaining(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A loop says what went wrong: of a generator of a transport, as that transport does."""
+    """The loop's message on an error; for a generator of a transport, it counts as the transport's."""
 
     def call_exception_handler(self: Any, context: dict[str, Any]) -> Any:
         begun = _begun(self)

@@ -1,4 +1,4 @@
-"""Tasks and futures whose hash is their identity in the run, so that a set of them is walked alike in its replay.
+"""Tasks and futures whose hash is their identity in the run, so that a set of them has the same order in its replay.
 
 The order of a set of tasks is the order of their hashes, and by default these are memory addresses: ``TaskGroup``
 cancels in that order, ``asyncio.wait`` and ``concurrent.futures.wait`` return in it, ``gather(*tasks)`` numbers its
@@ -39,7 +39,7 @@ class Task(asyncio.Task[Any]):
 
 
 class Future(asyncio.Future[Any]):
-    """The loop's view of a thread's future; it hashes as that one does."""
+    """The loop's view of a thread's future, with the same hash."""
 
     __module__ = "_asyncio"
 

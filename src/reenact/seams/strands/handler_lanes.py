@@ -1,7 +1,7 @@
 """Handler lanes: each run of a signal handler has a lane of its own, whichever lane it interrupts.
 
-Its reads, random values and calls would otherwise stand among those of the interrupted lane, at a place that a replay
-meets a little earlier or later.
+Otherwise its reads, random values and calls would be among those of the interrupted lane, at a place that a replay
+reaches a little earlier or later.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ UNKNOWN = -1
 
 
 def agents_lane(lane: Lane | None) -> Lane | None:
-    """The lane that is interrupted; of a transport, the one that called it; None where no session listens."""
+    """The interrupted lane, or the lane that called an interrupted transport; None where no session listens."""
     while lane is not None and lane.below:
         lane = lane.origin
     return lane if lane is not None and lane.owned else None
@@ -31,7 +31,7 @@ def exchange(lane: Lane | None) -> int | None:
 
 
 def place_in(lane: Lane | None) -> tuple[int, int]:
-    """Where a lane is: how many calls it has issued, and what it has read and printed since then."""
+    """The position of a lane: the number of its calls, and of its reads and printed pieces since the last call."""
     return (0, UNKNOWN) if lane is None else (lane.position, steps_of(lane))
 
 

@@ -1,8 +1,8 @@
 """Owning: whose a handler of a signal is, and which call of the agent's it has interrupted from outside.
 
-A call that is answered as a whole has its answer in a replay, and its body does not run. A handler that was set within
-it belongs to it, and so does what the handler did. One that was set around it is the agent's own: what it does to the
-agent happens in a replay too.
+A call that is answered as a whole has its answer in a replay, and its body does not run. A handler that was set inside
+the call belongs to it, and so do the handler's effects. A handler that was set outside the call is the agent's own: its
+effects on the agent happen in a replay too.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ class InterruptedCall(NamedTuple):
 
 
 class HandlerOwners:
-    """Where handlers were set, by the path of the lane. One that is set again, as after a call that had its own for a
-    while, is whose it was."""
+    """Where handlers were set, by the path of the lane. A handler that is set again keeps its former owner."""
 
     def __init__(self) -> None:
         self._known: dict[int, list[tuple[Any, str]]] = {}
@@ -57,8 +56,8 @@ class HandlerOwners:
 
 
 def interrupted(lane: Lane | None, owner: str) -> InterruptedCall | None:
-    """The outermost call around a lane that is answered as a whole, and that the owner of a handler is not inside of;
-    None where there is none.
+    """The outermost call around a lane that is answered as a whole and does not contain the owner of a handler; None
+    where there is none.
 
     Args:
         lane: Where the main thread is.
@@ -81,7 +80,7 @@ def is_within(path: str, around: str) -> bool:
 
 
 def run_in(lane: Lane, handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]:
-    """A handler that runs in a lane: what it asks, reads and prints is the agent's, and not the call's."""
+    """Run a handler in a lane of its own: its calls, reads and output are the agent's, and not the call's."""
 
     def handle(number: int, frame: Any) -> None:
         with lanes.inside(lane):

@@ -1,10 +1,10 @@
-"""Locks: who gets a contended lock next is decided at the gate, and a waiter for one does not count as running.
+"""Locks: the gate decides which strand gets a contended lock next, and a waiter for a lock does not count as running.
 
-The interpreter's own locks are written in C: who waits for one seems to run, so the gate never finds quiescence, and
-who gets it next is chance. Locks that a strand of the agent makes while somebody listens (its SDKs' among them, where
-the whole program is recorded) are of the classes here instead. As long as a lock is free they cost one C call more; a
-lock that is held by another strand of the same run is handed over, longest waiter first, and the new holder goes on in
-its turn. Between turns one strand runs at a time, so an uncontended lock needs no turn.
+The interpreter's own locks are written in C: a strand that waits for one seems to run, so the gate never finds
+quiescence, and the next holder is random. Locks that a strand of the agent makes while somebody listens (its SDKs'
+among them, where the whole program is recorded) are of the classes here instead. For a free lock they cost one more C
+call. A lock that another strand of the same run holds is handed over to the longest waiter, which goes on in its turn.
+Between turns one strand runs at a time, so an uncontended lock needs no turn.
 
 Everybody else (a thread below a transport, another run, code of our own) waits for the C lock inside, as ever.
 """
@@ -31,7 +31,7 @@ _get_ident = _thread.get_ident
 _queueing = _NativeRLock()
 """Guards all lists of waiters, on slow paths only. Re-entrant: a finaliser may come in between."""
 _OF_POOLS = "concurrent.futures.thread"
-"""A pool's own queue of jobs: ``strands.pools`` counts those, and its workers are nobody's strands."""
+"""A pool's own queue of jobs: ``strands.pools`` counts the jobs, and its workers are no strands."""
 _SOMEBODY: Any = object()
 """Stands for a holder who is no strand of an agent."""
 _MOMENT_S = 0.0005
@@ -58,7 +58,7 @@ class _Stand(type):
                 return cls.native(*args, **options)
             frame = sys._getframe(1)
             while frame.f_globals.get("__name__") == "threading" and frame.f_back is not None:
-                frame = frame.f_back  # a condition or an event makes its lock for whoever made it
+                frame = frame.f_back  # a condition or an event makes its lock for the code that made it
             caller = frame.f_globals.get("__name__", "")
             if caller.startswith("reenact.") or caller == _OF_POOLS:
                 return cls.native(*args, **options)
@@ -69,7 +69,7 @@ class _Stand(type):
 
 
 class _LockWaiter(StrandWaiter):
-    """The waiter of one that waits for a lock, and holds it once it is woken."""
+    """The waiter of a strand that waits for a lock. The strand holds the lock once it is woken."""
 
     __slots__ = ("lane",)
 
@@ -170,7 +170,7 @@ class Lock(metaclass=_Stand):
             self._holder = None
             self._inner.release()
             if not self._waiters or not self._inner.acquire(False):
-                return  # nobody came meanwhile, or somebody has it and will pass it on
+                return  # no strand took it in between, or its holder will pass it on
 
     def _hand_over(self) -> bool:
         """Ring for the first that still waits; False when none does."""

@@ -21,8 +21,8 @@ from reenact.seams import lanes
 from reenact.seams.async_backends import cancels_by
 from reenact.seams.clock import REAL
 from reenact.seams.gate import Gate
+from reenact.seams.loop_callbacks import keep_originals, post
 from reenact.seams.patching import replace
-from reenact.seams.posting import keep_originals, post
 from reenact.seams.strands import deadlines, dropped_generators, futures
 from reenact.seams.turns import timer_due
 
@@ -115,8 +115,8 @@ def submitting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _completing(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``as_completed`` makes its tasks in the order of a set of coroutines, that is of their addresses: they are made
-    in the order they were given instead, one of the orders it could have taken."""
+    """``as_completed`` makes its tasks in the order of a set of coroutines, which depends on their addresses. Here they
+    are made in the order of the arguments, which is one of the possible orders."""
 
     def as_completed(fs: Any, **options: Any) -> Any:
         if lanes.counted() is not None and lanes.running_loop() is not None and not asyncio.isfuture(fs):
@@ -148,7 +148,7 @@ def _waiting_for(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 WORK_US = 5_000
-"""A turn of a loop that takes so long computes (it imports an SDK, it reads certificates); a shorter one may spin."""
+"""A turn of a loop that takes this long counts as computing (the import of an SDK); a shorter one may spin."""
 
 
 class SelectorHook:
@@ -221,7 +221,7 @@ def watch(loop: Any, gate: Gate) -> None:
         selector.gates.append(gate)
     if lanes.running_loop() is loop:
         gate.loops.join(loop)
-    else:  # it runs elsewhere and is counted until it next comes to its selector
+    else:  # the loop runs in another thread, and is counted until it next comes to its selector
         with gate.lock:
             if gate.loops.join(loop):
                 gate.running += 1
@@ -280,7 +280,7 @@ class GateTimer(asyncio.TimerHandle):
         super().cancel()
 
     def fire(self) -> None:
-        """Run what is due, unless it was cancelled after it had been handed to the loop."""
+        """Run the due callback, unless it was cancelled after it had been handed to the loop."""
         if not self.cancelled():
             self._run()
 
@@ -370,7 +370,7 @@ def posting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _telling(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``loop.time``: that of its session; what the agent itself reads is recorded like any clock."""
+    """``loop.time``: the time of its session. The agent's own reads are recorded like those of any clock."""
 
     def time(self: Any) -> float:
         lane = lanes.listening()

@@ -1,4 +1,4 @@
-"""The end of the main thread: it waits for the threads and jobs that are left, and does not count while it does.
+"""The end of the main thread: it waits for the remaining threads and jobs, and does not count during that wait.
 
 The interpreter joins them where no hook sees it. Counted as running, the main thread would leave each of their turns to
 the bounds of the gate. The strand that ends last counts it again before being counted out, so that the count never dips
@@ -18,7 +18,7 @@ from reenact.seams import lanes
 from reenact.seams.gate import Gate
 
 _lefts: list[Callable[[], bool]] = []
-"""Functions that tell whether the interpreter still waits for something of the agent."""
+"""Functions that say whether the interpreter still waits for threads or jobs of the agent."""
 _waiting: list[Gate] = []
 """The gate at which the main thread does not count while it waits."""
 _lock = _thread.allocate_lock()
@@ -27,8 +27,9 @@ _lock = _thread.allocate_lock()
 def watch(left: Callable[[], bool]) -> None:
     """Learn when the main thread has run to its end.
 
-    The function that is registered last is called first: before ``concurrent.futures``, which may have been imported
-    just now, joins its threads in a call of its own. An interpreter without such calls leaves the main thread counted.
+    The last registered function is called first. So ours runs before ``concurrent.futures``, which may have been
+    imported just now, joins its threads in its own function. An interpreter without such calls leaves the main thread
+    counted.
 
     Args:
         left: Whether something is left that the interpreter waits for; asked in any thread.
@@ -43,7 +44,7 @@ def watch(left: Callable[[], bool]) -> None:
 
 
 def one_has_ended() -> None:
-    """A thread or a job is through, and still counted: the last one lets the main thread go on."""
+    """A thread or a job has ended and is still counted. The last one lets the main thread go on."""
     _goes_on(unless=_is_left)
 
 

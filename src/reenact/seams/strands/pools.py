@@ -145,7 +145,7 @@ class PoolJob:
                 self.desk.queued -= 1  # the worker goes on to the next job: it stays counted
                 return
             self.desk.active -= 1
-            if not self.desk.busy:  # who waits for the pool goes on: counted before this one is counted out
+            if not self.desk.busy:  # the strand that waits for the pool goes on, counted before this one ends
                 self.gate.running += self.desk.awaited
                 self.desk.awaited = 0
         main_thread_end.one_has_ended()
@@ -156,7 +156,7 @@ class PoolJob:
         with self.gate.lock:
             if self.begun:
                 if future.cancelled() and self._door is not None and self.gate.withdraw(self._tag):
-                    self.gate.running += 1  # its worker goes on, and finds it cancelled
+                    self.gate.running += 1  # its worker goes on and finds the job cancelled
                     self._door.release()
                 return
         self.refused()
@@ -170,7 +170,7 @@ class PoolJob:
 
 
 def _job_name(function: Any) -> str:
-    """Frameworks submit ``context.run`` or a partial of it: the name is that of what it runs."""
+    """The name of the function that a job runs. Frameworks submit it through ``context.run`` or a partial."""
     args: tuple[Any, ...] = ()
     while hasattr(function, "func") and hasattr(function, "args"):
         args = (*function.args, *args)
@@ -257,7 +257,7 @@ def _running(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _calling_back(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``add_done_callback``: a strand named after the job, so that one more job of another name shifts none of them."""
+    """``add_done_callback``: a strand named after the job, so that an added job with another name shifts no number."""
 
     def add_done_callback(self: Any, fn: Any) -> Any:
         lane = lanes.counted()

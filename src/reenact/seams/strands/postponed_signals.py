@@ -18,10 +18,9 @@ _mono_ns = REAL.monotonic_ns
 
 
 class PostponedSignals:
-    """Sends them from a thread of ours, which sleeps when there is none to send.
+    """Sends the signals from a thread of ours, which sleeps while there are none.
 
-    Nothing here asks the interpreter for signals that have come meanwhile, once the thread is there: each would be
-    postponed in turn.
+    Once the thread exists, no code here lets the interpreter handle pending signals: each would be postponed again.
 
     Args:
         ring: Sends a signal to the main thread.

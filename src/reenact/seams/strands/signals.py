@@ -2,16 +2,16 @@
 
 A signal reaches the main thread wherever it is: in a sleep, in a wait for a lock, in a loop with nothing to do, in the
 middle of a computation. While recording, the moment at which the program's handler is about to run is noted as a
-delivery. In a replay it is the gate that sends the signal, really, when its turn has come: the main thread is
-interrupted where it waits, the program's own handler runs, and its error is raised there. Signals that the program
-sends to itself, and its alarms, do not fire on their own then. Where the main thread waits for another strand, the
-handler takes its turn like a woken strand, and counts until it has returned.
+delivery. In a replay the gate really sends the signal when its turn has come: the main thread is interrupted where it
+waits, the program's own handler runs, and its error is raised there. Signals that the program sends to itself, and its
+alarms, do not fire on their own then. Where the main thread waits for another strand, the handler takes its turn like a
+woken strand, and counts until it has returned.
 
 While recording, a signal that comes in the middle of our own code is sent again a moment later: a handler may raise,
-and what we had begun to count would be left half counted, or a lock of ours held for ever.
+and would leave our counts half done, or a lock of ours held for ever.
 
 Only the handlers of a program that is recorded or replayed as a whole are heard. A handler that raises below a
-transport is left alone: what it raised is the outcome of that call already.
+transport is left alone: its exception already is the outcome of that call.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ _taking = False
 class HandlerStandIn:
     """A stand-in for one handler of the program, at the system's side.
 
-    The interpreter looks up how to call it, and finds the program's own handler: so ours is off the stack when that
-    runs, and no traceback shows it.
+    The interpreter looks up its call method and finds the program's own handler. So our frame is off the stack when the
+    handler runs, and no traceback shows it.
     """
 
     __slots__ = ("handler", "number", "owner")
@@ -97,7 +97,7 @@ def _chosen(heard: HandlerStandIn, gate: Gate, frame: Any) -> Callable[[int, Any
     ):
         return _nothing
     _POSTPONED.since.pop(heard.number, None)
-    raises = heard.handler is signal.default_int_handler  # that one raises, and no more
+    raises = heard.handler is signal.default_int_handler  # the handler raises, and no other code runs
     theirs = lane is None or lane.gate is not gate  # of another run, which a server has begun
     call = None if raises or theirs else interrupted(lane, heard.owner)
     around = None if theirs else agents_lane(lane)
@@ -140,8 +140,8 @@ def _chosen(heard: HandlerStandIn, gate: Gate, frame: Any) -> Callable[[int, Any
 def _in_its_lane(
     handler: Callable[[int, Any], Any], turn: Tag | None, around: Lane | None, other: bool
 ) -> Callable[[int, Any], Any]:
-    """A handler in its own lane; where it has none, in the agent's, if that is not where the main thread is: a loop
-    that waits for the answer of the call that a signal came in may be in no task."""
+    """Runs a handler in its own lane. Without one it runs in the agent's lane, if the main thread is elsewhere: a loop
+    that waits for the answer of the interrupted call may be in no task."""
     own = own_lane(turn, around) or (around if other else None)
     if own is None and turn is not None and around is not None and call_around(turn) is not None:
         own = around.gate.lane_at(turn.lane)
@@ -168,8 +168,8 @@ def _beneath(
 
 
 def _containing(handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]:
-    """A handler that interrupted a call which is answered as a whole: what it raised has ended in that call, or come
-    out of it, and the recorded answer says which."""
+    """Runs a handler that interrupted a call which is answered as a whole. Its exception ended inside that call or came
+    out of it; the recorded answer says which."""
 
     def handle(number: int, frame: Any) -> None:
         try:
@@ -185,7 +185,7 @@ def _containing(handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]
 def _counted(
     handler: Callable[[int, Any], Any], gate: Gate, turn: Tag | None, held: tuple[Tag, ...] = ()
 ) -> Callable[[int, Any], Any]:
-    """In a wait that is not counted: the handler is, until it has returned, for what it does is done by a strand that
+    """Runs a handler in a wait that is not counted. The handler is counted until it has returned, because its strand
     runs. An error of the handler ends the wait, which is counted then.
 
     Args:
@@ -201,7 +201,7 @@ def _counted(
             if turn is not None:
                 _take(gate, turn)
             handler(number, frame)
-        except BaseException:  # whatever ends the wait: its count goes over to the strand
+        except BaseException:  # however the wait ends, its count passes to the strand
             gate.signals.held = before
             gate.signals.raising += 1
             raise
@@ -212,8 +212,8 @@ def _counted(
 
 
 def _take(gate: Gate, turn: Tag) -> None:
-    """Wait for the turn of a handler. Whichever signal comes meanwhile comes again when it has been had: otherwise the
-    handlers of one that comes often would pile up, each in the wait of the one before."""
+    """Wait for the turn of a handler. A signal that comes during this is sent again afterwards. Otherwise the handlers
+    of a frequent signal would pile up, each in the wait of the one before."""
     global _taking
     _taking = True
     try:
@@ -241,14 +241,13 @@ _OWNERS = HandlerOwners()
 
 
 def _path() -> str:
-    """The lane that is interrupted; of a transport, the one that called it."""
+    """The interrupted lane; for a transport's lane, the lane that called the transport."""
     lane = agents_lane(lanes.current())
     return "" if lane is None else lane.path
 
 
 def _afterwards(heard: HandlerStandIn, gate: Gate) -> Callable[[int, Any], Any]:
-    """Below a transport, a handler that is none of this run's code: where it returns it is noted then, and what it
-    raises is the outcome of the call."""
+    """A handler of other code, below a transport: its return is noted, its exception is the call's outcome."""
 
     def handle(number: int, frame: Any) -> None:
         gate.signals.handles(number)
@@ -324,7 +323,7 @@ def _setting(original: Callable[..., Any]) -> Callable[..., Any]:
             handler = HandlerStandIn(int(signalnum), handler)
         if not _POSTPONED.since:
             return _plain(original(signalnum, handler))
-        with _POSTPONED.sending:  # one that is about to be sent again must not meet what ends the process
+        with _POSTPONED.sending:  # a signal that is sent again must not meet the action that ends the process
             return _plain(original(signalnum, handler))
 
     return set_handler
@@ -338,8 +337,8 @@ def _getting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _resuming(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``siginterrupt``: in a replay the main thread waits for a door of ours where it was at work in the world then,
-    and a signal that lets it wait on would not reach its handler."""
+    """``siginterrupt``: where the main thread was at work in the world, it waits for a lock of ours in a replay. A
+    signal that does not interrupt this wait would not reach its handler."""
 
     def siginterrupt(signalnum: int, flag: Any) -> None:
         original(signalnum, flag if _gate is None or not _gate.schedule.follows else True)
@@ -348,8 +347,9 @@ def _resuming(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _strike(number: int) -> bool:
-    """Send a signal to the process: to the thread that runs the handler where there is one, for the system may choose
-    another that does nothing; else what ends the process, or is blocked and waited for, does so as ever."""
+    """Send a signal to the process. With a handler, it is sent to the thread that runs handlers, because the system may
+    choose a thread that does nothing. Without one, the system acts as always: it ends the process, or keeps a blocked
+    signal."""
     if _ring(number):
         return True
     _kill(os.getpid(), number)
@@ -357,10 +357,10 @@ def _strike(number: int) -> bool:
 
 
 def _alarm(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    """``alarm`` and the interval timers: in a replay nothing is set, because the recorded signals are sent, or their
+    """``alarm`` and the interval timers: in a replay no alarm is set, because the recorded signals are sent, or the
     gate knows by its own time when one is due.
 
-    Their answer (the time that was left of the alarm before) is one number of seconds, or a pair."""
+    Their answer is the remaining time of the former alarm: one number of seconds, or a pair."""
     width = 1 if name == "alarm" else 2
 
     def set_alarm(*args: Any) -> Any:

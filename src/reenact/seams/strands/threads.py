@@ -44,7 +44,7 @@ def _strands_left() -> bool:
 
 
 class Finish:
-    """How a thread of the agent tells those who join it that its body has ended."""
+    """Tells the strands that join a thread of the agent that the thread's body has ended."""
 
     __slots__ = ("condition", "ended")
 
@@ -78,8 +78,8 @@ def _starting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _keep_out(thread: threading.Thread, lane: Lane | None) -> None:
-    """A thread started below a transport, or by a pool for itself, is no strand: say so before it runs. Nor is one of a
-    session without a run, which goes on to ask it for the time."""
+    """A thread that is started below a transport, or by a pool for itself, is no strand. This is noted before it runs.
+    Nor is one of a session without a run, which goes on to ask it for the time."""
     body = thread.run
     # Only this is closed over: a pool's worker outlives the run that it began in.
     adopted = lane if lane is not None and (lane.below or lanes.is_passive(lane)) else None

@@ -1,12 +1,12 @@
-"""trio: lanes for its tasks, its order made one that can be had again, its runs joined to gates.
+"""trio: lanes for its tasks, an order that can be repeated, and gates for its runs.
 
-Within a run trio shuffles what is ready, so that no code relies on an order; in a followed run it goes first in, first
-out, which is one of the orders that it could have taken. Tasks of a followed run hash by their lane, because trio walks
-sets of tasks where it wakes or cancels several.
+Within a run trio shuffles ready tasks, so that no code relies on an order. In a followed run they go first in, first
+out, which is one of the possible orders. Tasks of a followed run hash by their lane, because trio walks sets of tasks
+where it wakes or cancels several.
 
-A run that cannot be followed (in guest mode, with a clock of the program's own, of a version of trio that is built
-otherwise) is left alone: nothing inside it is recorded, the run says so, and its replay refuses to begin there instead
-of answering one task with another's call.
+A run that cannot be followed (in guest mode, with a clock of the program's own, in an unknown version of trio) is left
+alone: nothing inside it is recorded, the run says so, and its replay refuses to begin there instead of answering one
+task with another's call.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def patch(module: Any) -> None:
 
 
 def _fits(module: Any) -> bool:
-    """Whether all that is hooked, and all that the hooks use, is where it is expected."""
+    """Whether all functions that are hooked, and all that the hooks use, exist as expected."""
     try:
         core = module._core
         runner = core._run
@@ -208,7 +208,7 @@ def _posting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _spawning(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Every way to make a task: it is a child of the lane that makes it, numbered there and then."""
+    """Hooks every way to make a task: the task is a child of the lane that makes it, and is numbered at once."""
 
     def spawn_impl(self: Any, async_fn: Any, args: Any, nursery: Any, name: Any, **options: Any) -> Any:
         run = here.run

@@ -1,11 +1,11 @@
-"""Runs of trio: what one ``trio.run`` looks like to a gate, and how its tasks wait for their turn.
+"""Runs of trio: the gate's view of one ``trio.run``, and the waits of its tasks for their turns.
 
 A run is its own instrument, in trio's sense: it counts the tasks that are ready, and before each step of a task makes
 the cell of that task the cell of the thread. So code that asks for the current lane finds it as in any thread.
 
-In trio a cancelled scope cancels each wait inside it, again and again. A turn therefore cannot be cancelled: what has
-come back from the world is handed over first, and the cancellation finds the task at its next wait, as it would have
-if the answer had come a little sooner. Only the wait for what never came is ended by being cancelled.
+In trio a cancelled scope cancels each wait inside it, again and again. A turn therefore cannot be cancelled: an answer
+from the world is handed over first, and the cancellation finds the task at its next wait, as if the answer had come a
+little sooner. Only the wait for what never came is ended by being cancelled.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reenact.seams.lanes import Cell, Lane
 
 _mono_ns = REAL.monotonic_ns
 STOP_AGAIN_S = 0.05
-"""How often a halted run raises the halt again, in seconds: a task that caught it may wait for what never comes."""
+"""A halted run raises the halt again at this interval, in seconds: a task that caught it may wait for ever."""
 
 
 class _Here(threading.local):
@@ -48,7 +48,7 @@ class TrioRun(AsyncBackend[Gate]):
         pending: The cell of the task that is about to be made.
         timers: Followed deadlines, by the identity of their scope (``trio_timers``).
         gates: The gates that count it.
-        ready: The tasks that have been scheduled and not run since, in that order, each with its number in it.
+        ready: The tasks that have been scheduled and have not run since, in order, each with its position.
     """
 
     def __init__(self, trio: Any, lane: Lane | None) -> None:
@@ -246,7 +246,7 @@ class _Sleep:
                 self._lowlevel.reschedule(self._task)
 
     def until_woken(self, give_up: Callable[[], bool]) -> Generator[Any, Any, None]:
-        """Wait. ``give_up`` is asked when the task is cancelled: whether the wait ends by that."""
+        """Wait. ``give_up`` is called when the task is cancelled, and says whether the wait ends by that."""
         if self._woken:
             return
         abort = self._lowlevel.Abort

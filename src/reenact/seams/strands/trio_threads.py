@@ -1,7 +1,7 @@
 """trio's worker threads: jobs are lanes, and what a job calls back into trio is a strand of that job.
 
-A job is counted from the moment it is given a thread until it has posted what it came to, which is a delivery, so that
-nothing else is released in between. A job that calls back into trio waits, uncounted, while its coroutine runs.
+A job is counted from the moment when it gets a thread until it has posted its result. The result is a delivery, so no
+other delivery is released in between. A job that calls back into trio waits, uncounted, while its coroutine runs.
 
 The hooks sit where all public ways meet, below any name that a program may have imported before they were put there.
 """
@@ -20,7 +20,7 @@ from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
 
 _WRAPPED = ("sync_fn", "func")
-"""The agent's own function, as it is called in the closures of those that trio and anyio give a thread."""
+"""The name of the agent's own function in the closures of the functions that trio and anyio give to a thread."""
 
 
 def patch(module: Any) -> None:
@@ -94,7 +94,7 @@ class _Job:
 
 
 def _calling_back(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``from_thread.run`` and ``run_sync``: counted until trio runs what was asked for, and from its end."""
+    """``from_thread.run`` and ``run_sync``: the thread is counted until the function runs, and from its end."""
 
     def _send_message_to_trio(trio_token: Any, message_to_trio: Any) -> Any:
         lane = lanes.counted()

@@ -1,7 +1,7 @@
 """trio's time: one clock for a followed run, and deadlines of cancel scopes as deliveries.
 
 ``trio.sleep``, ``move_on_after`` and ``fail_after`` are all deadlines of scopes. While recording, trio keeps them on
-its own heap, and one that is due queues at the gate. In a replay they lie at the gate from the start.
+its own heap, and a due timer queues at the gate. In a replay they lie at the gate from the start.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _queued(run: TrioRun, scope: Any) -> bool:
 
 
 def _sleeps(sleep_until: Any) -> bool:
-    """Whether the deadline that is being added is that of a plain sleep."""
+    """Whether the deadline being added belongs to a plain sleep."""
     frame: Any = sys._getframe(2)
     for _ in range(_SLEEP_FRAMES):
         if frame is None:

@@ -50,15 +50,14 @@ class Probe:
         self.foreign.call_soon(self.loop, self._look, self.posts, {gate: gate.loops.posted for gate in self.gates})
 
     def _look(self, posts: int, own: dict[Gate, int]) -> None:
-        """Everything that was ready when this was posted has run. Where several runs share the loop, each rests by
-        itself."""
+        """All callbacks before this one have run. If several runs share the loop, each rests by itself."""
         if self.stopping:
             self.probing = False
             return
         gates = [gate for gate in self.gates if gate.waiting]
         busy = self.posts != posts
         for gate in gates:
-            with gate.lock:  # what another thread hands to the loop meanwhile stands behind this probe in its queue
+            with gate.lock:  # callbacks that another thread posts in between come after this probe in the queue
                 handed = own.get(gate) != gate.loops.posted
                 if not handed and (gate.shared or not busy) and gate.loops.rest(self.loop):
                     gate.loops.resume(self.loop)

@@ -14,9 +14,9 @@ from reenact.seams.waits import Rest, rest
 
 
 class StrandWaiter:
-    """The waker of one waiting strand: to release it makes the strand runnable in its turn at the gate.
+    """The waker of one waiting strand: its release makes the strand runnable in its turn at the gate.
 
-    It stands in a condition's list of waiters where the standard library keeps a lock, so it is woken by ``release``.
+    A condition has it in its list of waiters in the place of a lock, so it is woken by ``release``.
 
     Args:
         gate: The gate that gives the turn.
@@ -95,7 +95,7 @@ def wait_in_turn(lane: Lane, waiter: StrandWaiter, timeout: float | None) -> boo
     gate: Gate = lane.gate
     due_us = None
     if timeout is not None and waiter.timer is not None:
-        wait_us = math.ceil(min(timeout, 1e9) * 1e6) + 1  # whoever reckons what is left finds none
+        wait_us = math.ceil(min(timeout, 1e9) * 1e6) + 1  # so that a computation of the remaining time finds none
         due_us = timer_due(lane, waiter.timer, wait_us)
         if due_us is not None:
             gate.offer(waiter.timer, waiter.expire, deadline_us=due_us, alive=lambda: not waiter.noticed)

@@ -1,6 +1,6 @@
 """Websocket connections at the level of messages: both clients of the ``websockets`` library, and that of ``aiohttp``.
 
-Opening one is a call (kind ``websocket``), and so is each message in either direction, closing, and each look at
+Opening a connection is a call (kind ``websocket``). So are each message in either direction, the close, and each check
 whether the connection is still open. Keepalive pings and their answers are not recorded. In a replay the connection is
 the library's own object without a network, which raises its own errors when it is closed.
 """

@@ -226,7 +226,7 @@ class _Message(_Outcomes):
         if error is not None:
             return super().seal(result, error)
         head: dict[str, Json] = {"line": _state(self._connection), "class": type(result).__name__}
-        if isinstance(result.data, BaseException):  # told as a failure that is handed over, not raised
+        if isinstance(result.data, BaseException):  # passed on as a failure, not raised
             told = {**head, "handed": [int(result.type), result.extra]}
             return Failure(http_errors.describe(result.data), head=told)
         data = int(result.data) if isinstance(result.data, int) else result.data  # a code may be of an enumeration
@@ -280,7 +280,7 @@ def _receiving(original: Any) -> Any:
         async def perform() -> Any:
             if not known.held:
                 message = await original(self, timeout)
-                known.held.append(message)  # a reader that is cancelled in its turn leaves it to the next one
+                known.held.append(message)  # a reader that is cancelled during its turn leaves it to the next reader
             return known.held[0]
 
         asked = None if timeout is None else {"timeout": timeout}

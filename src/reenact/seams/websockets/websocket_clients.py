@@ -22,7 +22,7 @@ from reenact.seams.websockets.websocket_messages import ConnectionOutcomes, WebS
 
 
 def patch(module: ModuleType) -> None:
-    """Hook the connecting class and its connections; of a version that is built otherwise say that it escapes."""
+    """Hook the connecting class and its connections. An unknown version is reported as an escape."""
     connection = module.ClientConnection
     connecting = getattr(module, "reconnect", module.connect)  # the class of each client that connects
     if not hasattr(connecting, "connect"):
@@ -87,7 +87,7 @@ def _without_thread(connecter: Any, module: Any) -> Any:
 
 
 def _asked(connection: Any, describe: Callable[[WebSocketLine], Call], perform: Callable[[], Any]) -> Steps[Any]:
-    """Ask a connection for something; one that was opened without a session works by itself."""
+    """Perform an operation on a connection. A connection that was opened without a session works by itself."""
     lane, line = listening(), connection.__dict__.get("_reenact_line")
     if lane is None or line is None:
         return (yield Work(perform))
@@ -124,7 +124,7 @@ def _receiving(original: Any) -> Any:
 
         def described(line: WebSocketLine) -> Call:
             nonlocal held
-            held = line.held  # a reader that is cancelled in its turn leaves it to the next one
+            held = line.held  # a reader that is cancelled during its turn leaves it to the next reader
             return about(line, "receive", asked or None)
 
         message = yield from _asked(self, described, perform if awaits else partial(original, self, *args, **options))

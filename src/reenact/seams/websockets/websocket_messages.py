@@ -138,7 +138,7 @@ def _frame(close: Any) -> Json:
 
 
 def set_state(protocol: Any, told: Mapping[str, Json]) -> None:
-    """Make a connection without a network stand as the recorded one did."""
+    """Give a connection without a network the state of the recorded one."""
     close = _close_class(protocol)
     protocol.state = type(protocol.state)(told["state"])
     protocol.close_rcvd = None if told["received"] is None else close(*told["received"])
@@ -283,8 +283,8 @@ def opens_later(
         connection: In the agent's hands.
         line: The facts about it.
         crossing: Its opening.
-        open_it: Opens it as the agent has asked for it. Both objects are one from then on, so that the library may use
-            either.
+        open_it: Opens it as the agent has asked for it. Both objects share one state from then on, so that the library
+            may use either.
         protocol_of: Returns the agreed subprotocol.
         kept: Names of attributes that stay as they are.
         lock: The lock for ``LateResource``.
@@ -314,7 +314,7 @@ KEPT: Final = ("id", "request", "response", "pending_legacy_warning", "_reenact_
 
 
 def equip(connection: Any, told: Mapping[str, Any], line: WebSocketLine) -> None:
-    """Make a fresh connection object stand as the recorded one did when it was open."""
+    """Give a fresh connection object the state that the recorded one had when it was open."""
     protocol = connection.protocol
     protocol.id = connection.id = uuid.UUID(told["id"])
     protocol.subprotocol = told["subprotocol"]

@@ -1,8 +1,8 @@
 """One run as one file: a ``.reenact`` bundle, written, checked and opened as a store that can only be read.
 
-``archive`` knows the container, ``record_lines`` a record as a line of JSON, ``bundle_writer`` and ``bundle_reader``
-the bundle, ``file_store`` the store over one, ``text`` how it reads in a review. ``docs/reference/bundle.md`` documents
-the format.
+``archive`` has the container, ``record_lines`` a record as a line of JSON, ``bundle_writer`` and ``bundle_reader`` the
+bundle, ``file_store`` a store over a bundle, ``text`` a bundle as text for a review. ``docs/reference/bundle.md``
+documents the format.
 """
 
 from reenact.store.bundles.archive import is_sealed

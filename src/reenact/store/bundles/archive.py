@@ -1,10 +1,11 @@
 """The container of a bundle: a zip file of one exact shape, sealed by a digest over all of its bytes.
 
-Any unzip program reads it. This reader accepts only the writer's own form, byte for byte: members in order of name, one
-behind the other without gaps, each compressed by *deflate* behind a header that agrees with the directory, no flags, no
-extra fields, the directory behind the last one, and as comment of the whole the two format numbers and a SHA-256 over
-every byte before the digest itself. So nothing can be altered, hidden between members, laid over another member or
-given twice, and the result does not depend on the tolerance of a zip library. Nothing is ever extracted to a path.
+Any unzip program reads it. This reader accepts only the writer's own form, byte for byte. The members are in order of
+name without gaps. Each is compressed by *deflate*, after a header that agrees with the directory. There are no flags
+and no extra fields, and the directory comes last. The comment of the file has the two format numbers, and a SHA-256
+over every byte before the digest. So no byte can be altered, no data can be hidden between members or overlap another
+member, and no member can appear twice. The result does not depend on the tolerance of a zip library. Nothing is ever
+extracted to a path.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class Archive:
         self._file = file
 
     def read(self, name: str) -> bytes:
-        """One member, unpacked; never more bytes than the directory gives.
+        """One member, unpacked; never more bytes than the directory says.
 
         Raises:
             StoreError: The member does not agree with the directory.
@@ -104,7 +105,7 @@ class Archive:
 
 
 def refused(name: str, why: str) -> StoreError:
-    """The error for a file that is no bundle, or not one as it was written."""
+    """The error for a file that is no bundle, or a bundle that was changed after it was written."""
     return StoreError(
         f"{name} is refused: {why}",
         cause="the file was altered, cut or made by another program since `reenact pack` wrote it",
@@ -157,7 +158,7 @@ def open_archive(path: Path) -> Iterator[Archive]:
     Raises:
         UsageError: There is no such file.
         FormatTooNew: A newer version of reenact wrote it.
-        StoreError: The file is not as it was written.
+        StoreError: The file was changed after it was written.
     """
     name = path.name
     try:
@@ -201,7 +202,7 @@ def is_sealed(path: Path, seal: str) -> bool:
 
 
 def _check_seal(name: str, file: IO[bytes], size: int) -> tuple[int, str]:
-    """Check the two numbers and the digest; gives where the end record stands, and the digest."""
+    """Check the two numbers and the digest. Returns the place of the end record, and the digest."""
     file.seek(max(size - _TAIL, 0))
     tail = file.read(_TAIL)
     seals = list(_SEAL.finditer(tail))

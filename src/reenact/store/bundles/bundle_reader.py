@@ -1,4 +1,4 @@
-"""Reading a bundle: everything in it is checked before anything of it is given."""
+"""Reading a bundle: all of it is checked before any part is returned."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ MANIFEST: Final = "bundle.json"
 GOLDEN: Final = "golden.json"
 _BLOB: Final = lazy_regex(r"blobs/([0-9a-f]{64})")
 _STRUCTURE: Final = frozenset({RunOpened, RunClosed, CallIssued, LaneOpened})
-"""The records that a log is one by."""
+"""The records that make a log valid."""
 _EVIDENCE: Final = b'{"is":"note","event":null,"key":"kit.'
 _MOST_SHARED: Final = 16
 _LONGEST_SHARED: Final = 32 << 10
 _shared: Final[dict[bytes, Record]] = {}
-"""Facts of runs on their surroundings, by their exact line: runs of one project share it, and it is the longest line of
-a small one."""
+"""The surroundings of runs, by their exact line. Runs of one project share the line, and in a small run it is the
+longest."""
 _FAULTS: Final = (ValueError, KeyError, TypeError, AttributeError, OverflowError, IndexError)
 
 
@@ -45,7 +45,7 @@ def read_bundle(path: Path) -> Bundle:
     Raises:
         UsageError: There is no such file.
         FormatTooNew: A newer version of reenact wrote it.
-        StoreError: The file is not as it was written, or is larger than a bundle may be.
+        StoreError: The file was changed after it was written, or is larger than a bundle may be.
     """
     with open_archive(path) as archive:
         try:
@@ -107,7 +107,7 @@ class _FileReading:
         return runs, golden
 
     def _small(self, name: str) -> bytes:
-        """A member that is read as one JSON document."""
+        """The bytes of a member that is read as one JSON document."""
         member = self._archive.members.get(name)
         if member is None or member.size > limits.MANIFEST:
             raise self._refused(f"{name} is missing, or too large")
@@ -153,7 +153,7 @@ class _FileReading:
             raise self._refused(f"{name} is no log of a run ({_words(error)})") from None
 
     def _record(self, number: int, text: bytes, before: list[Record]) -> Record:
-        """The record of a line; what another run has said of the same surroundings is not read again."""
+        """The record of a line. Surroundings that another run has too are not read again."""
         if not (self._light and text.startswith(_EVIDENCE)):
             return self._looked_at(value_of(number, text), before)
         record = _shared.get(text)
@@ -166,8 +166,8 @@ class _FileReading:
         return record
 
     def _looked_at(self, line: Any, before: list[Record]) -> Record:
-        """The record of a line's data. A run that has ended is packed with the same words where it began: what they say
-        was looked at then."""
+        """The record of a line's data. The end of a packed run repeats the texts of its beginning, which were checked
+        there."""
         self._weigh(line)
         if not before and type(line) is dict:
             self._began = line.get("run")
@@ -178,7 +178,7 @@ class _FileReading:
         return record_of(line, self._fetch)
 
     def _whole(self, records: list[Record], run_id: Any) -> Run:
-        """The run of a log that can be one: opened first, every event and lane once, none inside a later one."""
+        """The run of a valid log: it opens first, and has every event and lane once, none inside a later one."""
         first = records[0]
         if not isinstance(first, RunOpened) or first.run.id != run_id or first.run.lane:
             raise ValueError("it does not begin with the run that the manifest names")
@@ -219,7 +219,7 @@ class _FileReading:
 
     def _weigh(self, data: Any) -> None:
         """Count the values of a document, so that no small file becomes a large thing in memory. A value takes a byte
-        at the least: where there are few bytes, none is counted."""
+        at the least: with few bytes, none is counted."""
         if self._light:
             return
         waiting = [data]
@@ -251,7 +251,7 @@ def _words(error: Exception) -> str:
 
 
 def lines_of(path: Path) -> Iterator[tuple[str, Any]]:
-    """The lines of a bundle that has been read and checked, as data, each with its member's name: for showing them."""
+    """The lines of a bundle that has been read and checked, as data for display, each with its member's name."""
     with open_archive(path) as archive:
         for name in archive.members:
             if name.startswith("runs/"):

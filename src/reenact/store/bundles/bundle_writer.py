@@ -1,4 +1,5 @@
-"""Writing a bundle: its runs as lines and blobs, a manifest over them, one file that is there whole or not at all."""
+"""Writing a bundle: its runs as lines and blobs, and a manifest over them. The file is written as a whole or not at
+all."""
 
 from __future__ import annotations
 
@@ -27,9 +28,9 @@ _FLAGS: Final = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
 
 
 def write_bundle(path: Path, runs: Sequence[PackedRun], golden: Mapping[str, Json] | None = None) -> str:
-    """Write a bundle. It is read again, with every check, before it takes its name.
+    """Write a bundle. The file is read again, with every check, before it gets its name.
 
-    The same runs give the same bytes (with the same zlib; the digest is the same with any).
+    The same runs give the same bytes with the same zlib, and the same digest with any zlib.
 
     Args:
         path: The path; an existing file is replaced, in one step.
@@ -109,7 +110,7 @@ def members_of(runs: Sequence[PackedRun], golden: Mapping[str, Json] | None) -> 
 
 
 def content_digest(records: Iterable[Record]) -> str:
-    """One digest over the records of a run: the same wherever it is kept."""
+    """One digest over the records of a run, which is the same in every store."""
     name = member_name(0, "run")
     found: list[bytes] = []
     for line in chained(name, (line_of(record, lambda data: hashlib.sha256(data).hexdigest()) for record in records)):

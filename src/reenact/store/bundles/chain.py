@@ -1,8 +1,8 @@
-"""The lines of one run, each chained to those before it: no line can be altered, left out, added or moved by itself.
+"""The lines of one run, each chained to the lines before it: no single line can be altered, left out, added or moved.
 
-A line is a JSON object whose last field is its ``chain``: the first 32 hexadecimal digits of SHA-256 over the chain
-before it and the line's own bytes up to the comma before that field. The chain starts with a digest of the member's
-name.
+A line is a JSON object whose last field is its ``chain``: the first 32 hexadecimal digits of a SHA-256. It is taken
+over the chain of the line before, and over the line's bytes up to the comma before the field. The chain starts with a
+digest of the member's name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reenact.store.bundles import limits
 
 DIGITS: Final = 32
 _LONG: Final = 1 << 20
-"""A line of more bytes is looked at before it is read: it could become a hundred times as much."""
+"""A line of more bytes is checked before it is parsed: parsed, it could take a hundred times as much memory."""
 _BETWEEN: Final = b',"chain":"'
 _SUFFIX: Final = len(_BETWEEN) + DIGITS + 2
 _read = json.JSONDecoder().raw_decode
@@ -50,7 +50,7 @@ def unchained(name: str, data: bytes) -> Iterator[tuple[int, Any]]:
     """The content of a member's lines, each with its number, from 1.
 
     Raises:
-        ValueError: A line is not as it was written; the message gives its number.
+        ValueError: A line was changed after it was written; the message gives its number.
         RecursionError: It is nested too deeply.
     """
     return ((number, value_of(number, text)) for number, text in texts(name, data))
@@ -60,7 +60,7 @@ def texts(name: str, data: bytes) -> Iterator[tuple[int, bytes]]:
     """The lines of a member without their chain, which has been checked, with the number of each, from 1.
 
     Raises:
-        ValueError: A line is not chained to those before it, or too long. It says which.
+        ValueError: A line is not chained to the lines before it, or is too long. The message says which line.
     """
     link = _first(name)
     start = number = 0
@@ -82,7 +82,7 @@ def value_of(number: int, line: bytes) -> Any:
     """The content of a line of ``texts``: the value that ``json.loads`` gives, for UTF-8 without surrounding text.
 
     Raises:
-        ValueError: The line is no JSON, or would be too large in memory; the message gives its ``number``.
+        ValueError: The line is no JSON, or would be too large in memory; the message has its ``number``.
         RecursionError: It is nested too deeply.
     """
     if len(line) > _LONG and sum(map(line.count, (b",", b"[", b"{"))) > limits.PARTS:
@@ -98,7 +98,7 @@ def value_of(number: int, line: bytes) -> Any:
 
 
 def last_link(lines: list[bytes], name: str) -> str:
-    """The chain of the last of some lines: one digest over all of them. ``lines`` may be the member as a whole."""
+    """The chain of the last line: one digest over all lines. ``lines`` may be the member as a whole."""
     return lines[-1][-DIGITS - 3 : -3].decode() if lines else _first(name).decode()
 
 

@@ -21,19 +21,19 @@ MANIFEST: Final = 4 << 20
 """Bytes of the manifest, and of a golden's own member."""
 
 LINES: Final = 48 << 20
-"""Bytes of all records, unpacked, without what lies in blobs."""
+"""The bytes of all unpacked records, without blobs."""
 
 LINE: Final = 8 << 20
 """Bytes of one record: the evidence of a run holds up to 2 MiB of sources and 1 MiB of differences, escaped."""
 
 PARTS: Final = 1_000_000
-"""Values in all records, as far as commas and brackets tell."""
+"""The number of values in all records, counted by commas and brackets."""
 
 INLINE: Final = 16 << 10
-"""Bytes of the longest text that stands in its record; a longer one is a blob."""
+"""The longest text inside a record, in bytes; a longer text is a blob."""
 
 INLINE_BINARY: Final = 256
-"""Bytes of the longest content that is no text and stands in its record, in base64."""
+"""The longest binary content inside a record (in base64), in bytes."""
 
 NUMBER: Final = (1 << 32) - 1
 """Largest number of an event, a lane or a delivery."""

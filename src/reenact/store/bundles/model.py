@@ -11,13 +11,13 @@ from reenact.facts.record import Record
 from reenact.facts.run import Run
 
 ROLES: Final = ("run", "recorded", "fixed", "overlay", "opinion", "needed", "inner")
-"""The role of a run in a bundle. ``run``: the packed one. Of a golden: ``recorded`` the incident, ``fixed`` the fork
+"""The role of a run in a bundle. ``run``: the packed run. Of a golden: ``recorded`` the incident, ``fixed`` the fork
 that fixed it, ``overlay`` answers that were recorded later, ``opinion`` the exchange with a judge. ``needed``: another
-run needs it for its replay (the process that served a request). ``inner``: it was recorded inside another one, with a
-log of its own."""
+run needs it for its replay (the process that served a request). ``inner``: recorded inside another run, with a log of
+its own."""
 
 BELONGING: Final = ("needed", "inner")
-"""The roles of runs that are there for another one's sake: they come last."""
+"""The roles of runs that only belong to another run: they come last."""
 
 MAIN: Final = ("run", "recorded")
 """The roles of which a bundle has exactly one."""
@@ -29,7 +29,7 @@ class PackedRun:
 
     Attributes:
         role: Its role in the bundle, one of ``ROLES``.
-        run: The run, as its log says it stands at its end.
+        run: The run, as its log has it at its end.
         records: Its whole log, in order.
     """
 
@@ -44,9 +44,9 @@ class Bundle:
 
     Attributes:
         runs: The runs, the main one first.
-        golden: The facts of a golden; None where the bundle is none.
-        digest: SHA-256 over the manifest: the same for the same content, however it was compressed. Empty for one that
-            was not read from a file.
+        golden: The facts of a golden; None where the bundle is no golden.
+        digest: SHA-256 over the manifest: the same for the same content, however it was compressed. Empty for a bundle
+            that was not read from a file.
         seal: The digest over the file; empty likewise.
         size: Bytes of the file; 0 likewise.
     """

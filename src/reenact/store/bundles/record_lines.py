@@ -1,9 +1,9 @@
-"""One record as one line of JSON, and back: names a person can read, nothing left out that is not at its default.
+"""One record as one line of JSON, and back: with readable names. Only fields at their defaults are left out.
 
-The lines come from somewhere else, so each value is checked before it becomes a fact: its type, and that a number is
-one that a recording can have. Bytes are a text where they are UTF-8, a list of one base64 text where they are not,
+The lines come from an untrusted file, so each value is checked before it becomes a fact: its type, and whether a
+recording can have such a number. Bytes are a text where they are UTF-8, a list of one base64 text where they are not,
 ``{"blob": SHA-256, "size": n}`` where they lie in a member of their own, and ``{"withheld": digest, "size": n}`` where
-a value is not kept: its digest is that of the store it comes from.
+a value is not kept: the digest was made by the store of its origin.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from reenact.store.codec import (
 )
 
 Store = Callable[[bytes], str]
-"""Keeps a content in a member of its own; gives its SHA-256."""
+"""Stores a content in a member of its own, and returns its SHA-256."""
 
 Fetch = Callable[[str, int], bytes]
 """Gives the content of such a member: its SHA-256, and its size."""
@@ -136,7 +136,7 @@ def _object(data: Mapping[str, Json], name: str) -> dict[str, Json]:
 
 
 def _without(data: dict[str, Json], *empty: str) -> dict[str, Json]:
-    """The data without what is at its default."""
+    """The data without fields at their defaults."""
     for name in empty:
         if not data[name]:
             del data[name]
@@ -152,7 +152,7 @@ def _fidelity(data: Mapping[str, Json]) -> Fidelity:
 
 
 def _altered(value: Json) -> None:
-    """Refuse what is no content of ``pack_bytes``: null, a text, or a list of one base64 text."""
+    """Refuse a value that ``pack_bytes`` cannot have made: it makes null, a text, or a list of one base64 text."""
     if type(value) is list and len(value) == 1 and type(value[0]) is str:
         b64decode(value[0], validate=True)
     elif value is not None and type(value) is not str:
@@ -224,7 +224,7 @@ def _call_out(record: CallIssued, body: Callable[[bytes], Json]) -> dict[str, Js
 
 
 def _call_in(data: Mapping[str, Json], fetch: Fetch) -> Record:
-    # Of most records in a bundle there are two of each call, so these two look at their texts and counts at one go.
+    # Most records of a bundle are the two records of a call, so these two check their texts and counts together.
     get = data.get
     event, lane, position, parent = data["event"], data["lane"], data["position"], get("parent")
     name, rule, media, channel, note = data["name"], data["rule"], get("media", ""), get("channel", ""), get("note", "")
@@ -332,7 +332,7 @@ def _reads_in(data: Mapping[str, Json], fetch: Fetch) -> Record:
 
 def _turns_out(record: TurnsDelivered, _: Any) -> dict[str, Json]:
     turns = [[number, *tag, at_us, proven] for number, tag, at_us, proven, _ in record.deliveries]
-    timers = [[each.number, *each.timed] for each in record.deliveries if each.timed is not None]
+    timers = [[each.number, *each.times] for each in record.deliveries if each.times is not None]
     return {"turns": turns} | ({"timers": timers} if timers else {})
 
 
@@ -355,7 +355,7 @@ def _turns_in(data: Mapping[str, Json], _: Any) -> Record:
 
 
 def _timers_in(data: Mapping[str, Json]) -> dict[int, TimerSpan]:
-    """When the timers among turns were set, and for when; files from before it was kept do not say it."""
+    """When the timers among turns were set and due. Older files do not have this."""
     found = {}
     for number, set_us, due_us in data.get("timers", ()):
         if not type(number) is type(set_us) is type(due_us) is int:

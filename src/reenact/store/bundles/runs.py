@@ -1,4 +1,4 @@
-"""A run as JSON in a bundle, and back: without the seal of who recorded it, and with each field looked at."""
+"""A run as JSON in a bundle, and back: without the seal of its recorder, and with each field checked."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from reenact.store.bundles import limits
 from reenact.store.codec import run_data, run_of_data
 
 SEAL: Final = "seal"
-"""Field of ``Run.capture`` that proves who recorded a run. It proves nothing of a file that was handed on."""
+"""Field of ``Run.capture`` that proves who recorded a run. In a file that was passed on it proves nothing."""
 
 _NO_RUN: Final = Run("")
 
 
 def unsealed(run: Run) -> Run:
-    """A run without the seal of who recorded it."""
+    """A run without the seal of its recorder."""
     if SEAL not in run.capture:
         return run
     return replace(run, capture=_without_seal(run))
@@ -49,7 +49,7 @@ def run_in(data: Any) -> Run:
     run = unsealed(run_of_data({**_DEFAULTS, **data}))
     if not is_run_id(run.id):
         raise ValueError("a run has an id of eighteen letters")
-    # What is not given is at its default, and that is what it should be.
+    # A missing field is meant to have its default.
     for given, made, defaults, place in (
         (data, run, _DEFAULTS, ""),
         (data["entry"], run.entry, _ENTRY, "entry."),
@@ -71,16 +71,16 @@ _NO_ENTRY: Final = Entry("block")
 _TEXTS: Final = frozenset({"user", "tenant", "session", "flag", "parent"})
 _NUMBERS: Final = frozenset({"ended_us", "fork_event", "interrupted_at", "exit_status"})
 _PLAIN: Final = frozenset({str, bool, dict, tuple})
-"""Types whose every value is one that a field of that type can have."""
+"""Types of which every value is valid in a field of that type."""
 _DEFAULTS: Final = run_data(replace(_NO_RUN, totals=Totals()))
 _ENTRY: Final = {name: getattr(_NO_ENTRY, name) for name in _DEFAULTS["entry"]}
 _TOTALS: Final = dict.fromkeys(_DEFAULTS["totals"], 0)
 _LOOKED_INTO: Final = frozenset({"entry", "totals"})
-"""Fields of a run whose own fields are looked at one by one."""
+"""The fields of a run whose own fields are checked one by one."""
 
 
 def _check(name: str, value: Any, default: Any) -> None:
-    """Refuse a value that is of another type than the field's default."""
+    """Refuse a value whose type differs from that of the field's default."""
     if name in _TEXTS or name in _NUMBERS:
         fits = value is None or type(value) is (str if name in _TEXTS else int)
     elif isinstance(default, str):

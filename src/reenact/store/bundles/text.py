@@ -1,7 +1,7 @@
-"""A bundle as text for a review: what was asked and answered, one thing a line, so that a diff shows what changed.
+"""A bundle as text for a review: requests and answers, one fact a line, so that a diff shows the changes.
 
 Times, the order of turns and packed reads are left out: they differ between two recordings of the same behaviour. The
-digest at the top differs whenever anything does.
+digest at the top differs whenever any part of the bundle differs.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _record(line: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _value(name: str, value: Any, indent: str) -> Iterator[str]:
-    """A value over as many lines as it has parts."""
+    """A value with a line for each of its parts."""
     lead = f"{indent}{_safe(name)}: " if name else indent
     if isinstance(value, str) and value[:1] in ("{", "["):
         value = _parsed(value)
@@ -100,7 +100,7 @@ def _value(name: str, value: Any, indent: str) -> Iterator[str]:
 
 
 def _parsed(text: str) -> Any:
-    """A text that is JSON, as what it says; itself, where it is none."""
+    """The value of a JSON text; the text itself if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -16,7 +16,7 @@ from reenact.facts.expressions import Expression, compile_expression
 from reenact.facts.lazy_dataclass import dataclass, field
 from reenact.testing.expectations.courts import Court
 from reenact.testing.expectations.expectation_verdict import Verdict
-from reenact.testing.expectations.judging import judged
+from reenact.testing.expectations.judgement import judged
 from reenact.testing.expectations.scope import EXPECTATION_WORDS, ExpectationScope, misused
 
 __all__ = ["VERSION", "Expectation", "expect"]

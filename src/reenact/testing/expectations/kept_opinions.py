@@ -73,7 +73,7 @@ def kept_opinion(store: Store, question: Question) -> Opinion:
         raise stale(question, "it has not been asked about this answer")
     recording = store.open(run)
     event = next(iter(recording.events(kinds=(Kind.HTTP,), limit=1)), None)
-    # A clean text may be cleaned again where it stands in a request: both sides are then what the run's own gate makes.
+    # A clean text may be cleaned again inside a request: then both sides are output of the run's own gate.
     redactor = make_redactor(run.id, known=known_values(run, os.environ))
     call = None if event is None else redactor.call(replace(event.call, body=request_body(*question.parts)))
     if event is None or call is None or recording.body(event.request) != call.body:

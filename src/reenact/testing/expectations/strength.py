@@ -21,8 +21,8 @@ from reenact.testing.expectations.courts import Court
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.expectations.expectation_verdict import Verdict
 from reenact.testing.expectations.expression_text import called
-from reenact.testing.expectations.judging import ASKED, misspelt, words_of
-from reenact.testing.expectations.printing import printed
+from reenact.testing.expectations.judgement import ASKED, misspelt, words_of
+from reenact.testing.expectations.printed_text import printed
 from reenact.testing.expectations.scope import ExpectationScope
 from reenact.timetravel.conduct import acts
 
@@ -230,7 +230,7 @@ def _standing_out(bad: Recording, fixed: Recording | None) -> Iterator[str]:
             mended = count if fixed is None else sum(1 for _ in fixed.events(name=name))
             yield f"{called('calls', name)} <= {mended if mended < count else _USUAL_REPEATS}"
     yield f"repeats <= {_USUAL_REPEATS}"
-    if bad.run.interrupted_at is None:  # a run that was cut off ends well with any code that goes on
+    if bad.run.interrupted_at is None:  # any code that goes on makes a cut-off run end well
         yield "unanswered == 0"
         yield "status == 'ok'"
 

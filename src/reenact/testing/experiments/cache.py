@@ -81,7 +81,7 @@ class Cells:
         try:
             yield Attempt(self._underway / key)
         finally:
-            lock.unlink(missing_ok=True)  # before it is unlocked: whoever has opened it looks whether it is still there
+            lock.unlink(missing_ok=True)  # before it is unlocked: a process that has opened it checks for it
             os.close(descriptor)
 
     def _path(self, key: str) -> Path:
@@ -110,7 +110,7 @@ class Attempt:
                         count = store.open(run).count()
                         if count > farthest:
                             farthest, found = count, (url, run.id)
-            except StoreError:  # it was killed before its store was one
+            except StoreError:  # it was killed before its store was complete
                 continue
         return found
 

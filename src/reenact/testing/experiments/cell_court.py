@@ -33,7 +33,7 @@ class CellCourt(GoldenCourt):
         row: The name of its row.
         kept: The stores with earlier opinions, which the row has.
         folder: The folder for opinions of experiments; made at the first one.
-        asks: ``missing``, or ``anew`` where a cell is run again; ``never`` where it was stopped before its end.
+        asks: ``missing``, or ``again`` where a cell is run again; ``never`` where it was stopped before its end.
     """
 
     def __init__(self, row: str, kept: Sequence[Store], folder: Path, asks: Asks = "missing") -> None:
@@ -43,14 +43,14 @@ class CellCourt(GoldenCourt):
     def _had(self, question: Question) -> tuple[str, Opinion]:
         if self.asks == "never":
             raise stale(question, "its run was stopped before its end", "reenact experiment --help")
-        found = None if self.asks == "anew" else self._found(question)
+        found = None if self.asks == "again" else self._found(question)
         if found is not None:
             return "kept", found
         self._folder.mkdir(parents=True, exist_ok=True)
         lock = self._folder / f"{question.digest}.lock"
         descriptor = locked(lock, inherited=False)
         try:
-            found = None if self.asks == "anew" else self._found(question)  # somebody else has asked meanwhile
+            found = None if self.asks == "again" else self._found(question)  # another process has asked in between
             return ("kept", found) if found is not None else ("asked", self._ask(question))
         finally:
             lock.unlink(missing_ok=True)
@@ -64,7 +64,7 @@ class CellCourt(GoldenCourt):
                 continue
         try:
             return kept_opinion(bundle_store(self._path(question)), question)
-        except (UnreplayableRun, UsageError, StoreError):  # it is not there, or cannot be read: it is asked for again
+        except (UnreplayableRun, UsageError, StoreError):  # missing or unreadable: the model is asked again
             return None
 
     def _ask(self, question: Question) -> Opinion:

@@ -51,7 +51,7 @@ class CellMisses(ForkMisses):
         why = unwritable(calls.plan, call)
         if why:
             raise self._cannot_change(calls, lane, call, why)
-        if is_rewritten(calls.plan, call):  # what the candidate makes of it is asked, also where its provider keeps it
+        if is_rewritten(calls.plan, call):  # the candidate's request is sent, even if its provider stores it
             return self._row.performed(calls, as_rewritten(calls, question))
         return self._row.asked(calls, question, model)
 

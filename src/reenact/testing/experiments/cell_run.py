@@ -32,7 +32,7 @@ from reenact.testing.goldens.judges import Asks, Judgement, judgement
 from reenact.timetravel.bundling.packing import pack
 from reenact.timetravel.run_comparison import Comparison
 from reenact.timetravel.vocabulary import RunScope
-from reenact.triage.featuring import ending_of
+from reenact.triage.run_features import ending_of
 
 _QUIET = Options(divert_output=True)
 _TOO_MANY, _SERVER_ERROR = 429, 500
@@ -114,7 +114,7 @@ def _done(
             told = launch(asked, _QUIET, into=into, project=place.project)
             with open_store(into) as scratch:
                 then, now = store.open(run), scratch.open(scratch.run(told.run))
-                asks: Asks = "never" if told.stopped else "anew" if fresh else "missing"
+                asks: Asks = "never" if told.stopped else "again" if fresh else "missing"
                 court = CellCourt(row.name, (store,), Path(place.folder), asks)
                 found = judgement(_expected(row), now, court, Path(place.project))
                 return _judged(row, candidate, repeat, told, found, Comparison(then, now))
@@ -147,7 +147,7 @@ def _of_import(
         options = replace(_QUIET, rev=candidate.rev)
         found = answered_by(stack, bundle, row.golden, Path(place.project), options, vouched=not kept)
         spent = CLOCK.mono_us() - since
-        court = CellCourt(row.name, (store,), Path(place.folder), "anew" if fresh else "missing")
+        court = CellCourt(row.name, (store,), Path(place.folder), "again" if fresh else "missing")
         expected = _expected(row)
         judged = judgement(expected, found.today, court, Path(place.project)) if expected else None
         said, message = found.concluded(judged)

@@ -9,7 +9,7 @@ from reenact.facts.call import Kind
 from reenact.facts.event import Event
 from reenact.facts.lazy_dataclass import replace
 from reenact.timetravel import preview
-from reenact.timetravel.aligning import PairSort
+from reenact.timetravel.alignment import PairSort
 from reenact.timetravel.event_contents import Unread, arguments_of, asked
 from reenact.timetravel.forks import permits
 from reenact.timetravel.model_readings import is_model, model_name

@@ -11,8 +11,8 @@ from typing import Final
 
 from reenact.errors import UsageError
 from reenact.facts.lazy_dataclass import dataclass, field, replace
-from reenact.testing.goldens.differing import GoldenDifference
-from reenact.testing.goldens.golden_history import Change
+from reenact.testing.goldens.golden_differences import GoldenDifference
+from reenact.testing.goldens.golden_history import HistoryEntry
 from reenact.testing.goldens.golden_trace import Golden
 
 
@@ -107,11 +107,11 @@ def _no_reason(text: str, option: str) -> UsageError:
     )
 
 
-def accepted(differences: Sequence[GoldenDifference], pending: Iterable[Change]) -> dict[str, Change]:
+def accepted(differences: Sequence[GoldenDifference], pending: Iterable[HistoryEntry]) -> dict[str, HistoryEntry]:
     """The differences that were accepted before, by place. A decision holds for the same event of the golden with the
     same old and new content; for a new call, for any with the same request and answer."""
     waiting = list(pending)
-    found: dict[str, Change] = {}
+    found: dict[str, HistoryEntry] = {}
     for exactly in (True, False):
         for each in differences:
             if each.place in found or not (exactly or each.event is None):
@@ -123,7 +123,7 @@ def accepted(differences: Sequence[GoldenDifference], pending: Iterable[Change])
     return found
 
 
-def _is_about(change: Change, each: GoldenDifference, *, exactly: bool) -> bool:
+def _is_about(change: HistoryEntry, each: GoldenDifference, *, exactly: bool) -> bool:
     same = (change.event, change.old, change.new, change.category) == (
         each.event,
         each.old,
@@ -156,8 +156,8 @@ def decided(
     return replace(golden, pending=tuple(taken))
 
 
-def _decision(each: GoldenDifference, reason: str, at: str, revision: str) -> Change:
-    return Change(
+def _decision(each: GoldenDifference, reason: str, at: str, revision: str) -> HistoryEntry:
+    return HistoryEntry(
         at,
         "accepted",
         each.event,
@@ -187,5 +187,5 @@ def concluded(golden: Golden, at: str, revision: str, before: str, after: str) -
         before, after: The ids of the answering run, before and from now on.
     """
     count = len(golden.pending)
-    last = Change(at, "reviewed", reason=f"{count} accepted", old=before, new=after, revision=revision)
+    last = HistoryEntry(at, "reviewed", reason=f"{count} accepted", old=before, new=after, revision=revision)
     return replace(golden, history=(*golden.history, *golden.pending, last), pending=())

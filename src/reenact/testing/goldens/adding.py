@@ -17,26 +17,26 @@ from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.model_names import events_called
 from reenact.facts.retention import GOLDEN
 from reenact.facts.run import Run
-from reenact.store.nesting import holder_of
+from reenact.store.nested_runs import holder_of
 from reenact.testing.expectations.expectation import Expectation
-from reenact.testing.expectations.judging import alike, names_in
-from reenact.testing.expectations.naming import UnnamedAnswers, unnamed
-from reenact.testing.expectations.printing import beside
+from reenact.testing.expectations.judgement import alike, names_in
+from reenact.testing.expectations.printed_text import beside
 from reenact.testing.expectations.strength import strength
+from reenact.testing.expectations.unnamed_answers import UnnamedAnswers, unnamed
 from reenact.testing.goldens.blind_spots import mended_in
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_files import drafts_of
-from reenact.testing.goldens.golden_history import Change
+from reenact.testing.goldens.golden_history import HistoryEntry
 from reenact.testing.goldens.golden_of_import import require_answer, require_own
 from reenact.testing.goldens.golden_outcome import Outcome
+from reenact.testing.goldens.golden_proof import Say, prove
 from reenact.testing.goldens.golden_refusals import Adding
 from reenact.testing.goldens.golden_trace import Golden, written
 from reenact.testing.goldens.golden_writer import stamp, with_golden
 from reenact.testing.goldens.judges import GoldenCourt
-from reenact.testing.goldens.proving import Say, prove
 from reenact.timetravel.bundling.packing import PackResult, pack
 from reenact.timetravel.forks.again import allowing
-from reenact.timetravel.forks.allowing import known_names
+from reenact.timetravel.forks.allowed_names import known_names
 from reenact.timetravel.vocabulary import RunScope
 
 _FEW = 12
@@ -124,7 +124,7 @@ def add_golden(
     court = GoldenCourt(golden.name, asks="missing")
     expressions = _require_strength(store, run, fixed, golden, court)
     unknown = _require_names(store, run, fixed, expressions)
-    golden = golden.noted(Change(stamp(CLOCK), "added", reason=golden.about))
+    golden = golden.noted(HistoryEntry(stamp(CLOCK), "added", reason=golden.about))
     draft = f"{golden.name}.draft-{tail(run.id)}"
     runs = [("recorded", run)] + ([("fixed", fixed)] if fixed is not None else [])
     with _drawn(golden_dir.path(draft), path) as drawn:

@@ -15,7 +15,7 @@ from reenact.timetravel.changed_tools import through
 from reenact.timetravel.conduct import outermost
 
 _CANCELLED = "CancelledError"
-"""A call that was given up has raised nothing of its own."""
+"""A cancelled call has raised no exception of its own."""
 _TIMEOUT = "Timeout"
 """In the name of an exception: it came because nothing else did."""
 
@@ -55,7 +55,7 @@ def _has_no_answer(event: Event) -> bool:
 def _raised_at(run: Recording, blamed: Collection[int | None]) -> str:
     """The tool whose error decided a run; empty without one."""
     raised = list(_raised(run))
-    if run.run.status is Status.OK:  # it came over the error: what it then said may be what is not expected
+    if run.run.status is Status.OK:  # it recovered from the error: its later answer may be the unexpected thing
         tools = {event.number for event in run.events(kinds=(Kind.TOOL,))} if raised else set()
         raised = [each for each in raised if each[0].number in blamed or not tools.intersection(blamed)]
     else:

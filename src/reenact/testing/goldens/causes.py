@@ -16,7 +16,7 @@ from reenact.facts.dialects import read
 from reenact.facts.difference import differences
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.reading import Reading
-from reenact.testing.goldens.differing import Category, GoldenDifference
+from reenact.testing.goldens.golden_differences import Category, GoldenDifference
 from reenact.timetravel.preview import brief
 from reenact.triage.scene import Scene
 
@@ -153,7 +153,7 @@ def _call(label: str, was: Json, now: Json, event: int, *, prompt: bool) -> Caus
 def _arguments(body: bytes) -> Json:
     try:
         found: Json = decode(body)
-    except Exception:  # whatever it is, it is only shown
+    except Exception:  # any value: it is only shown
         return body.decode("utf-8", "replace")
     return found
 

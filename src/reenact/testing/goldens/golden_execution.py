@@ -14,12 +14,12 @@ from reenact.facts.call import Effect
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.run import Run
 from reenact.facts.shell_text import typed
+from reenact.replaying.agent_process import NoReport, ProcessStarter, Starter
 from reenact.replaying.options import Options
 from reenact.replaying.program_start import ProgramGone
-from reenact.replaying.relocating import relocated
+from reenact.replaying.relocation import relocated
 from reenact.replaying.replay_launch import changed_code, replay_run, sources_folder
 from reenact.replaying.replay_report import Report
-from reenact.replaying.starting import NoReport, ProcessStarter, Starter
 from reenact.seams.boot.folders import Folder, fleeting
 from reenact.seams.boot.parent import run_program
 from reenact.testing.expectations.expectation_verdict import Verdict
@@ -99,7 +99,7 @@ class RunOptions:
     @property
     def asks(self) -> Asks:
         """When a model that judges is asked: where models are asked again, it is one of them."""
-        return "never" if self.live == "none" else "anew"
+        return "never" if self.live == "none" else "again"
 
     def of(self, opened: OpenGolden) -> RunOptions:
         """The options for this golden: the source of its process, and so its hash seed."""

@@ -23,7 +23,7 @@ _ALWAYS: Final = ("at", "what", "event", "category", "reason")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class HistoryEntry:
     """One entry of a golden's history, or a difference that was accepted while others are open.
 
     Attributes:
@@ -37,8 +37,8 @@ class Change:
         reason: The reason, in a person's words; for ``verified``, the text of the deploy's mark.
         today: The number of the event in the run of that day; None without one.
         call: The call, for people.
-        old, new: Digests of the old and the new event, see ``differing``; empty without one. For ``reviewed``, the ids
-            of the answering run before and after.
+        old, new: Digests of the old and the new event, see ``golden_differences``; empty without one. For ``reviewed``,
+            the ids of the answering run before and after.
         revision: Revision of the code that was accepted, or verified; empty where git knows none.
     """
 
@@ -58,7 +58,7 @@ class Change:
         return {name: value for name, value in asdict(self).items() if name in _ALWAYS or value not in (None, "")}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Change:
+    def from_json(cls, data: Mapping[str, Any]) -> HistoryEntry:
         """The inverse of ``to_json``.
 
         Raises:
@@ -74,11 +74,11 @@ class Change:
 
 
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
-    each.name: (int, type(None)) if each.name in ("event", "today") else (str,) for each in fields(Change)
+    each.name: (int, type(None)) if each.name in ("event", "today") else (str,) for each in fields(HistoryEntry)
 }
 
 
-def chained(history: Iterable[Change]) -> list[dict[str, Any]]:
+def chained(history: Iterable[HistoryEntry]) -> list[dict[str, Any]]:
     """A history as JSON-able data, with its chain."""
     found, link = [], _FIRST
     for change in history:
@@ -88,7 +88,7 @@ def chained(history: Iterable[Change]) -> list[dict[str, Any]]:
     return found
 
 
-def unchained(entries: Sequence[Any], *, required: bool) -> tuple[Change, ...]:
+def unchained(entries: Sequence[Any], *, required: bool) -> tuple[HistoryEntry, ...]:
     """A history, verified to be as it was written.
 
     Args:
@@ -103,7 +103,7 @@ def unchained(entries: Sequence[Any], *, required: bool) -> tuple[Change, ...]:
     for number, entry in enumerate(entries, 1):
         data = dict(entry)
         said = data.pop("chain", None)
-        found.append(Change.from_json(data))  # first: what is digested is flat by now
+        found.append(HistoryEntry.from_json(data))  # first: what is digested is flat by now
         link = _next(link, data)
         if (said is not None or required) and said != link:
             raise StoreError(

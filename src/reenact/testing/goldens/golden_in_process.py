@@ -23,16 +23,16 @@ from reenact.errors import Halt, UnreplayableRun
 from reenact.facts.run import Run, Status
 from reenact.recording.recording_opening import status_of
 from reenact.replaying import caller
+from reenact.replaying.agent_process import environment_of
+from reenact.replaying.change_watch import CHANGE_WATCH
 from reenact.replaying.network_block import BLOCK
 from reenact.replaying.options import Options
 from reenact.replaying.program_start import Start, start_of
-from reenact.replaying.relocating import placed, relocated
+from reenact.replaying.relocation import placed, relocated
 from reenact.replaying.replay_opening import redactor_of
-from reenact.replaying.starting import environment_of
-from reenact.replaying.touching import CHANGE_WATCH
 from reenact.replaying.worktree import Tree, kept_revision
 from reenact.seams import lanes
-from reenact.seams.setting import folder_now, variables_now, variables_set
+from reenact.seams.process_setting import folder_now, variables_now, variables_set
 from reenact.store.memory_store import MemoryStore
 from reenact.testing.goldens.golden_answers import Answers, Overlay
 from reenact.testing.goldens.golden_launch import ProcessResult
@@ -105,7 +105,7 @@ def _function(start: Start) -> Callable[..., Any] | None:
         found: Any = module
         for part in qualname.split("."):
             found = getattr(found, part)
-    except Exception:  # whatever an import may raise: a process of its own will say it
+    except Exception:  # an import may raise anything: a process of its own will report it
         return None
     function: Any = inspect.unwrap(found, stop=lambda f: not hasattr(f, "__wrapped__"))
     code = getattr(function, "__code__", None)

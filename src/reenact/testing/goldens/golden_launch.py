@@ -13,10 +13,10 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.ids import make_run_id
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.run import Run
+from reenact.replaying.agent_process import ProcessToStart, Starter, run_process
 from reenact.replaying.options import Options
 from reenact.replaying.program_start import start_of
-from reenact.replaying.relocating import relocated
-from reenact.replaying.starting import ProcessToStart, Starter, run_process
+from reenact.replaying.relocation import relocated
 from reenact.replaying.worktree import without_revision
 from reenact.seams.boot.parent import run_program
 from reenact.testing.goldens.golden_misses import Misses
@@ -146,7 +146,7 @@ def launch(
             "again": golden.again(),
             **asked.more,
         }
-        # Of the run as it was recorded: where its paths were moved to is for the code, and data of the environment.
+        # From the run as it was recorded: moved paths are for the code, and are part of the environment.
         process = ProcessToStart(
             asked.mode, asked.bundle, run, code.start, code.tree, options, more, live=not asked.closed
         )
@@ -156,7 +156,7 @@ def launch(
             hash_seed=asked.hash_seed,
             silent=options.divert_output,
             again=asked.closed and handed,
-            # Beside what is thrown away like it: one folder is kept out of the scratch, and it may lie in memory.
+            # Beside other temporary files: only one folder is kept out of the scratch, and it may be in memory.
             place=Path(path_of(into)).parent / PLACE if handed else None,
         )
         left = run_process(process, start_it)

@@ -21,7 +21,7 @@ from reenact.seams.lanes import Lane
 from reenact.testing.goldens.golden_answers import Answers
 from reenact.testing.goldens.golden_trace import all_recorded
 from reenact.timetravel.forks.fork_calls import ForkCalls
-from reenact.timetravel.forks.fork_course import Course
+from reenact.timetravel.forks.fork_course import ForkCourse
 from reenact.timetravel.forks.fork_misses import ForkMisses
 from reenact.timetravel.forks.ladder import ForkQuestion, LadderResult
 from reenact.timetravel.forks.permits import is_model
@@ -80,16 +80,16 @@ class GoldenMisses(ForkMisses):
     def asked(self, calls: ForkCalls, question: ForkQuestion, model: bool) -> Crossing:
         """Decide a call that the golden's own recording does not or must not answer."""
         lane, call, _, found = question
-        anew = opens(calls.plan, call, model=model)
-        given = None if anew else self._answers.find(lane.path, call)
+        again = opens(calls.plan, call, model=model)
+        given = None if again else self._answers.find(lane.path, call)
         if given is not None:
             self.used[given.source] += 1
             return calls.given(question, given.outcome, given.body, given.why)
-        if anew or self._may_go_live(calls, lane, call, model):
+        if again or self._may_go_live(calls, lane, call, model):
             return self.performed(calls, question)
         if self._is_cut_off(calls) and found.answer is not None and found.answer.is_open:
             self._left_open = call, found
-            return calls.answered(question, found.answer)  # and it waits, as it did then
+            return calls.answered(question, found.answer)  # and it waits, as in the recording
         if self._is_cut_off(calls) and found.place is None and not calls.session.unused():
             raise self._comes_to_the_cut(calls, call, found)
         raise self._is_stale_at(calls, lane, call, found)
@@ -182,6 +182,6 @@ class GoldenMisses(ForkMisses):
         return f", and {kept}", next_command
 
 
-def boundaries(course: Course) -> int:
+def boundaries(course: ForkCourse) -> int:
     """The number of calls that the agent's own code has made, answered or performed."""
     return course.frozen + course.live + len(course.given)

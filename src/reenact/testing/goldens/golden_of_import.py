@@ -19,14 +19,14 @@ from reenact.facts.ids import tail
 from reenact.facts.imported_runs import is_imported
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.lazy_regex import lazy_regex
+from reenact.replaying.agent_process import ProcessStarter
 from reenact.replaying.options import Options
 from reenact.replaying.replay_launch import replay_run
 from reenact.replaying.replay_report import Report
-from reenact.replaying.starting import ProcessStarter
 from reenact.seams.boot.folders import Folder
 from reenact.store import open_store
 from reenact.testing.expectations.expectation import Expectation
-from reenact.testing.expectations.judging import words_of
+from reenact.testing.expectations.judgement import words_of
 from reenact.testing.goldens.golden_outcome import Status
 from reenact.testing.goldens.golden_trace import Golden
 from reenact.testing.goldens.judges import Judgement

@@ -55,7 +55,7 @@ class GoldenRole(ForkRole):
         self._around = around
         self._result: ResultFile | None = None
         self._asks = instructions["misses"] != "stale" or Plan.from_json(instructions["plan"]).live != "none"
-        # Of a run that is only judged nobody wants evidence, unless it says so; one that has asked may be kept.
+        # A run that is only judged needs no evidence, unless an option asks for it; a run with live calls may be kept.
         self.gathers = self._asks or bool(instructions.get("evidence"))
 
     def isolation(self) -> Isolation | None:

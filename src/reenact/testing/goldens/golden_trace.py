@@ -14,7 +14,7 @@ from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, field, replace
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.shell_text import typed
-from reenact.testing.goldens.golden_history import Change, chained, unchained
+from reenact.testing.goldens.golden_history import HistoryEntry, chained, unchained
 
 FORMAT: Final = 4
 """The newest version of ``golden.json`` that this code reads. It writes 4 where a golden names its program, and else 3,
@@ -90,8 +90,8 @@ class Golden:
     any_seed: bool | None = None
     proven: bool | None = None
     unproven: str = ""
-    history: tuple[Change, ...] = field(default=())
-    pending: tuple[Change, ...] = field(default=())
+    history: tuple[HistoryEntry, ...] = field(default=())
+    pending: tuple[HistoryEntry, ...] = field(default=())
     command: tuple[str, ...] = ()
     entry: str = ""
 
@@ -134,7 +134,7 @@ class Golden:
                 words += [f"--{name}", str(value)]
         return typed(words)
 
-    def noted(self, change: Change) -> Golden:
+    def noted(self, change: HistoryEntry) -> Golden:
         """The same with one more entry in its history."""
         return replace(self, history=(*self.history, change))
 
@@ -189,7 +189,7 @@ class Golden:
                 proven=data.get("proven"),
                 unproven=str(data.get("unproven") or ""),
                 history=unchained(_listed(data, "history"), required=written != 1),
-                pending=tuple(map(Change.from_json, _listed(data, "pending"))),
+                pending=tuple(map(HistoryEntry.from_json, _listed(data, "pending"))),
                 command=tuple(map(str, _listed(data, "command"))),
                 entry=str(data.get("entry") or ""),
             )

@@ -37,8 +37,8 @@ def with_golden(
     runs = list(read_bundle(path).runs)
     if overlays is not None:
         runs = [each for each in runs if each.role != "overlay"] + list(overlays)
-    anew = {question_of(each) for each in opinions}
-    runs = [each for each in runs if not question_of(each) or question_of(each) not in anew]
+    asked_again = {question_of(each) for each in opinions}
+    runs = [each for each in runs if not question_of(each) or question_of(each) not in asked_again]
     belonging = [each for each in runs if each.role in BELONGING]
     runs = [each for each in runs if each.role not in BELONGING] + list(opinions) + belonging
     with_runs(path, runs, golden)

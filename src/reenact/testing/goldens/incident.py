@@ -15,7 +15,7 @@ from reenact.facts.file_notes import NOTE as FILE
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.run import Run
 from reenact.recording.run_evidence import PROCESS
-from reenact.replaying.relocating import relocated
+from reenact.replaying.relocation import relocated
 from reenact.replaying.worktree import REVISION, file_at, find_revision, is_known, kept_revision, tree_of
 from reenact.seams.project_paths import root_of
 

@@ -21,7 +21,7 @@ from reenact.testing.expectations.kept_opinions import TAG, asked_opinion, kept_
 from reenact.timetravel.bundling.cleaning import clean, known_here
 from reenact.timetravel.bundling.related_runs import gather_alone, records
 
-Asks = Literal["never", "missing", "anew"]
+Asks = Literal["never", "missing", "again"]
 """When a model that judges is asked: never; where no opinion is kept; whether one is kept or not."""
 
 OPINION = "opinion"
@@ -66,7 +66,7 @@ class GoldenCourt:
     def _had(self, question: Question) -> tuple[str, Opinion]:
         """The source of an opinion, and the opinion."""
         why = "it has not been asked about this answer"
-        for store in self._kept if self.asks != "anew" else ():
+        for store in self._kept if self.asks != "again" else ():
             try:
                 found = kept_opinion(store, question)
             except UnreplayableRun as error:

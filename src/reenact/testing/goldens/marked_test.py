@@ -13,6 +13,7 @@ from reenact.replaying.network_block import BLOCK
 from reenact.replaying.options import Options
 from reenact.store.bundles import is_sealed
 from reenact.testing.goldens.acceptance import NOTHING, Reasons
+from reenact.testing.goldens.golden_acceptance import look, settle
 from reenact.testing.goldens.golden_dir import WILD, GoldenDir
 from reenact.testing.goldens.golden_execution import GoldenRun, RunOptions, running
 from reenact.testing.goldens.golden_outcome import Outcome
@@ -20,7 +21,6 @@ from reenact.testing.goldens.modes import FROZEN, RERECORD, REVIEW, record_missi
 from reenact.testing.goldens.opened_golden import OpenGolden, open_golden
 from reenact.testing.goldens.replayed_golden import Replayed, mismatch
 from reenact.testing.goldens.reports import facts
-from reenact.testing.goldens.reviewing import look, settle
 from reenact.testing.goldens.side_by_side import all_side_by_side
 
 SHOWN = Options(as_is=True)
@@ -169,7 +169,7 @@ class Trial:
             if outcome.status != "passed":
                 return GoldenRun(outcome)
         elif self._mode != FROZEN and self._opens(self._golden_dir.path(name)).golden.judged:
-            recorded = record_missing(self._golden_dir, name, anew=self._mode == RERECORD)
+            recorded = record_missing(self._golden_dir, name, again=self._mode == RERECORD)
             if recorded.outcome.status not in ("passed", "failed"):
                 return GoldenRun(recorded.outcome)
         return self._stack.enter_context(
@@ -191,7 +191,7 @@ class Trial:
         """The name of the golden, which is there."""
         names: Sequence[object] = self._names
         if len(names) == 1 and isinstance(names[0], str) and not self._is_there(names[0]):
-            names = self._golden_dir.matching([names[0]])  # says which there are, where it means none
+            names = self._golden_dir.matching([names[0]])  # names the existing ones, if it means none
         if len(names) == 1 and isinstance(names[0], str):
             return names[0]
         raise UsageError(

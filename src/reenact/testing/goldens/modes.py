@@ -14,10 +14,10 @@ from reenact.facts.phrases import counted
 from reenact.replaying.options import Options
 from reenact.seams.boot.folders import Folder
 from reenact.store import open_store
-from reenact.testing.expectations.judging import asks_a_judge
+from reenact.testing.expectations.judgement import asks_a_judge
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_execution import outcome_of
-from reenact.testing.goldens.golden_history import Change
+from reenact.testing.goldens.golden_history import HistoryEntry
 from reenact.testing.goldens.golden_launch import GoldenRequest, launch
 from reenact.testing.goldens.golden_misses import Misses
 from reenact.testing.goldens.golden_of_import import require_recorded
@@ -58,7 +58,7 @@ class RecordedAnswers:
     unanswered: bool = False
 
 
-def record_missing(golden_dir: GoldenDir, name: str, *, anew: bool = False) -> RecordedAnswers:
+def record_missing(golden_dir: GoldenDir, name: str, *, again: bool = False) -> RecordedAnswers:
     """Run a golden, and send the model calls that have no answer yet. Missing answers of tools stay missing. A judge is
     asked about an answer on which it has no opinion yet.
 
@@ -68,7 +68,7 @@ def record_missing(golden_dir: GoldenDir, name: str, *, anew: bool = False) -> R
     Args:
         golden_dir: The folder of the goldens.
         name: The name of the golden.
-        anew: Drop earlier recordings of missing answers, and record them again.
+        again: Drop earlier recordings of missing answers, and record them again.
 
     Raises:
         UsageError: The golden must stay the same, and has no missing answer.
@@ -77,14 +77,14 @@ def record_missing(golden_dir: GoldenDir, name: str, *, anew: bool = False) -> R
     started_us = CLOCK.mono_us()
     opened = open_golden(golden_dir.path(name))
     golden = opened.golden
-    require_recorded(golden, "--mode rerecord" if anew else "--mode missing")
-    earlier = () if anew else opened.overlays
+    require_recorded(golden, "--mode rerecord" if again else "--mode missing")
+    earlier = () if again else opened.overlays
     # A judge alone may be what is missing: it is asked about what the frozen run says, where that comes to its end.
     frozen: Misses = "reads" if golden.on_miss == "live-read" else "stale"
     judges = any(asks_a_judge(each.compiled()) for each in opened.expectations)
     ways: tuple[Misses, ...] = (frozen, "models") if judges else ("models",)
     for way in ways:
-        recorded, stopped = _recorded(golden_dir, opened, earlier, way, anew=anew)
+        recorded, stopped = _recorded(golden_dir, opened, earlier, way, again=again)
         if not stopped:
             break
     outcome = recorded.outcome
@@ -94,7 +94,7 @@ def record_missing(golden_dir: GoldenDir, name: str, *, anew: bool = False) -> R
 
 
 def _recorded(
-    golden_dir: GoldenDir, opened: OpenGolden, earlier: tuple[str, ...], misses: Misses, *, anew: bool
+    golden_dir: GoldenDir, opened: OpenGolden, earlier: tuple[str, ...], misses: Misses, *, again: bool
 ) -> tuple[RecordedAnswers, bool]:
     """Run a golden in one way, and keep the missing answers; also whether it was stopped before its end."""
     golden = opened.golden
@@ -105,7 +105,7 @@ def _recorded(
         asked = GoldenRequest(str(opened.path), opened.answering, golden, beside, misses=misses)
         told = launch(asked, Options(divert_output=True), into=into, project=str(golden_dir.root))
         with open_store(into) as store:
-            court = opened.court("anew" if anew else "missing")
+            court = opened.court("again" if again else "missing")
             outcome = outcome_of(golden_dir, opened, told, store.open(told.run), court)
             if outcome.status not in ("passed", "failed"):
                 if told.report.refused:
@@ -121,11 +121,11 @@ def _recorded(
                 raise _nothing_missing(golden.name)
             if kept:
                 overlays.append(packed_today(store, store.run(told.run), "overlay"))
-    if kept or opinions or anew:
+    if kept or opinions or again:
         what = {"answer": kept, "opinion": len(opinions)}
         reason = " and ".join(counted(count, each) for each, count in what.items() if count) or "nothing is missing"
-        how = "rerecorded" if anew else "recorded"
-        changed = golden.noted(Change(stamp(CLOCK), how, reason=reason))
+        how = "rerecorded" if again else "recorded"
+        changed = golden.noted(HistoryEntry(stamp(CLOCK), how, reason=reason))
         with_golden(opened.path, changed, overlays=overlays, opinions=opinions)
     return RecordedAnswers(outcome, kept, len(opinions), golden.unproven), False
 

@@ -10,7 +10,7 @@ from reenact.errors import StoreError, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run, Status
-from reenact.seams.setting import folder_now
+from reenact.seams.process_setting import folder_now
 from reenact.store.bundles import BundleStore, bundle_store
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.goldens.golden_files import name_of

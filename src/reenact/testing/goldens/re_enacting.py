@@ -12,7 +12,7 @@ from reenact.abc.store import Recording
 from reenact.facts.run import Run
 from reenact.replaying.replay_opening import known_values
 from reenact.store.bundles import PackedRun
-from reenact.testing.goldens.differing import GoldenDifference, differing
+from reenact.testing.goldens.golden_differences import GoldenDifference, differing
 from reenact.testing.goldens.golden_execution import GoldenRun
 from reenact.testing.goldens.golden_outcome import Outcome
 from reenact.testing.goldens.golden_writer import cleaned_today

@@ -8,7 +8,7 @@ from typing import Final
 
 from reenact.facts.call import Json
 from reenact.facts.difference import Difference, differences
-from reenact.testing.goldens.differing import Category, GoldenDifference
+from reenact.testing.goldens.golden_differences import Category, GoldenDifference
 from reenact.timetravel.preview import brief, clip, safe
 
 _COLUMN: Final = 56

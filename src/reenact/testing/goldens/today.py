@@ -11,7 +11,7 @@ from reenact.facts.large import is_withheld
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.record import CallIssued, CallSettled, CheckpointTaken, OutputPrinted, Record
 from reenact.facts.run import Run
-from reenact.replaying.relocating import relocated
+from reenact.replaying.relocation import relocated
 from reenact.replaying.replay_opening import redactor_of
 from reenact.replaying.worktree import Tree
 from reenact.store.bundles import PackedRun

@@ -16,11 +16,11 @@ from reenact.facts.answers import (
     openai_responses,
 )
 from reenact.facts.answers.asks import BadAsk, Turn
-from reenact.facts.answers.drawing import Draw
+from reenact.facts.answers.seeded_choices import Draw
 from reenact.facts.answers.wire_formats import Recall, Stamp, WireFormat, encoded
 from reenact.facts.call import Json
 from reenact.facts.lazy_dataclass import dataclass
-from reenact.testing.provider.improvising import answered, drawn
+from reenact.testing.provider.answer_choice import answered, drawn
 from reenact.testing.provider.script import Fault, Reply, Script, Visit
 
 DIALECTS: tuple[WireFormat, ...] = (

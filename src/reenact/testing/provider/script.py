@@ -11,7 +11,7 @@
     )
 
 Rules and routes are tried in order and the first that holds answers. Where none holds, a model improvises
-(``improvising``) and a path is not found. A world *drifts* by rules and routes that hold from a call or a day on.
+(``answer_choice``) and a path is not found. A world *drifts* by rules and routes that hold from a call or a day on.
 """
 
 from __future__ import annotations

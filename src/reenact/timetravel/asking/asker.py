@@ -1,7 +1,7 @@
-"""The session's part that asks a model where an import tells nothing; only a replay of an import has it.
+"""The part of a session that asks a model if an import has no answer; only a replay of an import has it.
 
-Only models go live. A tool whose result is not told, or any other call, is a divergence as in every replay. The rules
-of a fork decide which requests may be sent, and with which key.
+Only models go live. A tool without a result in the import, or any other call, is a divergence as in every replay. The
+rules of a fork decide which requests may be sent, and with which key.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reenact.replaying import guard
 from reenact.replaying.matching import Miss
 from reenact.replaying.replay_session import ReplaySession
 from reenact.seams.lanes import Lane
-from reenact.seams.setting import variables_now
+from reenact.seams.process_setting import variables_now
 from reenact.timetravel.asking.asking_calls import AskedCall, ModelReply
 from reenact.timetravel.cost import prices, reading_cost
 from reenact.timetravel.forks.api_keys import keys_of
@@ -36,7 +36,7 @@ _TOKENS: Final = (("tokens_in", "in"), ("tokens_out", "out"))
 
 
 class Asker:
-    """Has a model asked for which the import has no answer.
+    """Sends the model calls for which the import has no answer.
 
     Args:
         session: The session that it is attached to.
@@ -52,7 +52,7 @@ class Asker:
         session.ask = self.ask
 
     def lends(self, lent: Iterable[str]) -> None:
-        """The environment is today's, but for these variables, which hold placeholders."""
+        """The environment is today's, except for these variables, which hold placeholders."""
         lent = set(lent)
         today = {name: text for name, text in variables_now().items() if name not in lent}
         self._keys = keys_of(self._session.run, today, {}, self._session.options.command)
@@ -63,10 +63,10 @@ class Asker:
         return bool(session.schedule.under_way) or session.gate.parting > 0
 
     def ask(self, found: Miss, lane: Lane, call: Call) -> AskedCall | None:
-        """A model call that has no answer, to be performed; None for what is no model call.
+        """A model call without an answer, to be performed; None for any other call.
 
         Raises:
-            Halt: It may not be sent; the replay stops there.
+            Halt: The call may not be sent; the replay stops there.
         """
         if call.kind is not Kind.HTTP or not is_model(call):
             return None
@@ -93,7 +93,7 @@ class Asker:
         return self._session.faults.refuse(words)
 
     def _over(self, number: int) -> None:
-        """One call has been answered: whom it asked, why, and what that came to."""
+        """One call has been answered: the model that was asked, the reason, and the tokens and price."""
         call, why = self._calls.pop(number)
         head, body = self._heard.taken(number)
         reading = read(call.head, call.body, head or {}, body)

@@ -1,7 +1,7 @@
 """A model call that a replay makes, and the order in which its answer comes.
 
-The agent's own client performs it. While the world is asked, time stands still for the agent: no timer of its own
-fires, so that a limit on the wait is not passed by it.
+The agent's own client performs it. While the world is asked, time stands still for the agent: none of the agent's
+timers fires, so that a time limit on the call does not run out.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class ModelReply:
 
     Args:
         schedule: Where turns are taken.
-        fault: Told of what fails here.
-        over: Told of each call that the world has answered, or that is not waited for any more.
+        fault: Called with errors of this code.
+        over: Called for each call that the world has answered, or that the agent no longer waits for.
     """
 
     ordered = True
@@ -57,7 +57,7 @@ class ModelReply:
         return self._schedule.now_us()
 
     def put(self, record: Record) -> None:
-        """Keep what came; the rest of a record is of no use here."""
+        """Keep the bytes of the answer; other records are not needed here."""
         if isinstance(record, HeadArrived):
             self.heads[record.event] = record.head
         elif isinstance(record, SegmentArrived):
@@ -65,7 +65,7 @@ class ModelReply:
             body += record.data[: max(0, LARGEST - len(body))]
 
     def taken(self, event: int) -> tuple[Mapping[str, Json] | None, bytes]:
-        """Head and body of an answer, which are let go; no head where none came."""
+        """The head and body of an answer, which are then released; no head if none came."""
         return self.heads.pop(event, None), bytes(self.bodies.pop(event, b""))
 
     def fault(self, error: Exception) -> bool:
@@ -93,7 +93,7 @@ class AskedCall(LiveCall):
 
     Args:
         heard: Keeps what it says.
-        lane: The lane that asks.
+        lane: The lane of the call.
         call: The call.
         event: A number that no event of the recording has.
     """
@@ -109,12 +109,12 @@ class AskedCall(LiveCall):
         return url, body
 
     def settle(self, outcome: Value | Failure) -> Any:
-        """It has failed, before its head."""
+        """The call has failed before the head of its answer."""
         self._heard.over(self.event)
         return super().settle(outcome)
 
     def end(self, end: End) -> Any:
-        """Its answer has come to its end."""
+        """Its answer has ended."""
         self._heard.over(self.event)
         return super().end(end)
 

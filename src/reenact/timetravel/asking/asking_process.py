@@ -5,27 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from reenact.replaying import replay_process as replaying
+from reenact.replaying.agent_process import LENT
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.replay_session import ReplaySession
-from reenact.replaying.starting import LENT
 from reenact.timetravel.asking.asker import Asker
-from reenact.timetravel.forks.allowing import with_settings
+from reenact.timetravel.forks.allowed_names import with_settings
 from reenact.timetravel.forks.plan import Plan
 
 
 class AskingProcess(replaying.ReplayingProcess):
-    """This process, replaying one imported run; models may go live.
+    """A process that replays one imported run, in which models may go live.
 
     Args:
         instructions: The instructions of a ``ReplayingProcess``.
     """
 
     def _isolate(self) -> Isolation:
-        """Everything but the network."""
+        """Isolates all except the network."""
         return replaying.isolated(self.instructions, "models may go live")
 
     def _open(self) -> ReplaySession:
-        """The session of the import, and what asks for it."""
+        """The session of the imported run, and the asker for it."""
         session = super()._open()
         self._asker = Asker(session, with_settings(Plan(at=0, live="none", only=self.options.live)))
         return session

@@ -1,1 +1,2 @@
-"""Handing runs on: what belongs to one, cleaned once more, as one file; and such a file taken into a store."""
+"""Runs as files: a run and all that belongs to it, cleaned once more, is packed into one file, and such a file is
+unpacked into a store."""

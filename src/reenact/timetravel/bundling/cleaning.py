@@ -59,7 +59,7 @@ class CleanBundle:
     Attributes:
         records: The records.
         removed: Where a credential was removed, in the order of the run.
-        personal: Findings that look like personal data: by sort, how many different ones at each place.
+        personal: The number of different findings that look like personal data, by sort and place.
     """
 
     records: tuple[Record, ...]
@@ -70,8 +70,8 @@ class CleanBundle:
 def known_here(
     run: Run, environment: Mapping[str, str], lists: Iterable[RemovedDigests] = (), redact: Iterable[str] = ()
 ) -> KnownCredentials:
-    """The credentials that are known by value: those of the variables that were credentials when the run was recorded,
-    of those that are today, and what was removed in the run.
+    """The credentials that are known by value: the values of variables that were credentials when the run was recorded,
+    those of variables that are credentials today, and the values that were removed from the run.
 
     Args:
         run: The run.
@@ -91,7 +91,7 @@ def known_here(
 
 
 def list_of(run: Run, records: Iterable[Record]) -> RemovedDigests:
-    """The removals that a run lists itself; a run that was cut short lists them bit by bit."""
+    """The removals that a run lists; a run that was cut short lists them in several parts."""
     own = listed(run.capture.get(REMOVED))
     return own or noted(
         {each.key: each.value for each in records if isinstance(each, EvidenceNoted) and each.event is None}
@@ -105,13 +105,13 @@ def _names(found: object) -> list[str]:
 def clean(
     run: Run, records: Iterable[Record], known: KnownCredentials, removed: RemovedValues | None = None
 ) -> CleanBundle:
-    """The records of a run without credentials, also where these stand before they were known for some.
+    """The records of a run without credentials, also at places that were recorded before a value was known as one.
 
     Args:
         run: The run.
         records: Its whole log.
         known: Credentials that are known by value.
-        removed: The removals from runs that are handed on with it; those made here are added.
+        removed: The removals from runs that are packed with it; new removals are added.
 
     Raises:
         RedactionLeak: A record that came out of the gate does not pass it unchanged.
@@ -121,7 +121,7 @@ def clean(
     passed = partial(_passed, run, known=known, removed=found, secret=ENTROPY.bytes(32))
     mark = found.mark
     once, where = passed(before)
-    if found.mark != mark:  # it may stand further to the front
+    if found.mark != mark:  # its place may be further to the front
         once, more = passed(once)
         where = tuple(dict.fromkeys((*where, *more)))
     were, are = _joined(before), _joined(once)
@@ -140,7 +140,7 @@ def clean(
 
 
 def _listing(records: tuple[Record, ...], own: RemovedDigests, removed: RemovedValues) -> tuple[Record, ...]:
-    """The records, of which the last says what else was removed now: a replay has to know it."""
+    """The records. The last one lists the values that were removed only now: a replay needs them."""
     key = own.key or ENTROPY.bytes(16)
     fresh = [each for each in removed.entries_under(key) if each not in own.entries]
     if not fresh:
@@ -166,7 +166,7 @@ def _passed(
     where: dict[str, None] = {}
 
     def keep(record: Record, cleaned: Record) -> None:
-        if isinstance(cleaned, _FLOWING):  # it may have been held back, so its counterpart is another one
+        if isinstance(cleaned, _FLOWING):  # the delta may have been held back, so its counterpart is another delta
             differs = cleaned.fidelity is not Fidelity.EXACT and place_of(cleaned) not in labelled
         else:
             differs = type(record) is type(cleaned) and record != cleaned
@@ -212,7 +212,7 @@ def place_of(record: Record) -> str:
 
 
 def _about_people(records: Iterable[Record]) -> dict[str, dict[str, int]]:
-    """Findings that look like personal data, by sort and place; the pieces of a stream are read as one."""
+    """The findings that look like personal data, by sort and place; the pieces of a stream are read as one text."""
     texts: dict[str, list[bytes]] = {}
     for record in records:
         texts.setdefault(place_of(record), []).extend(_contents(record))

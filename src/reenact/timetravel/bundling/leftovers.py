@@ -1,4 +1,4 @@
-"""Leftovers: whether a value that was removed from a run stands in the finished bytes of a bundle, and where.
+"""Leftovers: the places in the finished bytes of a bundle where a value remains that was removed from a run.
 
 The bytes are read as a reader of the file has them: each text of each line, and each content of its own, also behind
 the encodings that the gate looks behind.
@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
+from reenact.facts.credential_search import spot
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.spotting import spot
 from reenact.facts.text_spans import CredentialSpan, SearchExhausted
 from reenact.facts.views import HEAD, is_media
 
 Sought = Callable[[bytes], list[CredentialSpan]]
-"""Gives where known values stand in a text."""
+"""Returns the places of known values in a text."""
 
 _PLACES: Final = {
     "call": "the request",
@@ -38,13 +38,14 @@ _NAME = lazy_regex(rb'"([\w.-]{1,64})\\{0,7}"\s{0,4}:\s{0,4}\\{0,7}"?[^":]{0,200
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """A value that should not be there.
+    """A value that should have been removed.
 
     Attributes:
         member: The part of the bundle that holds it.
-        place: Where that is, for people; empty where it belongs to no record.
+        place: Its place, for display; empty if it belongs to no record.
         event: The event it belongs to; None for none.
-        field: The name of the field that it stands in; empty where that has none, and in media: no rule looks there.
+        field: The name of the field that holds the value; empty for a field without a name, and in media, which no rule
+            reads.
     """
 
     member: str
@@ -54,11 +55,11 @@ class Leftover:
 
 
 def leftover(members: Mapping[str, bytes], sought: Sought) -> Leftover | None:
-    """The first value that is left.
+    """The first remaining value.
 
     Args:
         members: Names and contents of all parts of a bundle.
-        sought: Gives where known values stand.
+        sought: Returns the places of known values.
     """
     for name, data in members.items():
         if not name.endswith((".jsonl", ".json")):
@@ -79,7 +80,7 @@ def leftover(members: Mapping[str, bytes], sought: Sought) -> Leftover | None:
 
 
 def _found(text: bytes, sought: Sought) -> int | None:
-    """Where in a text the first value stands, zero for one behind an encoding; None for none."""
+    """The position of the first value in a text, zero for a value inside an encoding; None for none."""
     plain = sought(text)
     if plain:
         return plain[0].start

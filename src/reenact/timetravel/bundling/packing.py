@@ -1,4 +1,5 @@
-"""Packing: runs of a store, with what belongs to them, cleaned once more, into one file; and whether it replays."""
+"""Packing: writes runs of a store, with all that belongs to them, into one file, cleaned once more; and checks that the
+file replays."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ class PackResult:
         digest: Digest of its content.
         runs: Ids of the runs in it, the main one first.
         removed: Where credentials were removed: id of the run, and place.
-        personal: Findings that look like personal data: id of the run, sort, and how many different ones at each place.
+        personal: Findings that look like personal data: id of the run, sort, and the number of different ones at each
+            place.
     """
 
     path: Path
@@ -63,7 +65,7 @@ def pack(
         store: Where they are.
         runs: Role in the bundle (``run``, or ``recorded``, ``fixed`` and ``overlay`` of a golden) and run; the main one
             first.
-        path: The file to write; one that is there is replaced.
+        path: The file to write; an existing file is replaced.
         golden: The data of a golden.
         redact: Names of fields that hold credentials, beside those that a run was recorded with.
 
@@ -83,7 +85,7 @@ def pack(
     known = {run_id: known_here(each.recording.run, os.environ, lists, redact) for run_id, each in whole.items()}
     gone = RemovedValues()
     done: dict[str, tuple[bytes, CleanBundle]] = {}
-    for _ in range(2):  # what was removed from one of them is removed from those before it, too
+    for _ in range(2):  # a value that was removed from one of them is removed from the earlier ones too
         for run_id, each in whole.items():
             if run_id not in done or done[run_id][0] != gone.mark:
                 cleaned = clean(each.recording.run, logs[run_id], known[run_id], gone)
@@ -103,7 +105,7 @@ def pack(
 
 
 def _in_order(runs: Iterable[PackedRun]) -> list[PackedRun]:
-    """The runs as they were given; what only belongs to them comes last."""
+    """The runs in the given order, then the runs that only belong to them."""
     return sorted(runs, key=lambda each: each.role in BELONGING)
 
 
@@ -116,10 +118,10 @@ def require_no_secret(members: Mapping[str, bytes], secrets: Iterable[tuple[str,
 
     Args:
         members: Names and contents of all parts.
-        secrets: Of each run, what finds such values in a text.
+        secrets: For each run, the function that finds its credentials in a text.
 
     Raises:
-        RedactionLeak: There is one.
+        RedactionLeak: A credential was found.
     """
     every = list(secrets)
     left = leftover(members, lambda data: [span for _, sought in every for span in sought(data)]) if every else None
@@ -156,7 +158,7 @@ class BundleCheck:
 
 def check(path: Path, run: Run) -> BundleCheck:
     """Replay a bundle once, with nothing but the bundle and the code: in a fresh process, without the credentials of
-    this environment, with the store it came from out of reach.
+    this environment, without access to the store of its origin.
 
     Args:
         path: The bundle.

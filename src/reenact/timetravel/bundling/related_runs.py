@@ -1,4 +1,4 @@
-"""Which runs belong to one: those it replays with, and those that were recorded inside it."""
+"""The runs that belong to a run: those that its replay needs, and those that were recorded inside it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.record import EvidenceNoted, Record
 from reenact.facts.run import Run, Status
-from reenact.facts.serving import RELATION, preamble_of
+from reenact.facts.served_requests import RELATION, preamble_of
 from reenact.recording.run_evidence import PROCESS
 from reenact.store.run_records import records_of
 
@@ -67,7 +67,7 @@ def gather(store: Store, run: Run, role: str = "run") -> list[GatheredRun]:
 
 
 def gather_alone(store: Store, run: Run) -> GatheredRun:
-    """A run without what belongs to it, but for what lies in its log."""
+    """A run without the runs that belong to it, except those in its own log."""
     return _whole(store, run, "run")
 
 
@@ -81,8 +81,8 @@ def records(gathered: GatheredRun, store: Store) -> Iterator[Record]:
 
 
 def _evidence(store: Store, value: object) -> object:
-    """A run's account of its process, sources and packages; where it only names the run that holds it, that run's
-    account."""
+    """A run's evidence of its process, sources and packages. Where it only names another run that holds the evidence,
+    that run's is taken."""
     holder = value.get("held_by") if isinstance(value, Mapping) else None
     if not isinstance(holder, str):
         return value

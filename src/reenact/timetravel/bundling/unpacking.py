@@ -33,11 +33,11 @@ class UnpackResult:
 
 
 def unpack(path: Path, store: Store) -> UnpackResult:
-    """Take the runs of a bundle into a store. A run that is there already, with the same content, stays as it is.
+    """Take the runs of a bundle into a store. A run that the store already has with the same content stays unchanged.
 
     Args:
         path: The bundle.
-        store: The store; it is made where there is none.
+        store: The store; a missing one is made.
 
     Raises:
         UsageError, StoreError: The file is no bundle, or one of its runs is there with other content. Nothing was
@@ -51,7 +51,7 @@ def unpack(path: Path, store: Store) -> UnpackResult:
             break
         except StoreError:
             if last or not any(_found(store, each.run.id) for each in wanted):
-                raise  # else somebody else unpacked it meanwhile: look again
+                raise  # else another process has unpacked it: look again
     main = packed.bundle.main.run.id
     return UnpackResult(
         store.run(main), tuple(each.run.id for each in wanted), tuple(each.run.id for each in packed.bundle.runs)
@@ -89,7 +89,7 @@ def _found(store: Store, run_id: str) -> Run | None:
 
 
 def _content(store: Store, run: Run) -> str:
-    """One digest over what was recorded. Later flags and notes of people are not part of it."""
+    """One digest over the recorded data. Later flags and notes of people are not part of it."""
     return content_digest(_as_recorded(records(gather_alone(store, run), store)))
 
 

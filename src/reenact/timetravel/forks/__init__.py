@@ -1,1 +1,1 @@
-"""Forks: a run whose prefix is answered from its parent's recording, and which continues on its own."""
+"""Forks: runs whose first part is answered from the parent's recording, and which then continue on their own."""

@@ -1,4 +1,4 @@
-"""Again: the command line that asks for a fork once more, with all that was changed and allowed in it."""
+"""The command line that makes a fork again, with the same changes and permissions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reenact.privacy import make_redactor
 from reenact.timetravel.forks.plan import Plan
 
 _LONGEST = 600
-"""Letters of a command that a person would still paste."""
+"""The longest command that a user would paste, in characters."""
 
 
 def again(run: Run, plan: Plan, *more: str) -> str:
@@ -43,7 +43,7 @@ def again(run: Run, plan: Plan, *more: str) -> str:
 
 
 def allowing(store: Store, fork: Run) -> str:
-    """The command that makes a fork again with the write that it was refused; empty where none was."""
+    """The command that makes a fork again and allows the refused write; empty where no write was refused."""
     write, plan = refused_write(fork), fork.environment.get("fork")
     if not write or not fork.parent or not isinstance(plan, dict):
         return ""

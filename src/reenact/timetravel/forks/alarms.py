@@ -1,8 +1,8 @@
-"""Alarms of a fork: what the agent has set with ``alarm`` and ``setitimer``, and when a signal comes of it.
+"""Alarms of a fork: the timers that the agent has set with ``alarm`` and ``setitimer``, and when their signals come.
 
-A timer of the world's time is due in the fork's time, as any other timer is, and the signal is sent then: really, for
-the agent's handler to interrupt what it interrupts. Timers of the processor's time are the system's own behind the cut.
-Before the cut the recorded signals are sent in their places, and it is only known what is pending.
+An alarm of real time is due in the fork's time, like any other timer. Then a real signal is sent, so that the agent's
+handler interrupts the code. Timers of the processor's time are the system's own behind the cut. Before the cut the
+recorded signals are sent at their places, and only the pending alarms are noted.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from reenact.timetravel.forks.due_moments import LATE_US
 from reenact.timetravel.forks.fork_time import OWN, ForkTime
 
 ALARM: Final = "~alarm"
-"""The lane in the tag of an alarm that is due at some time."""
+"""The lane in the tag of a pending alarm."""
 _IN_VAIN: Final = 100
-"""So many signals in a row of a timer that nothing else comes of are no hope for who waits for nothing."""
+"""A repeating timer that only sends signals does not count as hope for a wait after this many signals in a row."""
 _REAL: Final = getattr(signal, "ITIMER_REAL", 0)
 _OF_WORK: Final = {
     getattr(signal, "ITIMER_VIRTUAL", 1): getattr(signal, "SIGVTALRM", 26),
@@ -41,8 +41,8 @@ class Alarm:
     """A timer that ends in a signal.
 
     Attributes:
-        due_us: When, in the fork's time; of one that counts work, how much this process has worked then.
-        every_us: How long until the next from then on; 0: there is none.
+        due_us: When it is due, in the fork's time; for an alarm of processor time, in this process's working time.
+        every_us: The interval of further signals; 0 for none.
         waits_us: For how long it was set.
     """
 
@@ -51,20 +51,20 @@ class Alarm:
     waits_us: int
 
     @property
-    def timed(self) -> TimerSpan:
+    def times(self) -> TimerSpan:
         """When it was set, and for when."""
         return TimerSpan(self.due_us - self.waits_us, self.due_us)
 
     def left(self, now_us: int) -> tuple[float, float]:
-        """The time left of it, and its interval, in seconds: more than nothing, for it is pending."""
+        """The remaining time and the interval, in seconds; the time is more than zero, because the alarm is pending."""
         return max(1, self.due_us - now_us) / 1e6, self.every_us / 1e6
 
     def is_over(self, now_us: int) -> bool:
-        """Whether it was due so long ago that its signal has gone to another waiter, or to none."""
+        """Whether the alarm was due so long ago that its signal has already gone to another waiter, or to none."""
         return now_us - self.due_us > LATE_US
 
     def next(self, now_us: int) -> Alarm | None:
-        """The alarm that is pending once its signal has come; None: nothing."""
+        """The alarm that is pending after its signal; None: nothing."""
         if not self.every_us:
             return None
         missed = max(0, now_us - self.due_us) // self.every_us
@@ -82,17 +82,17 @@ def is_own_signal(tag: Tag) -> bool:
 
 
 def ended_by_signal(event: Event) -> int | None:
-    """The signal whose handler has ended a transport, by what it raised there; None: none has."""
+    """The signal whose handler ended a transport with an exception; None without one."""
     outcome = event.outcome
     end = outcome.end if isinstance(outcome, Stream) else None
     if not isinstance(outcome, Failure) and (end is None or end.kind is not EndKind.ERROR):
-        return None  # without a look at what is noted of it
+        return None  # without reading the notes on it
     number = event.attributes.get(INTERRUPTED)
     return number if isinstance(number, int) else None
 
 
 def ended_by_alarm(event: Event) -> bool:
-    """Whether that was an alarm's."""
+    """Whether an alarm's signal ended it."""
     return ended_by_signal(event) == ALARM_SIGNAL
 
 
@@ -115,9 +115,9 @@ class ForkAlarms(SignalTurns):
         self.waits: Waiter | None = None
         self._of_work: dict[int, Alarm] = {}
         self.set: set[int] = set()
-        """Signals for which the agent has set a timer: those of the parent were timers' too."""
+        """The signals for which the agent has set a timer. The parent's signals of these sorts came from timers too."""
         self.struck_us: int | None = None
-        """When a signal was sent whose handler has not been noted yet."""
+        """When the signal was sent whose handler has not run yet."""
         self.arrived = False
         """Whether that runs already, below a transport."""
         self._rang: dict[int, Delivery] | None = None
@@ -129,7 +129,7 @@ class ForkAlarms(SignalTurns):
     # --- what the agent sets -----------------------------------------------------------------------------------
 
     def set_alarm(self, which: int, seconds: float, every: float) -> tuple[float, float]:
-        """It is due by the fork's time, or by the system's, where it counts the processor's."""
+        """It is due in the fork's time; an alarm of processor time, by the system."""
         with self._gate.lock:
             left = self.alarm_left(which)
             wait_us, every_us = math.ceil(seconds * 1e6), math.ceil(every * 1e6)
@@ -157,7 +157,7 @@ class ForkAlarms(SignalTurns):
             return pending.left(self._time.worked_us()) if pending is not None else (0.0, 0.0)
 
     def arms(self) -> None:
-        """The cut has come: what is pending goes on by itself."""
+        """The cut has come: pending alarms now go off by themselves."""
         with self._gate.lock:
             for which, pending in self._of_work.items():
                 self.process.arm(which, *pending.left(self._time.worked_us()))
@@ -166,11 +166,11 @@ class ForkAlarms(SignalTurns):
             self._waits_for_it()
 
     def _moment_us(self) -> int:
-        """The time for code that sets an alarm: the moment at which it does, which it has just read."""
+        """The moment at which the code sets an alarm; the code has just read it."""
         return self._time.real_now_us() if self._time.ticking else max(self._time.known_us(), self._time.set_us)
 
     def _waits_for_it(self) -> None:
-        """Have the alarm that is pending among what the gate waits for, behind the cut. Locked."""
+        """Behind the cut, put the pending alarm among the gate's waiters. Locked."""
         if self.waits is not None:
             self._gate.waiting.pop(self.waits.tag, None)
             self._time.due.over(self.waits.tag)
@@ -181,34 +181,33 @@ class ForkAlarms(SignalTurns):
         self._rings += 1
         tag = Tag("t", ALARM, ALARM_SIGNAL, self._rings)
         self.waits = waiter = Waiter(tag, lambda: self._goes_off(waiter), None, alarm.due_us)
-        self._time.sets(tag, alarm.timed)
+        self._time.sets(tag, alarm.times)
         self._gate.waiting[tag] = waiter
         self._gate.attend(self._gate)
 
     # --- what comes of it --------------------------------------------------------------------------------------
 
     def _goes_off(self, waiter: Waiter) -> None:
-        """It is due: send its signal. (Nobody is woken by that: who runs the handler counts itself.)"""
+        """An alarm is due: send its signal. (This wakes no strand: the strand that runs the handler counts itself.)"""
         self._gate.running -= 1
         if waiter.halt is not None or self._gate.halted is not None or self._gate.closed or waiter is not self.waits:
             return
         if self._alarm is not None:
-            self.rung = self._alarm.timed
+            self.rung = self._alarm.times
             self._alarm = self._alarm.next(max(self._order.at_us, self._alarm.due_us))
         self._waits_for_it()
         self.in_vain += 1
         self.arrived = False
         self.struck_us = self._time.clock.mono_us() if self.process.strike(ALARM_SIGNAL) else None
 
-    def has_come(self, tag: Tag, timed: TimerSpan | None) -> None:
-        """A signal has been handed out, that of an alarm if it was set at some time: what is pending from now on.
-        Locked."""
+    def has_come(self, tag: Tag, times: TimerSpan | None) -> None:
+        """A signal has been handed out; with ``times``, an alarm's: find the alarm that is pending now. Locked."""
         number = tag.number
         if is_own_signal(tag):
             self.struck_us = None if number == ALARM_SIGNAL else self.struck_us
             return
         if number == ALARM_SIGNAL:
-            if timed is not None:
+            if times is not None:
                 self._alarm_has_come()
             return
         for which, its in _OF_WORK.items():
@@ -219,12 +218,12 @@ class ForkAlarms(SignalTurns):
 
     def _alarm_has_come(self) -> None:
         if self._alarm is not None:
-            self.rung = self._alarm.timed
+            self.rung = self._alarm.times
             self._alarm = self._alarm.next(self._order.at_us)
             self._waits_for_it()
 
     def ring(self) -> None:
-        """An alarm that is due while others run does not wait for them."""
+        """Send the signal of a due alarm, without waiting for strands that run."""
         waiter = self.waits
         if waiter is not None and self._gate.waiting.get(waiter.tag) is waiter and self._is_due(waiter):
             del self._gate.waiting[waiter.tag]
@@ -235,8 +234,7 @@ class ForkAlarms(SignalTurns):
             waiter.wake()
 
     def _is_due(self, waiter: Waiter) -> bool:
-        """Whether its moment has come by a time that passes: the world's, or that of code at work beyond all that is
-        recorded."""
+        """Whether its moment has come, in the world's time or in that of code that works past the recording."""
         if self._gate.running <= 0 or self.is_struck() or not (self._time.ticking or self._order.head is None):
             return False
         return self._moment_us() + self._gate.held_for.waited_us >= (waiter.deadline_us or 0)
@@ -247,24 +245,23 @@ class ForkAlarms(SignalTurns):
         return self._time.ticking and due_us is not None and due_us > self._time.real_now_us()
 
     def is_struck(self) -> bool:
-        """Whether a signal has been sent whose handler has yet to run; whoever blocks it is not waited for."""
+        """Whether the handler of a sent signal has yet to run. A strand that blocks the signal does not count."""
         since_us = self.struck_us if not self.arrived else None
         return since_us is not None and self._time.clock.mono_us() - since_us <= STUCK_US
 
     def forgets(self) -> None:
-        """The handler has not run: no strand waits any longer for a signal that was sent."""
+        """The handler has not run: stop waiting for the signal that was sent."""
         self.struck_us = None
 
     def handles(self, number: int, *, raised: bool = False) -> None:
-        """No strand waits for it to come any more; the error that it raised is noted as the outcome of a call."""
+        """The wait for the signal is over; the handler's exception is noted as the outcome of a call."""
         with self._gate.lock:
             if self._struck(number):
                 self.arrived = True
                 self.struck_us = None if raised else self.struck_us
 
     def within_reach(self, timers: list[Waiter], blocked_us: int) -> list[Waiter]:
-        """Those of some timers to which time may jump: a strand that blocks where no hook sees it has the world's time
-        pass for an alarm."""
+        """The timers to which time may jump. While a strand blocks unseen, the world's time passes for an alarm."""
         if blocked_us < 0 or self._time.ticking:
             return timers
         reach_us = self._order.at_us + blocked_us
@@ -292,7 +289,7 @@ class ForkAlarms(SignalTurns):
         return self._rang.get(event)
 
     def rings_otherwise(self, event: Event) -> bool:
-        """Whether an alarm of the agent's rang in a recorded call that is made now, and does not ring there now.
+        """Whether an alarm of the agent rang in a recorded call, and does not ring when the call is made now.
 
         An alarm that waits as long as that one rings there, however late that was, as long as the fork has its parent's
         times: what came between its being set and the call has taken as long as it took."""
@@ -303,7 +300,7 @@ class ForkAlarms(SignalTurns):
                 return False
             if self._alarm is None:
                 return True
-            then = rang.timed if rang is not None else None
+            then = rang.times if rang is not None else None
             if then is not None and not self._time.departed:
                 otherwise_us = self._alarm.waits_us - (then.due_us - then.set_us)
             else:
@@ -312,7 +309,7 @@ class ForkAlarms(SignalTurns):
             return abs(otherwise_us) > LATE_US
 
     def has_rung(self) -> None:
-        """An alarm's handler has ended a call by what it raised: it has come."""
+        """An alarm's handler has ended a call with an exception: the alarm has come."""
         with self._gate.lock:
             self._alarm_has_come()
 
@@ -334,12 +331,12 @@ class ForkAlarms(SignalTurns):
         return number == ALARM_SIGNAL and self.struck_us is not None
 
     def come_later(self, number: int) -> bool:
-        """Whether signals of that number are yet to come in the parent's order, behind the cut. Locked."""
+        """Whether signals with this number are still to come in the parent's order, behind the cut. Locked."""
         first, real = self._order.head, self._time.real_since_us is not None
         if first is None or (number in self.set and (number == ALARM_SIGNAL or real)):
             return first is not None and first.tag[::2] == ("i", number) and self.is_the_alarms(first)
         later = (each.tag for each in self._order.later())
-        return any(tag[::2] == ("i", number) and not self.is_asked_anew(call_around(tag)) for tag in later)
+        return any(tag[::2] == ("i", number) and not self.is_asked_again(call_around(tag)) for tag in later)
 
     def is_an_alarms(self, number: int, kind: str = "i") -> bool:
         """Whether the agent's alarms send this signal."""
@@ -349,11 +346,11 @@ class ForkAlarms(SignalTurns):
         """Whether the signal in the parent's order is the one that the pending alarm sends."""
         return head.tag.number == ALARM_SIGNAL and self.waits is not None and self._time.real_since_us is None
 
-    def is_asked_anew(self, event: int | None) -> bool:
-        """Whether a call of the parent has been made in the world instead: what came in the middle of it did not come
-        in the middle of that."""
+    def is_asked_again(self, event: int | None) -> bool:
+        """Whether a call of the parent has been made again in the world. A signal in the middle of the recorded call is
+        not one in the middle of the new call."""
         return event is not None and event in self._time.places.values()
 
     def turn(self, turn: Tag) -> Tag:
-        """Behind the cut it is the fork's own: the call that it interrupts has the fork's number."""
+        """Behind the cut the turn is the fork's own: the interrupted call has the fork's number."""
         return own_signal(turn) if self._time.cut else turn

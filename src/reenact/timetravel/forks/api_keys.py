@@ -1,9 +1,8 @@
 """The keys of today that a live call would carry, and whether anything of today names its host.
 
 A recording names hosts (in variables, arguments, answers), but holds no keys: the keys are today's. So a key goes to a
-host only if something of today names that host: the environment, the command line, the user's options for the fork, or
-the code that runs. A run that this user recorded here is trusted, except for its variables, which were those of another
-day.
+host only if one of these names that host today: the environment, the command line, the user's options for the fork, or
+the code that runs. A run that this user recorded here is trusted, except for its variables, which may be out of date.
 """
 
 from __future__ import annotations
@@ -108,7 +107,7 @@ class Keys:
         self._ours = ours
 
     def refused(self, call: Call, run: Run, plan: Plan) -> ReplayError | None:
-        """Why a call that is about to go live is not sent; None where it is."""
+        """Why a live call is not sent; None where it is."""
         goes = f"this {'run' if plan.resume else plan.noun} goes live"
         missing = self.missing(call)
         if missing:
@@ -148,7 +147,7 @@ class Keys:
         return carried
 
     def remedy(self, url: str) -> str:
-        """A command with which a person says that the host of an address is theirs."""
+        """A command by which a user says that the host of an address is their own."""
         lender = self._names.lender(url)
         parts = urlsplit(url)
         return (
@@ -159,7 +158,7 @@ class Keys:
         """The problem today of calls to an address that carry these variables; empty where none is known."""
         named, unset = list(carries), list(self._missing.values())
         missing = [name for name in named if name in unset]
-        if any(name.startswith(_UNNAMED) for name in named):  # which of them it is the recording does not tell
+        if any(name.startswith(_UNNAMED) for name in named):  # the recording does not say which of them it is
             missing = unset
         if missing:
             are = "is" if len(missing) == 1 else "are"
@@ -176,7 +175,7 @@ class Keys:
         return f"; {', '.join(others)} {'is' if len(others) == 1 else 'are'} not set either" if others else ""
 
     def _carried(self, call: Call) -> str:
-        """The key that a call carries, by the name of its variable; the keys of a connection are not seen."""
+        """The variable of the key that a call carries; keys of a connection are not known."""
         told = list(_texts(call))
         for name, value in self._held.items():
             if any(value in each for each in told):
@@ -217,7 +216,8 @@ def address_of(call: Call) -> str:
 
 def keys_named_in(call: Call, names: Iterable[str]) -> tuple[str, ...]:
     """The variables that a recorded call carried, as far as the recording tells: the stand-in of a value names its
-    variable. That of a header does not, so it is the run's only key, or the one that is called like the provider.
+    variable. The stand-in of a header does not; then it is the run's only key, or the key whose name contains the
+    provider's.
 
     Args:
         call: The recorded call.
@@ -238,7 +238,7 @@ def keys_named_in(call: Call, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _texts(call: Call) -> Iterator[str]:
-    """Everything that a call says, as texts."""
+    """All texts in a call."""
     url = str(call.head.get("url") or "")
     yield url
     if "%" in url:
@@ -256,7 +256,7 @@ def _texts(call: Call) -> Iterator[str]:
 
 
 def _is_credential(name: str, value: str) -> bool:
-    """Whether a header holds a credential. A signature is none, because it is valid for one request to one host."""
+    """Whether a header holds a credential. A signature does not count: it is valid for one request to one host."""
     return (name.lower() in HEADERS and not value.startswith("AWS4-HMAC-")) or name.lower() in COOKIES
 
 
@@ -265,7 +265,7 @@ def _is_loopback(url: str) -> bool:
 
 
 def _name_of(url: str) -> str:
-    """A host as it is looked for: of this machine each port is one of its own."""
+    """The host by which keys are looked up. On this machine, each port counts as another host."""
     parts = urlsplit(url)
     host = (parts.hostname or "").lower()
     return f"{host}:{parts.port}" if parts.port and _is_loopback(url) else host

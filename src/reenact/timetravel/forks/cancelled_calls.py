@@ -1,7 +1,7 @@
 """Calls that were cancelled when the parent was recorded, but are not cancelled in the fork: their answers are unknown.
 
-They are made when everything waits, or when the timer that cut one short has a later deadline, by the rules for every
-call after the cut. A write among them is in doubt, because it had begun.
+They are made when all strands wait, or when the timer that cut one short has a later deadline. The rules for calls
+after the cut apply. A write among them is in doubt, because it had begun.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from reenact.facts.connections import is_of_connection
 from reenact.facts.effects import Claim
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.serving import arrives
+from reenact.facts.served_requests import arrives
 from reenact.facts.values import encode
+from reenact.timetravel.forks.fork_answers import HandingTurn, OwnCall, TapedCall
 from reenact.timetravel.forks.fork_calls import ForkCalls
 from reenact.timetravel.forks.fork_requests import unwritable
 from reenact.timetravel.forks.permits import is_model
 from reenact.timetravel.forks.plan import Settling, said_of
 from reenact.timetravel.forks.refusals import given_up, unanswered
-from reenact.timetravel.forks.taping import HandingTurn, OwnCall, TapedCall
 
 WHY: Final = "it was cancelled when it was recorded, and is not now"
 """The reason for the call, in the report."""
 _TOLD: Final = "the live server must hear it too"
-"""The same of a notification that had no answer, of a session that has gone live."""
+"""The remark on a notification without an answer, in a session that has gone live."""
 _IN_DOUBT: Final = "it may have been made"
 
 
@@ -46,7 +46,7 @@ class CancelledCalls:
         calls.schedule.give_up = self.stop
 
     def revive(self) -> bool:
-        """Let the one that waits longest go on, of those that may; False: none may. (Gate locked.)"""
+        """Let the call go on that may and has waited longest; False if no call may go on. (Gate locked.)"""
         taped = self._first()
         if taped is not None:
             taped.go_live()
@@ -56,7 +56,7 @@ class CancelledCalls:
         return next((taped for taped in self._waiting() if not self._why_not(taped)), None)
 
     def stop(self) -> bool:
-        """Nothing goes on: stop the fork at the one that waits longest, if one does. (Gate locked.)"""
+        """Nothing can go on: stop the fork at the call that has waited longest, if any waits. (Gate locked.)"""
         session, stops = self._calls.session, self._calls.stops
         for taped in self._waiting():
             why, call = self._why_not(taped), taped.asked
@@ -76,11 +76,11 @@ class CancelledCalls:
         return False
 
     def goes_on(self, taped: TapedCall, own: OwnCall) -> OwnCall | HandingTurn:
-        """A cancelled call continues: it is performed, unless a person has said that it is done.
+        """A cancelled call continues: it is performed, unless a user has said that it is done.
 
         Args:
             taped: The call as it waited.
-            own: The same call as a live one.
+            own: The call, continued as a live one.
         """
         call, known = taped.asked, self._known(taped)
         if known is not None:
@@ -100,14 +100,14 @@ class CancelledCalls:
         return self._calls.child.writes.issued.get(taped.event, "")
 
     def _word(self, taped: TapedCall) -> Settling:
-        """The person's word on a write that is in doubt."""
+        """The user's answer for a write in doubt."""
         address = self._address(taped)
         word = said_of(self._calls.plan, address, taped.recorded) if address else ""
-        return "" if word == "done" else word  # what it gave is said of it, or it stays in doubt
+        return "" if word == "done" else word  # the user gives its result, or it stays in doubt
 
     def _known(self, taped: TapedCall) -> tuple[Value | Failure, str] | None:
-        """The result of a write that a run of this lineage has made since, or that a person has given, with the reason;
-        None where it is not known."""
+        """The result of a write, with its source: a run of this lineage has made the write since, or a user has given
+        the result; None where it is not known."""
         address = self._address(taped)
         standing = self._calls.standing(address)
         if standing is not None and isinstance(standing.outcome, Value):
@@ -132,5 +132,5 @@ class CancelledCalls:
 
 
 def _asks(call: Call) -> bool:
-    """Whether a call without an answer asks anything of anybody."""
+    """Whether a call without an answer makes a request."""
     return not (call.observed or is_of_connection(call) or arrives(call))

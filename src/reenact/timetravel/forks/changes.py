@@ -13,9 +13,9 @@ from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.plumbing import MARK as PLUMBING
 from reenact.facts.plumbing import is_plumbing
-from reenact.facts.serving import arrives
+from reenact.facts.served_requests import arrives
 from reenact.facts.values import encode, jsonable
-from reenact.replaying.restating import restated
+from reenact.replaying.state_changes import restated
 from reenact.timetravel.forks.code_names import why_not
 from reenact.timetravel.forks.fork_flags import check_flags
 from reenact.timetravel.forks.fork_points import inside
@@ -95,7 +95,7 @@ def check(recording: Recording, plan: Plan, entry: str = "") -> None:
 
 
 def _check_reached(recording: Recording, event: Event, plan: Plan) -> None:
-    """Whether the fork asks for the answer of ``event`` at all, behind its branching event."""
+    """Require that the fork makes the call of ``event``, behind its branching event."""
     run = tail(recording.run.id)
     if event.number < plan.at:
         raise ForkError(
@@ -127,7 +127,7 @@ def _check_state(recording: Recording, plan: Plan) -> None:
     state = {name: jsonable(body) for name, body in slots.items()}
     try:
         restated(state.get("", state), plan.state)
-    except ForkError as error:  # it knows the state, and not whose it is
+    except ForkError as error:  # the message has the state, but not the step
         shown = f"{run}:{plan.at}"
         raise ForkError(error.message, cause=error.cause, next_command=f"reenact show {shown} --state") from None
 

@@ -1,4 +1,4 @@
-"""Whether the code that runs, or a settings file beside it, names a host, or a module an exception: the text tells."""
+"""Whether source text names a host (or a settings file beside it does), or a module names an exception."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Final
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.run import Run
 from reenact.seams import lanes
-from reenact.seams.setting import folder_now
+from reenact.seams.process_setting import folder_now
 
 _SETTINGS: Final = lazy_regex(r"\.env(\..+)?|.+\.(toml|ini|cfg)")
 _MAKES_NAMES: Final = lazy_regex(r"\bimport \*|\b__getattr__\b|\bglobals\(\)")
-"""Text that gives a module names which its source does not show."""
+"""Source text that gives a module names without showing them."""
 _MOST: Final = 1 << 20
 _PART: Final = rb"[A-Za-z0-9_.-]"
 
@@ -28,7 +28,7 @@ def named_in_code(name: str) -> bool:
     """Whether a source file that is loaded into this process, or a settings file in its folder, names a host.
 
     Args:
-        name: The host, with its port where that belongs to it; not as a part of a longer name.
+        name: The host, with its port if that belongs to it. A part of a longer name does not count.
 
     Cost: reads every loaded source file, once for each name.
     """
@@ -66,8 +66,8 @@ def _read(path: str) -> bytes:
 
 
 def why_not(run: Run, name: str) -> str:
-    """Why the program of a run cannot raise ``module.Name``; empty where it can, or where that is not known, as of a
-    program of another interpreter, which has other modules."""
+    """Why the program of a run cannot raise ``module.Name``; empty where it can. Also empty where that is not known: a
+    program in another interpreter has other modules."""
     entry, (module, _, own) = run.entry, name.rpartition(".")
     if module == "__main__":
         file = os.path.join(entry.cwd, entry.argv[1]) if entry.kind == "command" and len(entry.argv) > 1 else ""

@@ -1,5 +1,5 @@
-"""Maps events of a fork to events of its parent: a call on a connection names it by a number, which changes if the fork
-inserts a call before."""
+"""Maps events of a fork to events of its parent: a call names its connection by an event number, which changes if the
+fork inserts an earlier call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Counterparts:
         self._then: dict[int, int] = {}
 
     def same(self, number: int, then: int) -> None:
-        """Event ``number`` of the fork asks what event ``then`` of the parent asked."""
+        """Note that event ``number`` of the fork has the same request as event ``then`` of the parent."""
         if then >= 0:
             self._then[number] = then
 
@@ -32,14 +32,14 @@ class Counterparts:
         return self._then.get(number)
 
     def is_elsewhere(self, call: Call) -> bool:
-        """Whether a call is made over a connection that the parent did not have: two servers may give themselves the
-        same name, and one does not answer for the other."""
+        """Whether a call is made over a connection that the parent did not have: two servers may use the same name, and
+        the answer of one must not be given for the other."""
         session = call.head.get("of")
         return call.kind is Kind.MCP and isinstance(session, int) and session >= 0 and session not in self._then
 
     def as_then(self, call: Call) -> Call:
-        """A call with the parent's numbers. A number without a counterpart is replaced by one that no event has:
-        nothing recorded belongs to it."""
+        """A call with the parent's numbers. A number without a counterpart is replaced by a number that no event has,
+        because no recorded event belongs to it."""
         if _NAMING.isdisjoint(call.head):
             return call
         named = {name: call.head[name] for name in _NAMING if isinstance(call.head.get(name), int)}

@@ -16,13 +16,13 @@ from reenact.facts.lazy_dataclass import asdict, dataclass, field, replace
 from reenact.facts.phrases import counted
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.run import Run
+from reenact.replaying.agent_process import environment_of
 from reenact.replaying.options import Options
 from reenact.replaying.program_start import start_of
 from reenact.replaying.replay_launch import project_of
-from reenact.replaying.starting import environment_of
-from reenact.seams.setting import variables_now
-from reenact.store.nesting import holder_of
-from reenact.timetravel.forks.allowing import require_known, with_settings
+from reenact.seams.process_setting import variables_now
+from reenact.store.nested_runs import holder_of
+from reenact.timetravel.forks.allowed_names import require_known, with_settings
 from reenact.timetravel.forks.api_keys import Destination, address_of, keys_named_in, keys_of, said_by
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.fork_code import require_code
@@ -41,21 +41,23 @@ class DryRun:
     Attributes:
         first_line: The first line that the fork would print.
         frozen: The recorded calls before the branching event.
-        after: The recorded calls from there on whose answers are given if the same call is made again.
-        anew: The names of calls that would be sent again in any case, each with its number of calls.
+        after: The number of recorded calls from the branching event on. Each is answered as recorded if the same call
+            is made again.
+        again: The names of calls that would be sent again in any case, each with its number of calls.
         writes: The names of recorded writes after it, which are not repeated, each with its number of calls; a write
             with another request is refused.
         allowed: The names among them whose writes are made even with another request.
         changes: The changes, in words.
-        servers: MCP servers of the recording: one is started, or connected to, when a call of its session goes live.
+        servers: MCP servers of the recording: a server is started, or connected to, when a call of its session goes
+            live.
         goes_to: The hosts of recorded calls after it, each with the keys that the calls carried.
-        impossible: Why recorded model requests after it could not be sent with the changes; the fork would stop there.
+        impossible: Why the changes cannot be made in later recorded model requests; the fork would stop there.
     """
 
     first_line: str
     frozen: int
     after: int
-    anew: dict[str, int]
+    again: dict[str, int]
     writes: dict[str, int]
     changes: tuple[str, ...]
     impossible: tuple[str, ...] = ()
@@ -75,7 +77,8 @@ class DryRun:
             f"  if asked again  {counted(self.after, 'call')} after it: the same call is answered as recorded",
         ]
         told += [
-            f"  sent live again {name} ({counted(count, 'time')} in the recording)" for name, count in self.anew.items()
+            f"  sent live again {name} ({counted(count, 'time')} in the recording)"
+            for name, count in self.again.items()
         ]
         told += [
             f"  blocked write   {name} ({count} recorded); a changed one is refused without "
@@ -111,7 +114,7 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
     plan = with_settings(plan)
     require_code(recording.run, plan, start_of(recording.run, options, project_of()))
     frozen = after = 0
-    anew: Counter[str] = Counter()
+    again: Counter[str] = Counter()
     writes: Counter[str] = Counter()
     allowed: Counter[str] = Counter()
     impossible: Counter[str] = Counter()
@@ -142,12 +145,12 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
         if call.kind is Kind.HTTP and (why := unspoken(plan, call)):
             impossible[why] += 1
         if is_rewritten(plan, call) or opens(plan, call, model=is_model(call)):
-            anew[call.name] += 1
+            again[call.name] += 1
             continue
         after += event.number not in plan.answered
         if call.effect is Effect.WRITE and event.number not in plan.answered:
             (allowed if may_write(plan, call) else writes)[call.name] += 1
-    sums = frozen, after, dict(anew), dict(writes)
+    sums = frozen, after, dict(again), dict(writes)
     may = servers if plan.live != "none" or plan.allow_writes else ()
     goes_to = _goes_to(recording.run, plan, options, asked) if plan.live != "none" or plan.allow_writes else ()
     return DryRun(
@@ -162,7 +165,7 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
 
 
 def _goes_to(run: Run, plan: Plan, options: Options, asked: Mapping[str, Iterable[str]]) -> tuple[Destination, ...]:
-    """The hosts of these addresses, each with the variables whose values were sent there."""
+    """The hosts of these addresses, each with the variables whose values were sent to it."""
     now = variables_now()
     starts = environment_of(run, now, live=True)
     bases = Bases(tuple((before, there) for before, there in moved_bases(starts, now, starts)))
@@ -179,5 +182,5 @@ def _goes_to(run: Run, plan: Plan, options: Options, asked: Mapping[str, Iterabl
 
 
 def _named(run: Run) -> dict[str, str]:
-    """The variables that a run keeps by value: the code may read them as they were then."""
+    """The variables that a run stores by value: the code may read their recorded values."""
     return {str(name): str(value) for name, value in (run.environment.get("env") or {}).items()}

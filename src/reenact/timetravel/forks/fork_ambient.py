@@ -1,4 +1,4 @@
-"""Ambient reads of a fork: those that the parent had at the same place, and a clock that goes on from there.
+"""Ambient reads of a fork: the parent's reads at the same place, and after them a clock that goes on.
 
 Once the fork has left its parent's times, clocks that only measure show its own (``ForkTime.reads_clock``). The
 wall clock stays as it was, so that a request with a time in it is answered.
@@ -22,11 +22,11 @@ from reenact.timetravel.forks.fork_time import WALL
 
 _DRAWN: Final = "bits/128"
 _NEAR_US: Final = 24 * 3600 * 1_000_000
-"""How far the clock of an id may stand from ours: one that is made ahead, or by a machine that suspended."""
+"""How far the clock in an id may differ from ours: it may be made in advance, or by a suspended machine."""
 
 
 _MEASURING: Final = frozenset({"mono", "perf"})
-"""Clocks that only measure. Those of the processor are not the gate's: nothing that is waited for is in them."""
+"""Clocks that only measure. Clocks of processor time are not the gate's: waits do not count in them."""
 
 
 _VARIABLE: Final = "env/"
@@ -37,7 +37,8 @@ _LEFT: Final = frozenset({"times/1", "times/2"})
 
 
 class ForkAmbient(Ambient):
-    """Answers a read by what its lane has done last: a call that stands for a recorded one is followed by its reads.
+    """Answers a read by the last call of its lane: after a call that stands for a recorded call come the recorded reads
+    after that call.
 
     Args:
         recording: The parent.
@@ -76,16 +77,16 @@ class ForkAmbient(Ambient):
         return value
 
     def _holds_the_clock(self, drawn: int) -> bool:
-        """Whether a number is an id that was made from the clock, as those of uuid-utils are recorded, and not one that
-        chance alone has made look so: those tell any moment."""
+        """Whether a number is an id that was made from the clock, such as those of uuid-utils. A random number may look
+        like such an id, but its moment is arbitrary."""
         moment_us = moment_of(drawn)
         return moment_us is not None and abs(moment_us - self._as_recorded("wall", None) // 1000) < _NEAR_US
 
     def moved(self, path: str, position: int, place: Event | None, *, again: bool) -> None:
-        """A lane has issued a call, which stands for a recorded one, or for none.
+        """A lane has issued a call, which stands for a recorded call or for none.
 
-        ``again``: another call may stand for the same one yet. Its reads go on where those of the first ended, because
-        no draw of chance may be handed out twice.
+        ``again``: another call may still stand for the same recorded call. Its reads continue after those of the first
+        call, because no random number may be handed out twice.
         """
         if place is None:
             window = Window(position, {})
@@ -106,7 +107,7 @@ class ForkAmbient(Ambient):
         return min(unread) - self._mono_us * 1000 if unread else None
 
     def read(self, lane: Lane, source: str, fresh: object = None) -> Any:
-        """One read. ``fresh``: what is left of an alarm in the fork, where that is asked."""
+        """One read. ``fresh``: the remaining time of an alarm in the fork, where the read asks for it."""
         window = self._windows.get(lane.path)
         if window is None or window.position != lane.position:
             window = self._windows[lane.path] = self._opened(self.address(lane), lane.position, lane.position)
@@ -133,12 +134,12 @@ class ForkAmbient(Ambient):
         step_ns = extrapolate(source, 0, surplus) - extrapolate(source, 0, surplus - 1) if surplus else 0
         began_ns = self._mono_us * 1000
         shown_ns = self._time.reads_clock((lane.path, source), value - began_ns, step_ns)
-        if shown_ns is None:  # what was read no more, for the run was killed, is not before what has come since
+        if shown_ns is None:  # a killed run has no further reads: the clock does not go behind its last event
             return max(value, began_ns + self._now_us() * 1000) if surplus else value
         return shown_ns + began_ns
 
     def _of_the_wall(self, value: int, window: Window) -> int:
-        """The wall clock as it was; where it was not read so often, it goes on with the fork's time."""
+        """The wall clock as recorded. A surplus read goes on with the fork's time."""
         now_ns: int = self._as_recorded("wall", None)
         if window.surplus("wall"):
             return max(value, now_ns)

@@ -1,4 +1,4 @@
-"""The calls of a fork: whichever way one is answered, it is numbered, noted and put in its place in the order here."""
+"""The calls of a fork: however a call is answered, it is numbered, noted and put in its place in the order here."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from reenact.seams.lanes import Lane
 from reenact.timetravel.forks.alarms import ended_by_signal
 from reenact.timetravel.forks.changes import ChangedOutcome
 from reenact.timetravel.forks.counterparts import Counterparts
+from reenact.timetravel.forks.fork_answers import GivenCall, HandingTurn, OwnCall, TapedCall
 from reenact.timetravel.forks.fork_flags import flag_answer
 from reenact.timetravel.forks.fork_requests import is_rewritten, redirects, said, sent
 from reenact.timetravel.forks.fork_session import ForkSession
@@ -31,7 +32,6 @@ from reenact.timetravel.forks.ladder import ForkQuestion
 from reenact.timetravel.forks.ledger import WriteStanding
 from reenact.timetravel.forks.plan import refusal
 from reenact.timetravel.forks.resources import Resources, began_by, gone
-from reenact.timetravel.forks.taping import GivenCall, HandingTurn, OwnCall, TapedCall
 
 _OWN_WORK = frozenset({Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
 """The kinds of call whose body is the agent's own code, which works in the world when the call is performed."""
@@ -135,7 +135,7 @@ class ForkCalls:
             raise self.session.gate.halted or Halt(error.message) from None
 
     def handed(self, question: ForkQuestion, value: Value | None) -> GivenCall | OwnCall:
-        """By the change; without a value, by the standard input that it gives the process."""
+        """Answer with the change's value, or else with the standard input that it gives to the process."""
         lane, call, place = question.lane, question.call, question.place
         number = self.course.number()
         self.time.sets_out(number, place.number if place is not None else None, transport=False)
@@ -149,7 +149,7 @@ class ForkCalls:
         return GivenCall(own, value)
 
     def handed_on(self, question: ForkQuestion) -> OwnCall:
-        """Telemetry that goes out to the world. No read is stale after it."""
+        """Send telemetry out to the world. No read is stale after it."""
         number = self.course.number()
         self.time.sets_out(number, None, transport=True)
         self.course.live += 1
@@ -197,18 +197,18 @@ class ForkCalls:
             self.session.ambience.moved(lane.path, lane.position, place, again=self.schedule.cut)
 
     def refusal(self, lane: Lane, call: Call, model: bool) -> str:
-        """Why a call without a recorded answer may not be made. Requests of a tool that goes live are part of it, even
-        writing ones; a tool that it calls in turn is judged by itself."""
+        """Why a call without a recorded answer may not be made. The requests of a tool that goes live count as part of
+        the tool, even writes. A tool that it calls is judged by itself."""
         if self.is_beneath(lane, call) or self.is_inside(lane, call):
             return ""
         return refusal(self.plan, call, model=model)
 
     def is_inside(self, lane: Lane, call: Call) -> bool:
-        """Whether a call that went live makes this one, and it is no tool."""
+        """Whether a live call other than a tool makes this call."""
         return lane.parent in self.performing and call.kind is not Kind.TOOL
 
     def is_beneath(self, lane: Lane, call: Call) -> bool:
-        """Whether a call that only reads is made by one that a replay has opened: it goes live with it."""
+        """Whether a call that only reads is made inside an opened call: it goes live with that call."""
         return bool(self.plan.only) and lane.parent in self.performing and call.effect is Effect.READ
 
     def standing(self, write: str) -> WriteStanding | None:
@@ -227,7 +227,7 @@ class ForkCalls:
             raise self.session.faults.unreadable(error) from error
 
     def _goes_out(self, call: Call, number: int, standing: WriteStanding | None) -> None:
-        """The world is asked; ``standing``: how the write stood that it makes again."""
+        """A request goes out to the world; ``standing``: how the write stood that it makes again."""
         self.performing.add(number)
         if standing is not None:
             self.retried.add(number)
@@ -240,14 +240,13 @@ class ForkCalls:
             self.course.asked.add(number)
 
     def _require_keys(self, lane: Lane, call: Call) -> None:
-        """Stop the fork before a call is sent without a key that it needs, or with a key to a host that must not get
-        it."""
+        """Stop the fork before it sends a call without its key, or with a key to a host that must not get it."""
         error = self.session.addresses.refused(call)
         if error is not None:
             raise self.stops.stopped(lane, call, error, error.message)
 
     def holds(self, crossing: TapedCall) -> None:
-        """Something recorded is about to be handed over: after the cut it must still be the answer. Raises."""
+        """A recorded delivery is about to be handed over: after the cut it must still be the answer. Raises."""
         then = began_by(crossing.recorded)
         if then is None:
             return
@@ -261,8 +260,8 @@ class ForkCalls:
             raise self.stops.ends(crossing.event, asked, error, error.message)
 
     def answers(self, crossing: TapedCall) -> None:
-        """A recorded answer is handed over: where something happened before it inside the call, that is not known of
-        the fork. Of the prefix of a fork its branching event says so."""
+        """A recorded answer is handed over. The recorded calls inside it are unknown in the fork, and a note says so.
+        In the prefix, the branching event is enough to show this."""
         event = crossing.recorded
         self.session.answered(event.number, crossing.event)
         if (self.schedule.cut or self.plan.resume) and holds_unseen(event) and self._held_something(event):
@@ -280,7 +279,7 @@ class ForkCalls:
         return frozenset(event.parent for event in self.session.recording.events())
 
     def live_instead(self, taped: TapedCall) -> OwnCall | HandingTurn:
-        """A call that was to be answered from the recording goes on after all, under the number that it has."""
+        """A call that was to be answered from the recording goes live after all, and keeps its number."""
         lane, call, event = taped.lane, taped.asked, taped.event
         own = OwnCall(self, lane, call, event, scope=taped.scope)
         with self.session.lock:
@@ -301,7 +300,7 @@ class ForkCalls:
             return goes_on
 
     def makes(self, lane: Lane, call: Call, event: int, why: str) -> None:
-        """A call that had no answer is made; a write once it is claimed."""
+        """Make a call that had no answer; a write must be claimed first."""
         self._require_keys(lane, call)
         write = self.child.writes.issued.get(event, "")
         standing = self.standing(write)

@@ -1,4 +1,4 @@
-"""The code of a fork: the files as they are, or a revision of them in a worktree."""
+"""The code of a fork: the present files, or a revision in a worktree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reenact.errors import ForkError
 from reenact.facts.ids import tail
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.run import Run
-from reenact.facts.serving import preamble_of
+from reenact.facts.served_requests import preamble_of
 from reenact.replaying.program_start import Start
 from reenact.replaying.worktree import Tree, find_revision, kept_revision, tree_of
 from reenact.timetravel.forks.plan import Plan
@@ -37,8 +37,8 @@ def code_of(run: Run, plan: Plan, start: Start, moved: Tree | None = None, patch
     Args:
         run: The parent; a fork of a fork under ``--rev`` keeps its code unless the plan names another.
         plan: The plan, whose ``rev`` names the revision.
-        start: The command for the files as they are.
-        moved: The project's folder now, for a run that was recorded elsewhere.
+        start: The command for the present files.
+        moved: The project's present folder, for a run that was recorded elsewhere.
         patch: A diff that is applied to a revision.
 
     Raises:

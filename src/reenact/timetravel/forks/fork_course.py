@@ -28,15 +28,15 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Course:
+class ForkCourse:
     """The course of a fork so far."""
 
     top: int = -1
-    """The highest number that it has given."""
+    """The highest number so far."""
     branching: int = -1
     """Number of the branching event; below 0 until it was made."""
     stands_at: dict[int, int] = field(default_factory=dict)
-    """The parent's event at which the agent's own code stands, by the number of the fork's event."""
+    """The parent's event that the agent's own code has reached, by the number of the fork's event."""
     frozen: int = 0
     live: int = 0
     reached: bool = False
@@ -54,7 +54,7 @@ class Course:
 
     def number(self, event: Event | None = None, *, cut: bool = True) -> int:
         """The number of a call in the fork: the parent's own up to the branching event, the next one after it.
-        ``event`` is the parent's, if it has one, and ``cut`` whether it lies behind the cut."""
+        ``event`` is its counterpart in the parent, if any; ``cut`` says whether it lies behind the cut."""
         kept = event is not None and (not cut or event.number == self.branching > self.top)
         number = event.number if event is not None and kept else self.top + 1
         self.top = max(self.top, number)

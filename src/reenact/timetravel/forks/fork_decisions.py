@@ -8,7 +8,7 @@ from reenact.facts.connections import SESSION, is_incoming, is_of_connection
 from reenact.facts.effects import acts
 from reenact.facts.handles import handle_of, only_looks
 from reenact.facts.lazy_dataclass import replace
-from reenact.facts.serving import GONE, arrives
+from reenact.facts.served_requests import GONE, arrives
 from reenact.facts.telemetry_endpoints import Endpoint
 from reenact.seams.lanes import Lane
 from reenact.timetravel.forks.cancelled_calls import CancelledCalls
@@ -53,7 +53,7 @@ class ForkDecisions:
         if self._schedule.cut:
             return self._freely(self._found(question))
         event = session.strictly(lane, call)
-        if event is None:  # the branching event, or whatever is asked in its place
+        if event is None:  # the branching event, or the call that is made in its place
             session.cut()
             question = self._found(question)
             if question.found.place is not None and question.found.place.number == self._plan.at:
@@ -66,8 +66,8 @@ class ForkDecisions:
         return self._taken(question._replace(found=LadderResult(event, event, "the branching event")))
 
     def exported(self, lane: Lane, call: Call, endpoint: Endpoint) -> Crossing:
-        """Telemetry: before the cut its recorded answer. Behind it the world gets it where that is allowed,
-        or when a run is resumed; else it is told that all is well."""
+        """Telemetry: before the cut its recorded answer. Behind the cut it is sent to the world if that is allowed or
+        the run is resumed; else the exporter is told that it succeeded."""
         exports, question = self._session.exports, ForkQuestion(lane, call, "")
         if self._schedule.cut:
             exports.made += 1
@@ -105,7 +105,7 @@ class ForkDecisions:
         return self._taken(question)
 
     def _taken(self, question: ForkQuestion) -> Crossing:
-        """Answer by the change, if it has one for this call; else by what is known."""
+        """Answer with the change, if there is one for this call; else with a known result."""
         calls, call, event = self._calls, question.call, question.found.answer
         given = calls.changed(call)
         if given is not None or (self._plan.input is not None and is_read(call)):
@@ -113,14 +113,14 @@ class ForkDecisions:
         if event is not None and event.number in self._plan.answered:
             self._course.say(event.number, call, "frozen", "its answer is the change")
             return calls.answered(question, self._session.with_change(event))
-        if arrives(call):  # the request of a server; who asked waits for the answer
+        if arrives(call):  # the request of a server; its client waits for the answer
             known = event if call.name != GONE else None
             asked = calls.unanswered(question) if known is None else self._session.as_asked(known)
             return calls.answered(question, asked)
         return self._known(question)
 
     def _known(self, question: ForkQuestion) -> Crossing:
-        """Answer it from the recording, perform it, or refuse it."""
+        """Answer the call from the recording, perform it, or refuse it."""
         call, event, calls, plan = question.call, question.found.answer, self._calls, self._plan
         if call.observed:
             return calls.own_code(question, event)
@@ -133,11 +133,11 @@ class ForkDecisions:
         if handle is not None:
             return self._on_handle(question._replace(write=""), handle)
         model = is_model(call)
-        anew = opens(plan, call, model=model) or is_rewritten(plan, call)
-        anew = anew or calls.is_beneath(question.lane, call) or self._misses.is_stale(calls, call, model)
-        if event is not None and not anew:
-            anew = event.number in plan.anew or self._schedule.alarms.rings_otherwise(event)
-        if event is not None and not anew and not self._misses.breaks_off(calls, event):
+        again = opens(plan, call, model=model) or is_rewritten(plan, call)
+        again = again or calls.is_beneath(question.lane, call) or self._misses.is_stale(calls, call, model)
+        if event is not None and not again:
+            again = event.number in plan.anew or self._schedule.alarms.rings_otherwise(event)
+        if event is not None and not again and not self._misses.breaks_off(calls, event):
             if model and plan.live in ("all", "model") and only_kept(call):
                 self._course.remarks.extend({f"{call.name} {NOT_AGAIN}"}.difference(self._course.remarks))
             self._course.say(event.number, call, "frozen", question.found.why)
@@ -145,15 +145,16 @@ class ForkDecisions:
         return self._misses.asked(calls, question, model)
 
     def _of_connection(self, question: ForkQuestion) -> Crossing:
-        """A connection is as it was recorded until something goes live through it; then it goes live too."""
+        """A connection is answered as recorded until a call goes live through it; then the connection goes live too."""
         event, calls = question.found.answer, self._calls
         if is_incoming(question.call) or (event is not None and event.outcome is not None):
             return calls.answered(question, event or calls.unanswered(question))
         return calls.performed(question)
 
     def _on_handle(self, question: ForkQuestion, handle: int) -> Crossing:
-        """A process or connection stays the recorded one until the fork makes a new request on it. Then it is begun, if
-        nothing has passed through it yet; else the fork stops. Messages through a live one are no separate writes."""
+        """A process or connection stays the recorded one until the fork makes a new request on it. Then the resource is
+        begun, if no data has passed through it yet; else the fork stops. Messages through a live connection are no
+        separate writes."""
         session, calls, resources = self._session, self._calls, self._calls.resources
         lane, call, _, found = question
         event = found.answer

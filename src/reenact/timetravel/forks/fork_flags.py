@@ -17,8 +17,8 @@ def check_flags(recording: Recording, plan: Plan) -> None:
     """Whether the flags that ``plan`` sets are evaluated from its branching event on, and have values of their type.
 
     Raises:
-        ForkError: None of them is evaluated there, and nothing else is changed that might make the agent ask one; or a
-            value is of another type than the one it is asked for.
+        ForkError: The agent evaluates none of the flags there, and no other change might make it do so; or a value has
+            another type than the one that the agent asks for.
     """
     if not plan.flags:
         return
@@ -50,7 +50,7 @@ def _never(recording: Recording, plan: Plan, asked: Mapping[str, int]) -> ForkEr
 
 
 def typed(call: Call, value: Json) -> Json:
-    """``value``, as the type that the flag call asks for.
+    """``value`` in the type that the flag call asks for.
 
     Raises:
         ForkError: The value has another type.

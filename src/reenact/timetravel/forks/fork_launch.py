@@ -1,4 +1,4 @@
-"""Launches a fork: gathers what it needs beside its parent, and reports how its process ended."""
+"""Launches a fork: gathers its inputs, and reports how its process ended."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from reenact.facts.ids import make_run_id, tail
 from reenact.facts.imported_runs import is_imported
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run, Status
-from reenact.facts.serving import preamble_of
+from reenact.facts.served_requests import preamble_of
 from reenact.facts.thinned_runs import require_bodies
+from reenact.replaying.agent_process import ProcessToStart, run_process
 from reenact.replaying.options import Options
 from reenact.replaying.program_start import start_of
-from reenact.replaying.relocating import relocated
+from reenact.replaying.relocation import relocated
 from reenact.replaying.replay_launch import changed_code, project_of
-from reenact.replaying.starting import ProcessToStart, run_process
 from reenact.store import open_store
-from reenact.store.nesting import holder_of
-from reenact.timetravel.forks.allowing import require_known, with_settings
+from reenact.store.nested_runs import holder_of
+from reenact.timetravel.event_line import event_text
+from reenact.timetravel.forks.allowed_names import require_known, with_settings
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.fork_code import Code, code_of
 from reenact.timetravel.forks.fork_points import require_fork_point
 from reenact.timetravel.forks.fork_report import ForkReport, first_line, last_line
 from reenact.timetravel.forks.input import asks_people
 from reenact.timetravel.forks.plan import Plan
-from reenact.timetravel.phrasing import event_text
 from reenact.timetravel.run_comparison import Comparison
 
 _ANSWER = 200
-"""Most characters of an answer that are said."""
+"""The most characters of an answer that are shown."""
 
 
 def fork_run(
@@ -86,13 +86,13 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
     left = run_process(ProcessToStart("fork", url, run, code.start, code.tree, options, more, live=True, given=given))
     text = left.report(f"the {plan.noun} of {tail(run.id)}", next_command=f"reenact replay {tail(run.id)}", run=run.id)
     report = ForkReport.from_json(json.loads(text))
-    if preamble_of(run) and report.events:  # a request is a part of its process, whose status is not its own
+    if preamble_of(run) and report.events:  # the status of a request's process is not the request's
         report = replace(report, remarks=(*report.remarks, *_answered(url, child)))
     else:
         kept = keep_status(url, child, left.status)
         if not report.events and kept.error.startswith(KeyboardInterrupt.__name__):
             with open_store(url) as store:
-                store.delete(child)  # it holds nothing, and @ would mean it
+                store.delete(child)  # it is empty, and @ would name it
             raise KeyboardInterrupt
         report = replace(report, status=kept.status.value)
     report = replace(report, parts="" if plan.resume or not report.events else _parts(url, run.id, child))
@@ -109,7 +109,7 @@ def _answered(url: str, child: str) -> Iterator[str]:
 
 
 def _parts(url: str, parent: str, child: str) -> str:
-    """The first difference between a fork and its parent: the fork's event, or the parent's where the fork has none."""
+    """The first difference between a fork and its parent: the fork's event, or else the parent's."""
     with open_store(url) as store:
         pair = Comparison(store.open(parent), store.open(child)).first_difference
         if pair is None:
@@ -148,7 +148,7 @@ def keep_status(url: str, child: str, status: int) -> Run:
         status: Exit status; negative for the signal that ended the process.
 
     Returns:
-        The run as it stands.
+        The present run.
     """
     with open_store(url) as store:
         return keep_status_in(store, child, status)

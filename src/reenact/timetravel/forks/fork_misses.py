@@ -25,7 +25,7 @@ class ForkMisses:
     """Whether the fork has failed where a flag that it sets is not evaluated."""
 
     def asked(self, calls: ForkCalls, question: ForkQuestion, model: bool) -> Crossing:
-        """Perform it, unless it has been made before, or may not be."""
+        """Perform the call, unless it has been made before or is not allowed."""
         session, plan, lane, call = calls.session, calls.plan, question.lane, question.call
         why = unwritable(plan, call)
         if why:
@@ -62,8 +62,8 @@ class ForkMisses:
         return calls.course.wrote and call.effect is Effect.READ and not model and calls.plan.live != "none"
 
     def breaks_off(self, calls: ForkCalls, event: Event) -> bool:
-        """Whether the recorded answer is cut off: it is asked for again, where that is allowed. A fork without live
-        calls gets the recorded part, and ends there as its parent did."""
+        """Whether the recorded answer is cut off: the call is made again, where that is allowed. A fork without live
+        calls gets the recorded part and ends where its parent ended."""
         return event.outcome is None or (event.is_open and (calls.plan.resume or calls.plan.live != "none"))
 
     def ends(self, calls: ForkCalls) -> bool:

@@ -1,4 +1,4 @@
-"""Opening a fork: the session over its parent's recording, and the run of its own that it writes."""
+"""Opens a fork: the session over its parent's recording, and its own run."""
 
 from __future__ import annotations
 
@@ -54,11 +54,10 @@ def open_child(
     release: Callable[[], object] | None = None,
     gathers: bool = True,
 ) -> OpenRun:
-    """Begin the fork's own run: everything that happens in the session is noted there, from its first event on.
-    ``gathers``: see ``OpenRun``."""
+    """Begin the fork's own run, in which all calls of the session are noted. ``gathers``: see ``OpenRun``."""
     parent = session.run
     run = child_of(parent, session.plan, run_id, session.ambience.kept_moves)
-    # The fork bears its parent's entry: whoever may not start the one may not start the other.
+    # The fork has its parent's entry: a user who may not start the parent's may not start the fork's.
     sealed = trust.is_ours(parent)
     return OpenRun(
         run,
@@ -87,8 +86,8 @@ def policy_of(parent: Run) -> Policy:
 
 
 def _restated(parent: Run, plan: Plan) -> dict[str, Json]:
-    """The new values in states, as far as they are known when the fork begins (its end has all of them): a fork that is
-    killed keeps its change, and is resumed with it. Up to its branching event its numbers are its parent's."""
+    """The new values in states, as far as they are known when the fork begins; its end has all of them. So a fork that
+    is killed keeps its change, and is resumed with it. Up to its branching event its numbers are its parent's."""
     before = parent.environment.get("restated") or {}
     kept = {number: changes for number, changes in before.items() if int(number) <= plan.at}
     return {**kept, str(plan.at): {**kept.get(str(plan.at), {}), **plan.state}} if plan.state else kept

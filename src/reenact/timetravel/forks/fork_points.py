@@ -28,7 +28,7 @@ def prefix_is_behind(recording: Recording, tape: Tape, path: str, at: int) -> bo
     Args:
         recording: The parent.
         tape: Which of its calls have been made.
-        path: The lane; one that the parent does not have comes behind every call before the branching event.
+        path: The lane. A lane that the parent does not have comes after all calls before the branching event.
         at: Number of the branching event.
     """
     if next(recording.events(lane=path, limit=1), None) is not None:
@@ -43,7 +43,7 @@ def require_fork_point(recording: Recording, number: int, *, resume: bool = Fals
     Raises:
         EventNotFound: The run has no such event; the message has their number.
         ForkError: The event lies inside a frozen call; the message names the nearest events that do not. Or the
-            recording does not tell when timers were set and due.
+            recording does not have the times at which timers were set and due.
     """
     run = tail(recording.run.id)
     count = recording.count()
@@ -75,7 +75,7 @@ def require_fork_point(recording: Recording, number: int, *, resume: bool = Fals
 def _require_timed(recording: Recording) -> None:
     """Require that the times of timers, which a fork needs, were recorded."""
     timer = next((each for each in recording.deliveries(0) if each.tag.kind == "t"), None)
-    if timer is not None and timer.timed is None:
+    if timer is not None and timer.times is None:
         run = tail(recording.run.id)
         raise ForkError(
             f"run {run} does not say when its timers were set and due, and a fork needs that",
@@ -85,7 +85,7 @@ def _require_timed(recording: Recording) -> None:
 
 
 def fork_point_at(recording: Recording, number: int) -> int:
-    """The number of the event that a fork at ``number`` branches at: itself, or the first one behind telemetry, for no
-    replay waits for that, and nothing depends on it."""
+    """The number of the event that a fork at ``number`` branches at: ``number`` itself, or the first event after
+    telemetry, because no replay waits for telemetry."""
     behind = (event.number for event in recording.events(after=number - 1) if not is_plumbing(event.call))
     return next(behind, number)

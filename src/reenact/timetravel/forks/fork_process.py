@@ -1,4 +1,4 @@
-"""Forking in a process of its own: begun by the boot, recorded as a run of its own from its first event on."""
+"""A fork in a process of its own, which the boot begins and which is recorded as a run from its first event on."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Status
-from reenact.facts.serving import failure_of
+from reenact.facts.served_requests import failure_of
 from reenact.recording.recorded_speech import StreamListener
 from reenact.recording.recording_opening import status_of
 from reenact.replaying import guard
 from reenact.replaying import replay_process as replaying
+from reenact.replaying.agent_process import BASES, LENT
 from reenact.replaying.isolation import Isolation
-from reenact.replaying.reaching import Reaches
-from reenact.replaying.starting import BASES, LENT
 from reenact.replaying.worktree import Tree
+from reenact.replaying.world_changes import Reaches
 from reenact.seams import stdio
 from reenact.seams.declared_files import file_digests
 from reenact.store import in_process as _in_process  # noqa: F401 - loaded before the agent begins
@@ -46,7 +46,7 @@ class ForkRole:
         self.instructions = instructions
 
     def isolation(self) -> Isolation | None:
-        """A fork may go live, and then needs the network and the files as they are; None: as a replay is kept."""
+        """A fork may go live, and then needs the network and the real files; None: as a replay is kept."""
         return Isolation()
 
     def misses(self, store: Store, tree: Tree | None) -> ForkMisses:
@@ -59,7 +59,7 @@ class ForkRole:
         return store, store.close
 
     def ended(self) -> tuple[Status, str] | None:
-        """How the run ended, if not as the program did."""
+        """The end of the run, if it differs from the program's."""
         return None
 
     def told(self, session: ForkSession, report: ForkReport, enforcement: Sequence[str]) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class ForkRole:
 
 
 class ForkingProcess(replaying.ReplayingProcess):
-    """This process, forking one run from its boot to its exit.
+    """A process that forks one run, from its boot to its exit.
 
     Args:
         instructions: Those of a ``ReplayingProcess``, and ``plan`` and ``child`` (the id of the new run).
@@ -87,19 +87,19 @@ class ForkingProcess(replaying.ReplayingProcess):
         super().__init__(instructions)
 
     def _isolate(self) -> Isolation:
-        """As its role says."""
+        """Isolates the process as its role says."""
         isolation = self._role.isolation()
         return super()._isolate() if isolation is None else isolation
 
     def _reaches(self) -> Reaches | None:
-        """The files are those of the world, unless it is kept from it."""
+        """The files are the world's, unless the fork is isolated from them."""
         return super()._reaches() if self._role.isolation() is None else None
 
     def _open(self) -> ForkSession:
         tree = self._tree
         session = open_session(self.recording, self.options, self.plan, self._role.misses(self._store, tree), tree)
-        # Calls of code that lies in a scratch folder have the place that their parent's have; a project that was moved
-        # is where the fork belongs.
+        # Code in a scratch folder keeps the source lines of the parent's calls; a project that was moved is the place
+        # of the fork.
         if tree is not None and tree.commit:
             session.placed = lambda call: replace(call, source=(call.source or "").replace(tree.path, tree.root))
         return session

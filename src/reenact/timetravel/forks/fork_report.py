@@ -11,7 +11,7 @@ from reenact.facts.lazy_dataclass import asdict, dataclass, fields, replace
 from reenact.facts.run import Run
 from reenact.replaying.replay_lines import from_divergence
 from reenact.replaying.replay_report import without_credentials
-from reenact.timetravel.forks.fork_course import Course
+from reenact.timetravel.forks.fork_course import ForkCourse
 from reenact.timetravel.forks.permits import meant
 from reenact.timetravel.forks.plan import Plan
 
@@ -40,8 +40,8 @@ class ForkReport:
         message: Why the fork stopped before its end; empty where it ended by itself.
         doubt: Whether the fork stopped at a write that may have happened already.
         doubted: That write: ``write`` (its identity), ``name``, ``why``, ``can_be_done``, ``next_command``.
-        exit_code: 0 fine, 1 the prefix diverged or a change found no place (or what was resumed has failed again), 3 a
-            write in doubt, 5 a refused call.
+        exit_code: 0 fine, 1 the prefix diverged or a change found no place (or the resumed run failed again), 3 a write
+            in doubt, 5 a refused call.
         change: The change, in words; empty for a resumption.
         parts: The first difference of the runs: the event of the fork, and its name; empty without one.
         raised: The exception that ended the program, and the line of its code, if the parent ended differently.
@@ -158,8 +158,8 @@ def _diverged(plan: Plan, *, reached: bool) -> str:
     return f"the code no longer reproduces the events before {place}"
 
 
-def _unasked(plan: Plan, course: Course) -> Iterator[str]:
-    """A name that is allowed and never called is mostly a name that was misspelled."""
+def _unasked(plan: Plan, course: ForkCourse) -> Iterator[str]:
+    """An allowed name that is never called is usually a misspelled name."""
     called = {answer.name for answer in course.answers} | course.given
     for name in dict.fromkeys(plan.allow_writes):
         if not meant((name,), *called):
@@ -171,11 +171,11 @@ def _unasked(plan: Plan, course: Course) -> Iterator[str]:
 
 
 def last_line(report: ForkReport) -> str:
-    """Live calls made, frozen ones, renamed strands, plumbing, how it ended."""
+    """The number of live and frozen calls, renamed strands, plumbing, and the end."""
     renamed = f", renamed {report.renamed}" if report.renamed else ""
     plumbing = f", plumbing {report.plumbing}" if report.plumbing else ""
     change = f"  change: {report.change}" if report.change else ""
-    kept = "continued in" if report.run == report.parent else "kept as"  # a run that was resumed keeps its id
+    kept = "continued in" if report.run == report.parent else "kept as"  # a resumed run keeps its id
     parts = f"  parts at {report.parts}" if report.parts else ""
     return (
         f"live calls made: {report.live}  frozen: {report.frozen}{renamed}{plumbing}  refused: {len(report.refused)}"

@@ -9,14 +9,14 @@ from reenact.facts.dialects import recognise, sort_of
 from reenact.facts.dialects.request_rewriting import NotRewritten, rewritten
 from reenact.facts.http_transports import transport_of
 from reenact.facts.lazy_dataclass import replace
-from reenact.seams.http.outgoing import bound
+from reenact.seams.http.outgoing_request import bound
 from reenact.timetravel.forks.permits import is_model
 from reenact.timetravel.forks.plan import Plan
 
 
 def is_rewritten(plan: Plan, call: Call) -> bool:
-    """Whether a call asks a model for words, in which the plan changes something: vectors have no prompt, and those of
-    another model would fit nothing that has been stored."""
+    """Whether the plan changes a call, which must ask a model for text. Requests for vectors stay: they have no prompt,
+    and another model's vectors would not fit the stored ones."""
     if not plan.rewrites or not is_model(call):
         return False
     return call.kind is Kind.MODEL or sort_of(recognise(call.head, call.body) or "") != "embedding"
@@ -55,7 +55,7 @@ def sent(plan: Plan, call: Call, url: str, body: bytes) -> tuple[str, bytes]:
 
 
 def as_sent(plan: Plan, call: Call) -> Call:
-    """A call as it goes out: itself, where the plan changes nothing in it.
+    """A call as it is sent: the same object where the plan changes nothing.
 
     Raises:
         NotRewritten: See ``sent``.
@@ -74,7 +74,7 @@ def redirects(call: Call) -> bool:
 
 
 def unmoved(call: Call, there: str) -> str:
-    """The remark on a call that goes to its recorded address although today's is another."""
+    """The remark on a call that goes to its recorded address although today's address differs."""
     return (
         f"{call.name} goes where it went then, not to {urlsplit(there).netloc}: {call.head.get('transport')} sends it"
     )

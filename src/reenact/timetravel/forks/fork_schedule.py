@@ -1,10 +1,11 @@
-"""The order of a fork: the parent's as far as it reaches, and what is live takes the place of what it stands for.
+"""The order of a fork: the parent's order as far as it reaches. A live call takes the place of the recorded call that
+it stands for.
 
 Up to the cut it is a replay's. After it, the parent's order still says which of several answers comes first: a call
-that is performed takes the place of the recorded one that it stands for, and the gate waits for it there; what the
-recording does not have comes when it is there. Time is virtual: it passes at the world's speed while a call is under
-way, and jumps to the next timer otherwise. A timer that is set for longer or for less than it was comes by time, and
-from then on the fork has a time of its own. Every turn gets a number of the fork's own.
+that is performed takes the place of the recorded call that it stands for, and the gate waits for it there. A delivery
+that the recording does not have comes when it is ready. Time is virtual: it passes at the world's speed while a call is
+under way, and jumps to the next timer otherwise. A timer whose wait is longer or shorter than recorded fires by time,
+and from then on the fork has a time of its own. Every turn gets a number of the fork's own.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from reenact.abc.sources import Clock
 from reenact.facts.order import ALARM_SIGNAL, Delivery, Tag, TimerSpan, call_around, event_tag, signal_tag
 from reenact.replaying.recorded_schedule import UNPROVEN_US, RecordedSchedule
 from reenact.seams.lanes import Lane
-from reenact.seams.schedules import Change, Standstill
+from reenact.seams.schedules import PendingChange, Standstill
 from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.alarms import ALARM, ForkAlarms, is_own_signal
 from reenact.timetravel.forks.due_moments import LATE_US
 from reenact.timetravel.forks.fork_time import OWN, UNSURE, ForkTime
 
 PATIENCE_US = 60_000_000
-"""How long the order waits for live calls that may yet lead to what comes next in it."""
+"""How long the order waits for live calls that may still lead to its next delivery."""
 
 LEFT_OUT = "a signal that came while a call was at work is left out: the call is made again"
 """The remark on a signal that has lost its call."""
 NOT_AGAIN = "a signal that came where the run broke off is not sent again"
-"""The remark on it in a resumption: the user who interrupted the run resumes it now."""
+"""The remark on the signal of an interruption, in a resumption: the user who interrupted the run resumes it now."""
 
 
 def own_tag(event: int, part: int) -> Tag:
@@ -58,13 +59,13 @@ class ForkSchedule(RecordedSchedule):
         self.numbers: dict[int, int] = {}
         """Numbers in the fork of the parent's events that have been answered from the recording."""
         self.unanswered: dict[Tag, Any] = {}
-        """Calls that wait although the recording has no answer for them, by what they wait for, oldest first."""
+        """Calls that wait although the recording has no answer for them, by their tags, oldest first."""
         self.revive: Callable[[], bool] = lambda: False
         """Has the oldest of them performed that may be; False: none may."""
         self.revivable: Callable[[], bool] = lambda: False
-        """Whether one may."""
+        """Whether a call may be performed."""
         self.give_up: Callable[[], bool] = lambda: False
-        """Stops the fork at the oldest of them, whose outcome is unknown; False: none waits."""
+        """Stops the fork at the oldest of them, whose outcome is unknown; False if no call waits."""
         self.open_ended = False
         """Whether the cut is the end of the parent's order, if no call comes to it before."""
         self.reached_end: Callable[[], object] = lambda: None
@@ -74,19 +75,19 @@ class ForkSchedule(RecordedSchedule):
         self.unproven = 0
 
     def await_answer(self, tag: Tag, call: Any) -> None:
-        """A call waits at ``tag``; one that was cancelled in the parent may wait for something that never comes."""
+        """A call waits at ``tag``. A call that was cancelled in the parent may wait for a delivery that never comes."""
         if call.form == "open":
             self.unanswered[tag] = call
 
     @property
     def cut(self) -> bool:
-        """Whether the fork has come to where it leaves its parent."""
+        """Whether the fork has come to its cut."""
         return self.time.cut
 
-    def timer_set(self, tag: Tag, timed: TimerSpan) -> None:
+    def timer_set(self, tag: Tag, times: TimerSpan) -> None:
         """It is due by the fork's time."""
         with self.gate.lock:
-            self.time.sets(tag, timed)
+            self.time.sets(tag, times)
 
     # --- numbering ---------------------------------------------------------------------------------------------
 
@@ -98,19 +99,19 @@ class ForkSchedule(RecordedSchedule):
         return fresh
 
     def grant(self, tag: Tag, proven: bool, due_us: int | None = None) -> int:
-        """Give it the fork's next number, and go on in the parent's order where it was there."""
+        """Give a delivery the fork's next number, and go on in the parent's order if the parent has it too."""
         self.order.at_us = max(self.order.at_us, due_us or 0)
         place, head = self._place(tag), self.order.head
-        timed, whose = self.time.passes(tag, place), None
-        if tag.lane == ALARM:  # it sends a signal, and that has a number
+        times, whose = self.time.passes(tag, place), None
+        if tag.lane == ALARM:  # it sends a signal, which gets the number
             return -1
         number = self._number_next
         if head is not None and head.tag == place:
-            if not self.cut:  # what a frozen answer stands for leaves its numbers out
+            if not self.cut:  # calls inside a frozen answer leave their numbers unused
                 number = max(number, head.number)
             self._ahead_us = self.order.at_us - head.at_us
-            whose = head.timed
-            timed = timed if self.time.departed else whose
+            whose = head.times
+            times = times if self.time.departed else whose
             self._advance()
         elif place is not None and head is not None and (self.order.number_of(place) or 0) > head.number:
             self.order.passes(place)
@@ -122,11 +123,11 @@ class ForkSchedule(RecordedSchedule):
             self._lane_seen(named.lane)
         if tag.kind == "i":
             self.alarms.has_come(tag, whose)
-            if timed is None and tag.number == ALARM_SIGNAL:
-                timed, self.alarms.rung = self.alarms.rung, None
+            if times is None and tag.number == ALARM_SIGNAL:
+                times, self.alarms.rung = self.alarms.rung, None
         else:
             self.alarms.in_vain = 0
-        self._fresh.append(Delivery(number, named, self.order.at_us, proven, timed))
+        self._fresh.append(Delivery(number, named, self.order.at_us, proven, times))
         return number
 
     def _named(self, tag: Tag) -> Tag:
@@ -141,7 +142,7 @@ class ForkSchedule(RecordedSchedule):
         return event_tag(tag.number if tag.lane == OWN else self.numbers.get(tag.number, tag.number), tag.n)
 
     def _place(self, tag: Tag) -> Tag | None:
-        """Where in the parent's order it stands; None where it has no place there."""
+        """The place of a delivery in the parent's order; None without one."""
         if tag.lane == ALARM or is_own_signal(tag):
             return None
         if tag.lane != OWN:
@@ -155,7 +156,7 @@ class ForkSchedule(RecordedSchedule):
     # --- choosing ----------------------------------------------------------------------------------------------
 
     def alone(self, tag: Tag) -> int | None:
-        """The only runnable strand goes on at once when the next place is its own."""
+        """The only runnable strand goes on at once if the next place is its own."""
         place = self._place(tag)
         if place is not None and self.order.head is not None and self.order.head.tag != place:
             self._pass_over()
@@ -176,19 +177,19 @@ class ForkSchedule(RecordedSchedule):
             return next((own for tag, own in waiting.items() if tag.lane == OWN and self._place(tag) == place), None)
         return waiter
 
-    def choose(self, at: Standstill) -> Waiter | Change | None:
+    def choose(self, at: Standstill) -> Waiter | PendingChange | None:
         """The waiter of the next place; without a place, any waiter that is there."""
         if not self.cut:
             ends = self.open_ended and self.order.head is None
-            return Change(self.reached_end) if ends else super().choose(at)
+            return PendingChange(self.reached_end) if ends else super().choose(at)
         own = next((waiter for tag, waiter in at.waiting.items() if is_own_signal(tag)), None)
         if own is not None or self.alarms.is_struck():
             return own
         if self.alarms.struck_us is not None and not self.alarms.arrived:
-            return Change(self.alarms.forgets)
+            return PendingChange(self.alarms.forgets)
         return self._beside_a_handler(at) if at.held else self._behind_the_cut(at)
 
-    def _beside_a_handler(self, at: Standstill) -> Waiter | Change | None:
+    def _beside_a_handler(self, at: Standstill) -> Waiter | PendingChange | None:
         """A handler runs in a wait, which does not end until that has returned: let another waiter go."""
         head, others = self.order.head, {tag: each for tag, each in at.waiting.items() if tag not in at.held}
         beside = at._replace(waiting=others)
@@ -197,27 +198,27 @@ class ForkSchedule(RecordedSchedule):
         free = (each for each in others.values() if each.deadline_us is None and each.tag.lane != "~never")
         return self._without_place(head, beside) or next(free, None)
 
-    def _behind_the_cut(self, at: Standstill) -> Waiter | Change | None:
+    def _behind_the_cut(self, at: Standstill) -> Waiter | PendingChange | None:
         head = self.order.head
         if head is None:
             return self._after_order(at)
         waiter = self._at(head.tag, at.waiting)
         if waiter is None and self._ignorable(head):
-            return Change(self._advance)
+            return PendingChange(self._advance)
         if head.tag.kind == "i":
             left_out = self._is_left_out(head, at.settled)
-            return Change(self._leaves, (head,)) if left_out else self._signal_is_next(head, at)
+            return PendingChange(self._leaves, (head,)) if left_out else self._signal_is_next(head, at)
         return self._without_waiter(head, at) if waiter is None else self._with_waiter(waiter, head, at)
 
-    def _without_waiter(self, head: Delivery, at: Standstill) -> Waiter | Change | None:
-        """The waiter that goes where none waits for the next place."""
+    def _without_waiter(self, head: Delivery, at: Standstill) -> Waiter | PendingChange | None:
+        """The waiter that goes while no waiter has the next place."""
         name = self.stand_in(head.tag, at.waiting) if at.settled or self._given_up else None
         if name is not None:
-            return Change(self._stands_in, (name, head.tag))
+            return PendingChange(self._stands_in, (name, head.tag))
         found, skip = self._beside(head, at)
-        return Change(self._leaves, (head,)) if skip else found
+        return PendingChange(self._leaves, (head,)) if skip else found
 
-    def _with_waiter(self, waiter: Waiter, head: Delivery, at: Standstill) -> Waiter | Change | None:
+    def _with_waiter(self, waiter: Waiter, head: Delivery, at: Standstill) -> Waiter | PendingChange | None:
         """The waiter of the next place, unless something goes before it, or it has lost that place."""
         comes = self.time.comes(waiter, waiter.tag, head.at_us)
         before = self.time.sooner(waiter.tag, comes, at.held)
@@ -226,25 +227,25 @@ class ForkSchedule(RecordedSchedule):
         if waiter.alive is not None and not waiter.alive():
             return waiter  # it takes no number
         if self._is_put_off(waiter, head):
-            return Change(self._leaves_put_off, (head,))
+            return PendingChange(self._leaves_put_off, (head,))
         if self.time.is_unsure(waiter.tag, comes, at.held):
-            return Change(self.time.remark, (UNSURE,))
+            return PendingChange(self.time.remark, (UNSURE,))
         return self._in_time(waiter, at, placed=True)
 
     def _leaves_put_off(self, head: Delivery) -> bool:
-        """Go on without a timer that comes later: what it cut short is asked."""
+        """Go on without a timer that comes later now; the call that it cut short is made again."""
         self._leaves(head)
         return bool(self.unanswered) and (self.revive() or self.give_up())
 
     def _is_left_out(self, head: Delivery, settled: bool = True) -> bool:
-        """Whether a signal that the parent's order has next does not come there: its call is made again, its alarm is
-        not pending or has another time, or a resumption goes on in real time, in which the world sends its own."""
-        anew = self.time.real_since_us is not None or self.alarms.is_asked_anew(call_around(head.tag))
-        if anew or not self.alarms.is_an_alarms(head.tag.number):
-            return anew
+        """Whether the signal at the next place of the parent's order is left out: its call is made again, its alarm is
+        not pending or has another time, or a resumption goes on in real time, where the world sends its own signals."""
+        again = self.time.real_since_us is not None or self.alarms.is_asked_again(call_around(head.tag))
+        if again or not self.alarms.is_an_alarms(head.tag.number):
+            return again
         return settled if self.alarms.waits is None else self._is_put_off(self.alarms.waits, head)
 
-    def _signal_is_next(self, head: Delivery, at: Standstill) -> Waiter | Change | None:
+    def _signal_is_next(self, head: Delivery, at: Standstill) -> Waiter | PendingChange | None:
         """The watch sends the signal that the parent's order has next, unless a waiter goes before its alarm."""
         alarm = self.alarms.waits if self.alarms.is_the_alarms(head) else None
         if alarm is None:
@@ -254,12 +255,12 @@ class ForkSchedule(RecordedSchedule):
         if before is not None:
             return self._in_time(before, at, placed=False)
         if self.time.is_unsure(alarm.tag, comes, at.held):
-            return Change(self.time.remark, (UNSURE,))
+            return PendingChange(self.time.remark, (UNSURE,))
         own = (each for tag, each in at.waiting.items() if tag.lane == OWN)  # its answer does not wait for the alarm
         return next(own, None) or self._due(at) if self.alarms.is_yet_to_come() else None
 
     def signal_due(self, waited_us: int) -> bool:
-        """As in a replay; behind the cut only what comes in its place."""
+        """As in a replay; behind the cut only a signal at its place."""
         head = self.order.head
         if self.cut and head is not None and head.tag.kind == "i":
             ahead = self.alarms.is_the_alarms(head) and self.alarms.is_yet_to_come()
@@ -268,7 +269,7 @@ class ForkSchedule(RecordedSchedule):
         return super().signal_due(waited_us)
 
     def _leaves(self, head: Delivery) -> None:
-        """Go on without what is next; where that is a timer, the code waits otherwise than it did."""
+        """Go on without the next place of the order. If that is a timer, the code waits differently now."""
         alarm = self.alarms.is_an_alarms(head.tag.number, head.tag.kind)
         if (head.tag.kind == "t" or alarm) and self.time.goes_by_time:
             self.time.departs()
@@ -279,52 +280,52 @@ class ForkSchedule(RecordedSchedule):
         self._advance()
 
     def _yields(self, waiter: Waiter, at: Standstill) -> Waiter | None:
-        """Let the waiter go that has no place in the order any more, or one that goes before it."""
+        """Let a waiter go that has no place in the order any more, or the waiter that goes before it."""
         comes = self.time.comes(waiter, waiter.tag, self.time.then_us(waiter.tag)) if self.time.departed else None
         before = self._first_before(waiter.tag, comes, at) if comes is not None else None
         return waiter if before is None else self._in_time(before, at, placed=False)
 
     def _first_before(self, tag: Tag, comes_us: int, at: Standstill) -> Waiter | None:
-        return self.time.in_lines().first(tag, comes_us, self.time.known_us(), *at.held)
+        return self.time.by_arrival().first(tag, comes_us, self.time.known_us(), *at.held)
 
-    def _timer_goes(self, timers: list[Waiter], at: Standstill) -> Waiter | Change | None:
+    def _timer_goes(self, timers: list[Waiter], at: Standstill) -> Waiter | PendingChange | None:
         """The first of some timers that have no place in the order any more, or the waiter that goes before it."""
         timer = min(timers, key=lambda each: each.deadline_us or 0, default=None)
         comes = self.time.comes(timer, timer.tag, None) if timer is not None and self.time.goes_by_time else None
         if timer is None or comes is None:
             return self._first(timers, at)
-        lines, known_us = self.time.in_lines(), self.time.known_us()
-        if UNSURE not in self.time.remarked and lines.is_near(timer.tag, comes, known_us, *at.held):
-            return Change(self.time.remark, (UNSURE,))
+        queues, known_us = self.time.by_arrival(), self.time.known_us()
+        if UNSURE not in self.time.remarked and queues.is_near(timer.tag, comes, known_us, *at.held):
+            return PendingChange(self.time.remark, (UNSURE,))
         return self._first([self._first_before(timer.tag, comes, at) or timer], at)
 
     def _in_time(self, waiter: Waiter, at: Standstill, *, placed: bool) -> Waiter | None:
-        """Let the waiter go; a timer not before its moment by the world's time, where the agent's own code sleeps
-        there, or where no order says that the timer comes before a call under way."""
+        """Let the waiter go. A timer waits for its moment in the world's time if the agent's own code sleeps there, or
+        if no order puts the timer before a call under way."""
         due_us, waiting = waiter.deadline_us, at.waiting
         by_world = due_us is not None and not placed and bool(self.time.away(waiting))
         asleep = due_us is not None and self.time.sleeps_in_the_world(waiting) and due_us > self.time.real_now_us()
         return self._due(at) if by_world or asleep else self._first([waiter], at)
 
     def _is_put_off(self, timer: Waiter, head: Delivery) -> bool:
-        """Whether a timer has a later deadline than it had: it has no place in the order any more."""
+        """Whether a timer has a later deadline than in the parent: then it has no place in the order any more."""
         if timer.deadline_us is None or timer.deadline_us <= head.at_us + self._ahead_us + LATE_US:
             return False
         return self.time.by_time or bool(self.unanswered)
 
-    def _beside(self, head: Delivery, at: Standstill) -> tuple[Waiter | Change | None, bool]:
+    def _beside(self, head: Delivery, at: Standstill) -> tuple[Waiter | PendingChange | None, bool]:
         """The waiter that may go while no waiter has the next place, and whether that place is to be passed over."""
         if not at.settled and not self._given_up:
             return None, False
         asked = [flight.stands_for for flight in self.time.away(at.waiting)]
-        if head.tag.kind == "e" and head.tag.number in asked:  # its answer may wait for what we answer
+        if head.tag.kind == "e" and head.tag.number in asked:  # its answer may depend on one of ours
             said = self._without_place(head, at) if self.time.listening() else None
             return said or self._due(at), False
         beyond = self._without_place(head, at)
         if beyond is not None:
             return beyond, False
         if (asked or self.time.sleeps_in_the_world(at.waiting)) and not self._out_of_patience():
-            return self._due(at), False  # what it leads to may be what comes next
+            return self._due(at), False  # its answer may lead to the next delivery
         return None, True
 
     def _out_of_patience(self) -> bool:
@@ -332,22 +333,22 @@ class ForkSchedule(RecordedSchedule):
         under_way = [flight for flight in self.time.flights.values() if not (flight.listens or flight.works)]
         return bool(under_way) and all(now_us - flight.real_us > PATIENCE_US for flight in under_way)
 
-    def _without_place(self, head: Delivery, at: Standstill) -> Waiter | Change | None:
-        """A waiter for something that the parent's order does not have, or has already had."""
+    def _without_place(self, head: Delivery, at: Standstill) -> Waiter | PendingChange | None:
+        """A waiter for a delivery that the parent's order does not have, or has already passed."""
         others = self._without_number(head, at)
         free = next((each for each in others if each.deadline_us is None), None)
         if free is not None:
             return self._yields(free, at)
         return self._due(at) if self.time.ticking else self._timer_goes([w for w in others if w.sleeper], at)
 
-    def _after_order(self, at: Standstill) -> Waiter | Change | None:
+    def _after_order(self, at: Standstill) -> Waiter | PendingChange | None:
         vain = self.alarms.waits if self.alarms.rings_in_vain() else None
         others = [each for tag, each in at.waiting.items() if tag.lane != "~never" and each is not vain]
         free = next((each for each in others if each.deadline_us is None), None)
         if free is not None:
             return self._yields(free, at)
         if self.unanswered and not self.time.away(at.waiting) and self.revivable():
-            return Change(self.revive)
+            return PendingChange(self.revive)
         asked = self.time.away(at.waiting) or self.time.listening() or self.time.sleeps_in_the_world(at.waiting)
         real = asked or self.time.real_since_us is not None
         return self._due(at) if real else self._timer_goes(others, at)
@@ -359,23 +360,23 @@ class ForkSchedule(RecordedSchedule):
         return self._first(timers, at)
 
     def stalled(self, waited_us: int) -> None:
-        """Nothing runs: the end, unless the world has yet to answer."""
+        """No strand runs: the end, unless the world has yet to answer."""
         if self._may_yet_come(waited_us):
             self.gate.pump()
         else:
             super().stalled(waited_us)
 
     def _may_yet_come(self, waited_us: int) -> bool:
-        """Whether the world has yet to bring something."""
+        """Whether a delivery may still come from the world."""
         real = self.cut and self.time.real_since_us is not None and not self._hopes_for_nothing()
         rings = self.alarms.struck_us is not None or not self.alarms.rings_in_vain()
         waiting = self.gate.waiting
         asked = bool(self.time.away(waiting) or self.gate.parting) or self.time.sleeps_in_the_world(waiting)
-        timed = any(waiter.deadline_us is not None for waiter in self.gate.waiting.values())
-        return asked or real or rings or (self.time.listening() and (timed or waited_us < PATIENCE_US))
+        timers = any(waiter.deadline_us is not None for waiter in self.gate.waiting.values())
+        return asked or real or rings or (self.time.listening() and (timers or waited_us < PATIENCE_US))
 
     def _hopes_for_nothing(self) -> bool:
-        """Whether everybody waits for what was never handed over: time that passes brings none of it."""
+        """Whether every strand waits for a delivery that was never handed over: no passing of time brings it."""
         hopeless = ("~never", ALARM) if self.alarms.rings_in_vain() else ("~never",)
         return bool(self.gate.waiting) and all(tag.lane in hopeless for tag in self.gate.waiting)
 
@@ -383,7 +384,7 @@ class ForkSchedule(RecordedSchedule):
         return super()._first(self.alarms.within_reach(timers, at.blocked_us), at)
 
     def signals_later(self, number: int) -> bool:
-        """The same; behind the cut without those that have lost their place."""
+        """As in a replay; behind the cut, without signals that have lost their place."""
         with self.gate.lock:
             return self.alarms.come_later(number) if self.cut else super().signals_later(number)
 

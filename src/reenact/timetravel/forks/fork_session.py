@@ -26,16 +26,16 @@ from reenact.facts.order import Delivery
 from reenact.facts.plumbing import is_plumbing, marked
 from reenact.facts.record import EvidenceNoted, Record
 from reenact.facts.run import Run, Totals
-from reenact.facts.serving import REQUEST
+from reenact.facts.served_requests import REQUEST
 from reenact.facts.telemetry_endpoints import Endpoint
 from reenact.recording.recording_session import RecordingSession
 from reenact.replaying.ambient_replay import MOVES
 from reenact.replaying.keyed_matching import Own
 from reenact.replaying.matching import Miss
 from reenact.replaying.options import Options
-from reenact.replaying.renaming import RENAMED
+from reenact.replaying.renamed_strands import RENAMED
 from reenact.replaying.replay_session import ReplaySession
-from reenact.replaying.restating import differs, restated
+from reenact.replaying.state_changes import differs, restated
 from reenact.seams.clock import REAL
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
@@ -43,7 +43,7 @@ from reenact.seams.looks import NOTE as LOOK
 from reenact.timetravel.forks.changes import ChangedOutcome, changed_outcome
 from reenact.timetravel.forks.counterparts import progress_of
 from reenact.timetravel.forks.fork_ambient import ForkAmbient
-from reenact.timetravel.forks.fork_course import ASKED, Course
+from reenact.timetravel.forks.fork_course import ASKED, ForkCourse
 from reenact.timetravel.forks.fork_points import fork_point_at, prefix_is_behind
 from reenact.timetravel.forks.fork_schedule import ForkSchedule
 from reenact.timetravel.forks.input import arguments
@@ -53,7 +53,7 @@ from reenact.timetravel.forks.plan import Plan, moment_us
 from reenact.timetravel.forks.stops import ForkStops
 
 _MOST: Final = 10_000
-"""So many reads are held for a strand that has asked nothing yet; then it has the name of its function for good."""
+"""The most reads that are held for a strand without a call. After them it keeps its function's name."""
 
 
 def _worked_us() -> int:
@@ -82,7 +82,7 @@ class ForkSession(ReplaySession):
     mode = "fork"
     decider: Decider
     placed: Callable[[Call], Call] = staticmethod(lambda call: call)
-    """Gives a call the place in the code that its parent would have, where its code lies in a scratch folder."""
+    """Gives a call its source line in the parent's folder, if its code is in a scratch folder."""
     from_the_start = False
     needs_flags = True
     silent = False
@@ -90,13 +90,13 @@ class ForkSession(ReplaySession):
 
     def __init__(self, recording: Recording, redactor: Redactor, rules: Rules, options: Options, plan: Plan) -> None:
         self.plan = plan = replace(plan, at=fork_point_at(recording, plan.at))
-        self.course = Course()
+        self.course = ForkCourse()
         self.child: RecordingSession = None  # type: ignore[assignment]  # given by records()
         self.ledger: Ledger = None  # type: ignore[assignment]  # given by records()
         self.answered: Callable[[int, int], object] = lambda recorded, event: None
         self.changed: dict[int, ChangedOutcome] = {}
         self._early: dict[Lane, list[tuple[str, Any]]] = {}
-        """Reads of lanes that may have another name in the parent, which is not known yet."""
+        """Reads of lanes whose name in the parent is not known yet."""
         self.restated: dict[str, Mapping[str, Json]] = {}
         """The new values in states, by the number of the fork's step: its own replay sets them again."""
         super().__init__(recording, redactor, rules, options)
@@ -121,15 +121,15 @@ class ForkSession(ReplaySession):
             order = self.recording.deliveries(0)
             return order if until is None else takewhile(lambda each: each.number < until, order)
 
-        parts = (again, self._stands_for, self._nobody_awaits, self._at_the_end)
+        parts = (again, self._stands_for, self._unawaited, self._at_the_end)
         return ForkSchedule(self._lane_seen, CLOCK, _worked_us, *parts)
 
     def _lane_seen(self, path: str) -> None:
         self.child.lane_number(path)
 
     def records(self, child: RecordingSession, ledger: Ledger, answered: Callable[[int, int], object]) -> None:
-        """Everything that happens is noted in ``child``, and ``ledger`` asked before a write; ``answered`` is told of
-        each recorded answer handed over."""
+        """From now on all calls are noted in ``child``, and ``ledger`` is checked before a write; ``answered`` is told
+        of each recorded answer handed over."""
         self.child = child
         self.states.growth = child.growth
         child.on_proof = self.states.proved
@@ -149,7 +149,7 @@ class ForkSession(ReplaySession):
         if self.closed:
             return None
         call = self.placed(located(call))
-        name = self.said(call.name)  # by which a recording has it, and people know it from there
+        name = self.said(call.name)  # the path in the recording, by which users know the lane
         if name != call.name:
             call = replace(call, name=name)
         self._lanes.setdefault(lane.path, lane)
@@ -182,7 +182,7 @@ class ForkSession(ReplaySession):
         return found.event
 
     def cut(self) -> None:
-        """The prefix is over: from here on it goes on with something changed."""
+        """The prefix is over: from here on the fork goes on with its change."""
         self.schedule.time.cut = self.course.reached = True
         if self.plan.resume:
             self.schedule.time.goes_real()
@@ -194,7 +194,7 @@ class ForkSession(ReplaySession):
             self.child.put(EvidenceNoted(None, MOVES, [list(move) for move in self.ambience.kept_moves]))
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
-        """The recorded read of this place, or one that goes on from it."""
+        """The recorded read at this place, or a read that goes on from it."""
         value = super().ambient(lane, source, fresh)
         early = self._early.get(lane)
         if early is None and lane.number < 0 and self.renaming.is_open(lane):
@@ -217,11 +217,11 @@ class ForkSession(ReplaySession):
 
     @property
     def own_run(self) -> Run:
-        """The run that is being written: the fork, where ``run`` is the one that it branched from."""
+        """The run that is being written: the fork. ``run`` is its parent."""
         return self.child.run
 
     def persist(self) -> bool:
-        """Wait until all of the fork so far is on the disk."""
+        """Wait until all records of the fork so far are on the disk."""
         return self.child.persist()
 
     def child_began(self, lane: str) -> None:
@@ -257,7 +257,8 @@ class ForkSession(ReplaySession):
     def restate(self, event: int, state: Any) -> Any:
         """The branching step starts with the plan's values, every other one with the parent's."""
         recorded = self.run.environment.get("restated") or {}
-        # Who resumes a fork that died before the branching step had reached the disk comes to it under its own number.
+        # A fork may have died before its branching step reached the disk. Its resumption comes to that step under the
+        # fork's number.
         then = self.course.stands_at.get(event, event if self.plan.resume else None)
         changes = {**recorded.get(str(then), {})}
         if event == self.course.branching:
@@ -265,9 +266,7 @@ class ForkSession(ReplaySession):
             self.schedule.time.differs = self.schedule.time.differs or differs(state, self.plan.state)
         if not changes:
             return None
-        self.states.growth.finish(
-            f"the start of step {event}"
-        )  # what lists hold is changed by the plan, not by the agent
+        self.states.growth.finish(f"the start of step {event}")  # the plan, not the agent, changes lists here
         self.restated[str(event)] = changes
         return restated(state, changes)
 
@@ -277,7 +276,7 @@ class ForkSession(ReplaySession):
             self.child.printed(stream, data)
 
     def fault(self, error: Exception) -> bool:
-        """A seam failed: where a call that was made cannot be performed, the fork's own replay waits for it."""
+        """A seam failed. If it could not perform a call, the fork's own replay waits at that call."""
         if isinstance(error, (ForkError, UnreplayableRun)) and self.schedule.cut:
             self.stops.waiting()
         return super().fault(error)
@@ -308,7 +307,7 @@ class ForkSession(ReplaySession):
             yield (None, 0, changed.body)
 
     def read_past(self, event: Event) -> object:
-        """An exporter that reads more of its answer than it did gets the end of it."""
+        """An exporter that reads more of its answer than before gets the end."""
         return End(EndKind.EOF) if is_plumbing(event.call) else super().read_past(event)
 
     def read_less(self, event: Event) -> None:
@@ -317,7 +316,7 @@ class ForkSession(ReplaySession):
             super().read_less(event)
 
     def as_asked(self, event: Event) -> Event:
-        """The request that a server is asked: the recorded one, or one with another body."""
+        """The request that a server gets: the recorded one, or one with another body."""
         changes = event.call.name == REQUEST and (self.plan.input is not None or event.number in self.plan.answered)
         return self.with_change(event) if changes else event
 
@@ -334,9 +333,9 @@ class ForkSession(ReplaySession):
             return tag.number not in self.schedule.plumbing
         return super()._stands_for(delivery)
 
-    def _nobody_awaits(self, delivery: Delivery) -> None:
+    def _unawaited(self, delivery: Delivery) -> None:
         if not self.schedule.cut:
-            super()._nobody_awaits(delivery)
+            super()._unawaited(delivery)
 
     def diverged(self, divergence: Divergence) -> Halt:
         """End the fork at a divergence, and its own replay too."""

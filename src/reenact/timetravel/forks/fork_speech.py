@@ -1,4 +1,4 @@
-"""The output of calls' bodies in a fork: noted for bodies that run, and written again for frozen ones."""
+"""The output of calls in a fork: noted where the body runs, and written again for a frozen call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ForkSpeech:
     """Listens to the standard streams of a forking process.
 
     The output of a frozen call is written as a whole when its answer is delivered; the output of a transport inside it,
-    after as many pieces as before it in the recording.
+    after the same number of pieces as in the recording.
 
     Args:
         recording: The parent.
@@ -47,7 +47,7 @@ class ForkSpeech:
             return self._spoken(stream, go, text)
 
     def _below_came(self, stream: int, go: Go, text: Any) -> None:
-        """Write the recorded output of transports at this place, unless it comes now by itself."""
+        """Write the recorded output of transports at this place, unless the text is that output itself."""
         below = self._below[stream]
         while below and below[0].number <= self._spoken.count(stream):
             piece = below.popleft()

@@ -1,8 +1,9 @@
-"""The time of a fork: virtual, at the world's speed while a call is under way, its own once it leaves its parent's.
+"""The time of a fork: virtual time, which passes at the world's speed while a call is under way, and differs from the
+parent's once the fork leaves that.
 
-It goes with the parent's as long as everything comes when it came. Once a timer comes at another time, or a call that
-went live does, the fork has a time of its own: what the code does and what it asks takes as long as it took, and clocks
-that only measure show it.
+It agrees with the parent's time as long as every delivery comes at its recorded time. Once a timer or a live call comes
+at another time, the fork has a time of its own. The code's work and its recorded calls then take as long as they took
+in the parent, and clocks that only measure show this time.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from reenact.seams.gate import Gate
 from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.due_moments import LATE_US, DueMoments, is_shorter
 from reenact.timetravel.forks.elapsed_time import ElapsedTime
-from reenact.timetravel.forks.waiter_lines import Lines, WaiterTable
+from reenact.timetravel.forks.waiter_lines import WaiterLines, WaiterTable
 
 OWN = "~own"
 """The lane in the tags of the fork's own events: their numbers are not the parent's."""
@@ -44,10 +45,10 @@ class Flight:
         stands_for: The recorded event in whose place it is delivered.
         virtual_us, real_us: When it set out.
         over: Whether it has come to its end.
-        listens: Whether it waits for what a server says by itself: it may never get an answer.
-        rests: Whether the agent does not read it just now: it brings nothing before that.
-        works: Whether it is the agent's own code at work in the world (a tool): it ends by itself, but what it sleeps
-            through is the world's time.
+        listens: Whether it waits for messages that a server sends by itself; it may never get one.
+        rests: Whether the agent does not read it at present: it delivers nothing until the agent reads again.
+        works: Whether it is the agent's own code at work in the world (a tool): it ends by itself, but it sleeps in the
+            world's time.
     """
 
     stands_for: int | None
@@ -60,7 +61,7 @@ class Flight:
 
 
 class ForkTime:
-    """Knows what time it is in a fork, and which calls of it the world has yet to answer.
+    """Knows the time in a fork, and the calls that the world has yet to answer.
 
     Args:
         gate: Where the fork's strands wait.
@@ -73,7 +74,7 @@ class ForkTime:
         self._order = order
         self._gate = gate
         self._gate.waiting = WaiterTable(self._joins)
-        self._lines: Lines | None = None
+        self._queues: WaiterLines | None = None
         self.clock = clock
         self.worked_us = worked_us
         self._worked_before_us = worked_us()
@@ -83,15 +84,15 @@ class ForkTime:
         """Parent's events in whose place the fork's own are delivered, by the number of the own."""
         self.cut = False
         self.by_time = False
-        """Whether a timer that has another deadline than it had comes by time; else all keep the parent's order."""
+        """Whether a timer with a changed deadline comes by time; else all timers keep the parent's order."""
         self.differs = False
-        """Whether anything is different yet: the change has been made, or a call has gone live. What comes late in a
-        fork that is its parent over again was late there too."""
+        """Whether anything is different yet: the change has been made, or a call has gone live. While a fork repeats
+        its parent, a late delivery was late in the parent too."""
         self.tell: Callable[[str], object] = lambda remark: None
         """Told once of each thing that should be known of the order and the times of the fork."""
         self.remarked: set[str] = set()
         self.due = DueMoments()
-        self.elapsed = ElapsedTime(order.again)
+        self.progress = ElapsedTime(order.again)
         self.real_since_us: int | None = None
         self.set_us = 0
         """When the code set a timer or an alarm last."""
@@ -109,7 +110,7 @@ class ForkTime:
     # --- calls under way ---------------------------------------------------------------------------------------
 
     def sets_out(self, event: int, stands_for: int | None, *, transport: bool, works: bool = False) -> None:
-        """A call of the fork is performed, in the place of a recorded one if it stands for any."""
+        """A call of the fork is performed, in the place of the recorded call that it stands for, if any."""
         with self._gate.lock:
             if stands_for is not None:
                 self.places[event] = stands_for
@@ -118,7 +119,7 @@ class ForkTime:
                 self.flights[event] = Flight(stands_for, self.known_us(), self.clock.mono_us(), works=works)
 
     def listens(self, event: int) -> None:
-        """A call of the fork waits for what a live server says by itself: it comes when it comes."""
+        """A call of the fork waits for messages that a live server sends by itself, at any time."""
         with self._gate.lock:
             self.differs = True
             self.flights[event] = Flight(None, self.known_us(), self.clock.mono_us(), listens=True)
@@ -130,7 +131,7 @@ class ForkTime:
                 self.flights[event].rests = rests
 
     def arrives(self, event: int) -> None:
-        """It has come to its end, which is yet to be handed over."""
+        """The call has ended in the world; its end has yet to be handed to the agent."""
         with self._gate.lock:
             if event in self.flights:
                 self.flights[event].over = True
@@ -141,7 +142,7 @@ class ForkTime:
             self.flights.pop(event, None)
 
     def away(self, waiting: Iterable[Tag]) -> list[Flight]:
-        """Flights that have nothing at the gate: the world has yet to answer."""
+        """Flights without a delivery at the gate: the world has yet to answer them."""
         here = {tag.number for tag in waiting if tag.lane == OWN}
         return [
             flight
@@ -151,7 +152,7 @@ class ForkTime:
 
     @property
     def asks(self) -> bool:
-        """Whether the world is being asked."""
+        """Whether a request to the world is under way."""
         return self._gate.parting > 0 or not all(flight.works for flight in self.flights.values())
 
     def sleeps_in_the_world(self, waiting: Mapping[Tag, Waiter]) -> bool:
@@ -160,7 +161,7 @@ class ForkTime:
         return works and any(waiter.deadline_us is not None for waiter in waiting.values())
 
     def listening(self) -> bool:
-        """Whether a live server may say something by itself."""
+        """Whether a live server may send messages by itself."""
         return any(flight.listens for flight in self.flights.values())
 
     def real_now_us(self) -> int:
@@ -174,18 +175,18 @@ class ForkTime:
 
     @property
     def goes_by_time(self) -> bool:
-        """Whether what has no place in the parent's order comes by time."""
+        """Whether deliveries without a place in the parent's order come by time."""
         return self.cut and self.by_time and self.differs
 
     @property
     def departed(self) -> bool:
         """Whether the fork has left its parent's times: a timer, or a call that went live, took another one."""
-        return self.elapsed.departed
+        return self.progress.departed
 
     def departs(self) -> None:
         """It leaves them here."""
-        self.elapsed.departed = True
-        self._lines = None  # from now on it matters when the parts of answers came, and what is there already
+        self.progress.departed = True
+        self._queues = None  # from now on the moments of parts, and of waiters that can go already, matter
 
     def remark(self, remark: str) -> None:
         """Have something be known of the fork, once."""
@@ -194,27 +195,27 @@ class ForkTime:
             self.tell(remark)
 
     def known_us(self) -> int:
-        """Virtual time, with what the code has worked since the last delivery."""
-        return max(self._order.at_us, self.elapsed.known_us) if self.goes_by_time else self._order.at_us
+        """Virtual time, with the code's working time since the last delivery."""
+        return max(self._order.at_us, self.progress.known_us) if self.goes_by_time else self._order.at_us
 
     def comes_to(self, issued_us: int, unread_ns: int | None) -> None:
         """The code makes a call that it made at ``issued_us`` of the parent.
 
         Args:
             issued_us: When it was made there.
-            unread_ns: What a clock that only measures showed this lane next, and has not shown it here; None: nothing.
+            unread_ns: The next recorded reading of a clock that only measures, which this lane has not made yet; None:
+                nothing.
         """
         with self._gate.lock:
             if not self.goes_by_time:
                 return
             if unread_ns is None or unread_ns > issued_us * 1000:
                 self._works_until(issued_us * 1000)
-            elif not self.departed and self.elapsed.is_far(issued_us):
-                self.departs()  # it has read the clock for less long than it did
+            elif not self.departed and self.progress.is_far(issued_us):
+                self.departs()  # it read the clock more often in the parent
 
     def sets_at(self, then_ns: int | None) -> int:
-        """The code sets a timer or an alarm, as it did at a moment of the parent, if it did there; gives when, in
-        nanoseconds."""
+        """The code sets a timer or alarm, as the parent did at ``then_ns``, if it did. Returns when, in nanoseconds."""
         with self._gate.lock:
             if self.goes_by_time:
                 head = self._order.head
@@ -227,15 +228,15 @@ class ForkTime:
             return self.set_us * 1000
 
     def _busy_ns(self) -> int:
-        """How long it has worked, today, since that was known."""
+        """The actual working time since the progress was last known."""
         return (self.worked_us() - self._worked_before_us) * 1000
 
     def _works_until(self, then_ns: int | None) -> None:
-        """The code has worked until a moment of the parent; None: it was never here, and works as long as it does."""
+        """The code has worked until a moment of the parent. None: not a place of the parent, so actual time counts."""
         if then_ns is None:
-            self.elapsed.lead_ns += self._busy_ns()
+            self.progress.lead_ns += self._busy_ns()
         else:
-            self.elapsed.comes_to(then_ns, self._order.head.at_us if self._order.head is not None else None)
+            self.progress.comes_to(then_ns, self._order.head.at_us if self._order.head is not None else None)
         self._worked_before_us = self.worked_us()
 
     def reads_clock(self, clock: tuple[str, str], then_ns: int, step_ns: int) -> int | None:
@@ -244,36 +245,36 @@ class ForkTime:
         Args:
             clock: The lane that reads, and the clock.
             then_ns: Its reading at this place, in nanoseconds since the run began.
-            step_ns: By how much it is to go on, if it was not read there so often; 0: it was.
+            step_ns: How far a surplus read goes on; 0 for a recorded read.
 
         Returns:
-            Its reading now; None: the recorded one.
+            Its reading now; None for the recorded reading.
         """
         if not self.goes_by_time:
             return None
         with self._gate.lock:
-            elapsed, head = self.elapsed, self._order.head
-            if not self.departed and step_ns:  # the code goes on for longer than it did
+            progress, head = self.progress, self._order.head
+            if not self.departed and step_ns:  # the code works longer than it did
                 late = head is not None and then_ns > (head.at_us + LATE_US) * 1000
                 if late or self._busy_ns() > LATE_US * 1000:
                     self.departs()
-            elif not self.departed and head is not None and elapsed.is_beyond(clock[0], then_ns, head.at_us):
+            elif not self.departed and head is not None and progress.is_beyond(clock[0], then_ns, head.at_us):
                 self.departs()
             if not self.departed:
                 if not step_ns:
                     self._works_until(then_ns)
-                elapsed.as_recorded(then_ns)
+                progress.as_recorded(then_ns)
                 return None
             now_us = self.real_now_us() if self.ticking else self._order.at_us
-            if step_ns:  # how long it worked here then is not known: as long as it does
+            if step_ns:  # how long the parent worked here is not known: take the actual duration
                 step_ns = max(step_ns, self._busy_ns())
-            shown_ns = elapsed.goes_on(clock, step_ns, now_us) if step_ns else elapsed.reads(clock, then_ns, now_us)
+            shown_ns = progress.goes_on(clock, step_ns, now_us) if step_ns else progress.reads(clock, then_ns, now_us)
             self._worked_before_us = self.worked_us()
             return shown_ns
 
     def is_the_same(self, then: tuple[float, ...], now: tuple[float, ...]) -> bool:
-        """Whether what was left of an alarm is left of it now, in seconds, as far as it is known how far the code has
-        come. Where nothing is different yet, the code has come as far as it had."""
+        """Whether an alarm has the same time left, in seconds, as in the parent, as exactly as the code's progress is
+        known. While nothing is different yet, the progress is the same."""
         if not self.differs and self.real_since_us is None:
             return True
         with self._gate.lock:
@@ -287,17 +288,17 @@ class ForkTime:
             return
         with self._gate.lock:
             forgotten = self.due.asks(event, self.known_us(), issued_us, came_us)
-            if self._lines is not None and not self._lines.events.isdisjoint((event, forgotten)):
-                self._lines = None
+            if self._queues is not None and not self._queues.events.isdisjoint((event, forgotten)):
+                self._queues = None
 
-    def sets(self, tag: Tag, timed: TimerSpan) -> None:
+    def sets(self, tag: Tag, times: TimerSpan) -> None:
         """A timer is set. Locked."""
-        if self.due.sets(tag, timed) in self._gate.waiting:
-            self._lines = None
+        if self.due.sets(tag, times) in self._gate.waiting:
+            self._queues = None
 
     def comes(self, waiter: Waiter | None, tag: Tag, at_us: int | None) -> int | None:
-        """When it comes to a strand that waits, or is about to wait, for what was handed out at ``at_us`` of the
-        parent; None for an answer that has come already."""
+        """When a delivery comes that the parent handed out at ``at_us``, and for which a strand waits or is about to
+        wait. None for an answer that has come already."""
         if waiter is not None and waiter.deadline_us is not None:
             timer = self.due.timer(tag)
             return timer.due_us if timer is not None else None
@@ -307,17 +308,17 @@ class ForkTime:
 
     def _joins(self, waiter: Waiter, replaces: bool) -> None:
         """Take in a waiter that begins to wait."""
-        if self._lines is None or replaces or self._lines.is_stale:
-            self._lines = None
+        if self._queues is None or replaces or self._queues.is_stale:
+            self._queues = None
         else:
-            self._lines.join(waiter)
+            self._queues.join(waiter)
 
-    def in_lines(self) -> Lines:
-        """The waiters by when they come. One that can go already comes now, in a time of the fork's own: its moment in
-        the parent's order may be far away."""
-        if self._lines is None:
-            self._lines = Lines(self._gate.waiting, self._coming_of, self._is_there)
-        return self._lines
+    def by_arrival(self) -> WaiterLines:
+        """The waiters by when they come. In a time of the fork's own, a waiter that can go already comes now: its
+        moment in the parent's order may be far away."""
+        if self._queues is None:
+            self._queues = WaiterLines(self._gate.waiting, self._coming_of, self._is_there)
+        return self._queues
 
     def _coming_of(self, waiter: Waiter) -> int | None:
         return self.comes(waiter, waiter.tag, self.then_us(waiter.tag) if waiter.tag.kind == "e" else None)
@@ -327,25 +328,25 @@ class ForkTime:
         return self.departed and tag.lane != "~never" and (tag.kind != "e" or tag.lane == OWN)
 
     def then_us(self, place: Tag | None) -> int | None:
-        """When something was handed out in the parent; None: it was not, or no code has had to know."""
+        """When something was handed out in the parent; None if it was not, or if the moment was not needed so far."""
         number = self._order.number_of(place) if self.departed and place is not None else None
-        return self.elapsed.moments.of(number)[0] if number is not None else None
+        return self.progress.moments.of(number)[0] if number is not None else None
 
     def sooner(self, tag: Tag, comes: int | None, held: tuple[Tag, ...] = ()) -> Waiter | None:
         """The waiter that goes before the next one in the order, where time says so."""
         if comes is None or not self.goes_by_time:
             return None
-        return self.in_lines().sooner(tag, comes, self.known_us(), *held, answers=self.departed)
+        return self.by_arrival().sooner(tag, comes, self.known_us(), *held, answers=self.departed)
 
     def is_unsure(self, tag: Tag, comes: int | None, held: tuple[Tag, ...] = ()) -> bool:
-        """Whether it is not certain, and has yet to be said, that what is next in the order is first."""
+        """Whether it is uncertain that the next delivery of the order comes first, and no remark says so yet."""
         if comes is None or not self.goes_by_time or UNSURE in self.remarked:
             return False
         timer = self.due.timer(tag) is not None
-        return self.in_lines().is_unsure(tag, comes, self.known_us(), *held, timer=timer)
+        return self.by_arrival().is_unsure(tag, comes, self.known_us(), *held, timer=timer)
 
     def passes(self, tag: Tag, place: Tag | None) -> TimerSpan | None:
-        """Have the time pass until a delivery. (Its place is the next one, or was before, or is yet to come.)
+        """Have the time pass until a delivery. (Its place may be the next one, an earlier one or a later one.)
 
         Returns:
             When a timer was set, and for when; None for any other delivery."""
@@ -355,13 +356,13 @@ class ForkTime:
         if flight is not None and flight.over:
             del self.flights[tag.number]
         timer = self.due.over(tag)
-        self.elapsed.delivered(self._passed(tag, place, timer, flight), self._order.at_us)
-        if self.by_time:  # to ask the system is what a recorded answer costs besides
+        self.progress.delivered(self._passed(tag, place, timer, flight), self._order.at_us)
+        if self.by_time:  # the query of the processor's time is the only other cost of a recorded answer
             self._worked_before_us = self.worked_us()
         return timer
 
     def _passed(self, tag: Tag, place: Tag | None, timer: TimerSpan | None, flight: Flight | None) -> int | None:
-        """When it was in the parent, if it is known there; by then the time has passed."""
+        """Move the fork's time on to a delivery. Returns when the parent had it; None if it did not."""
         order, head = self._order, self._order.head
         head = head if head is not None and head.tag == place else None
         if self.goes_by_time and not self.departed and self._takes_another_time(head, timer, flight):
@@ -371,24 +372,23 @@ class ForkTime:
                 order.at_us = max(order.at_us, head.at_us)
             return head.at_us if head is not None else None
         number = head.number if head is not None else order.number_of(place) if place is not None else None
-        at_us, after_us = self.elapsed.moments.of(number) if number is not None else (None, 0)
+        at_us, after_us = self.progress.moments.of(number) if number is not None else (None, 0)
         coming = self.comes(None, tag, at_us)
         worked_us = after_us if timer is None and coming is None and flight is None else 0
         comes_us = coming if coming is not None else 0
-        then = self.elapsed.moments.timed.get(number) if number is not None else None
+        then = self.progress.moments.times.get(number) if number is not None else None
         if timer is not None and at_us is not None and then is not None and not is_shorter(timer, then):
-            comes_us = timer.due_us + max(0, at_us - then.due_us)  # as late as it was
-        order.at_us = max(order.at_us + worked_us, self.elapsed.known_us, comes_us)
+            comes_us = timer.due_us + max(0, at_us - then.due_us)  # as late as in the parent
+        order.at_us = max(order.at_us + worked_us, self.progress.known_us, comes_us)
         return at_us
 
     def _takes_another_time(self, head: Delivery | None, timer: TimerSpan | None, flight: Flight | None) -> bool:
-        """Whether a delivery comes at another time than it did, and by time: a timer that was set otherwise, or what
-        the world was asked."""
+        """Whether a delivery comes at another time than in the parent: a timer with another wait, or a live call."""
         if head is None:
             return timer is not None or (flight is not None and self._order.at_us - flight.virtual_us > LATE_US)
         if self._order.at_us - head.at_us > LATE_US:
             return True
-        if timer is not None and head.timed is not None and is_shorter(timer, head.timed):
+        if timer is not None and head.times is not None and is_shorter(timer, head.times):
             self.remark(SHORTER)
             return True
         return flight is not None and head.at_us - self._order.at_us > LATE_US

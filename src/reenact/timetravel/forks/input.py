@@ -8,7 +8,7 @@ from reenact.abc.store import Recording
 from reenact.errors import ForkError
 from reenact.facts.call import Call, Json, Kind
 from reenact.facts.ids import tail
-from reenact.facts.serving import REQUEST
+from reenact.facts.served_requests import REQUEST
 from reenact.facts.values import encode
 from reenact.timetravel.forks.plan import Plan
 
@@ -30,7 +30,7 @@ def arguments(given: Json) -> bytes:
     """Arguments of an entry point, encoded as a recording keeps them.
 
     Args:
-        given: A list holds them by position, an object by name; anything else is the only one.
+        given: A list holds them by position, an object by name; any other value is the only argument.
     """
     args: list[Any] = given if isinstance(given, list) else [] if isinstance(given, dict) else [given]
     return encode({"args": args, "kwargs": given if isinstance(given, dict) else {}}).body

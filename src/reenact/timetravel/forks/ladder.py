@@ -28,8 +28,8 @@ class LadderResult:
     Attributes:
         answer: The recorded call that answers; None without one.
         place: The recorded call whose place in the order it takes: the answer itself, or the call that the lane made at
-            this point with another request. That one keeps its answer, because this call may have been inserted before
-            it.
+            this point with another request. The other call keeps its answer, because this call may have been inserted
+            before it.
         why: The reason, in words, for the report.
     """
 
@@ -56,8 +56,8 @@ class ForkQuestion(NamedTuple):
 class Ladder:
     """Finds recorded answers in any order of requests.
 
-    A call in its lane's recorded order costs one comparison. The first one out of order makes an index of all unused
-    calls, by key; from then on each call costs a look-up.
+    A call in its lane's recorded order costs one comparison. The first call out of order makes an index of all unused
+    calls by key; from then on each call costs a look-up.
 
     Args:
         tape: The recorded calls, and which of them have been used.
@@ -119,7 +119,7 @@ class Ladder:
                 yield left[at]
 
     def _fitting(self, call: Call) -> list[Event]:
-        """Every recorded call left that asks the same, in order of lanes."""
+        """Every unused recorded call with the same request, in order of lanes."""
         index = self._index
         if index is None:
             index = self._index = defaultdict(dict)

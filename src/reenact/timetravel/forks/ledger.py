@@ -1,8 +1,8 @@
 """The ledger of a lineage: which writes were made, by which run, and their results.
 
 A write is *intended* once its claim is durable in the store, before it is made. It is *done* once the claim's event has
-an outcome. It is *in doubt* while there is no outcome, and no process that could still give one. Writes from before the
-first fork or resumption are claimed when the ledger is first used.
+an outcome. A write is *in doubt* when it has no outcome and no process is left that could give one. Writes from before
+the first fork or resumption are claimed when the ledger is first used.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Doubt:
     Attributes:
         write: Its identity.
         name: The name of the call that makes it.
-        why: Why it is not known whether it was made.
+        why: Why it is unknown whether the write was made.
         can_be_done: Whether the word *done* is enough; it is not where the code needs the response, which is not known.
         next_command: The command with which a person decides.
     """
@@ -131,10 +131,10 @@ def _is_open(outcome: Stream) -> bool:
 
 
 def _is_undone(recording: Recording, event: Event, told: bytes) -> bool:
-    """Whether a statement left a transaction open that was rolled back, or that its process never ended. Which of
+    """Whether a statement left a transaction open that was rolled back, or that its process did not end. Which of
     several connections to a database a call is made on is not kept: after any commit there it counts as made. Not every
-    commit is a call: where nothing is open any more before the rollback (a savepoint was released, the connection
-    commits by itself now), it was one."""
+    commit is a call: if no transaction is open before the rollback (a savepoint was released, the connection commits by
+    itself now), one was committed."""
     if event.kind != Kind.DB or not isinstance(event.outcome, Value) or not _leaves_open(told):
         return False
     same = event.call.head.get("database")
@@ -166,15 +166,15 @@ def taken_back_at_the_end(recording: Recording) -> tuple[Event, ...]:
 
 
 def _may_be_open(recording: Recording, event: Event) -> bool:
-    """Whether a transaction may have been open after a call on a database: only a statement tells."""
+    """Whether a transaction may have been open after a call on a database; only statements show this."""
     if "sql" not in event.call.head or not isinstance(event.outcome, Value):
         return True
     return _leaves_open(recording.body(event.answer))
 
 
 def _leaves_open(told: bytes) -> bool:
-    """Whether an answer says that a transaction was left open. The answer of a commit, and one that a person gave, say
-    nothing (null). A withheld answer cannot be read: its write counts as made."""
+    """Whether an answer says that a transaction was left open. The answer of a commit, and an answer that a user gave,
+    do not say (null). A withheld answer cannot be read: its write counts as made."""
     try:
         answer = json.loads(told)
     except ValueError:
@@ -204,8 +204,8 @@ def address_of(recording: Recording, event: int) -> str:
 
 
 def in_doubt(call: Call, why: str, run: Run, plan: Plan, claim: Claim | None = None) -> EffectInDoubt:
-    """The error for a write in doubt, in a fork or resumption of ``run``; ``claim``: the run that began it, where its
-    result can be given."""
+    """The error for a write in doubt, in a fork or resumption of ``run``; ``claim``: the run that began the write,
+    where its result can be given."""
     name = f"{tail(run.id)}:{plan.at}" if plan.apart else tail(run.id)
     said = claim is not None and call.kind is not Kind.HTTP
     write = f"{tail(claim.run)}:{claim.event}" if claim is not None and said else ""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from reenact.abc.store import Recording
 from reenact.errors import ForkError
-from reenact.facts.answers.keeping import kept_of
+from reenact.facts.answers.preserved_parts import kept_of
 from reenact.facts.answers.say_answers import NotSaid, is_said, said, streams
 from reenact.facts.answers.wire_formats import InheritedParts
 from reenact.facts.call import Call, Json, Kind, Stream
@@ -50,7 +50,7 @@ def answered_with(recording: Recording, event: Event, value: Json) -> tuple[dict
         value: The model's answer, or the body of a response in its protocol.
 
     Raises:
-        ForkError: The value is neither.
+        ForkError: The value is neither of the two.
     """
     call = asked(recording, event)
     if not is_model(call):

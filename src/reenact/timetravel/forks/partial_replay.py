@@ -37,7 +37,7 @@ def partial_replay(recording: Recording, live: Sequence[str], rev: str = "") -> 
     """The plan of a replay in which ``live``, kinds or names of calls, go live.
 
     Raises:
-        UsageError: The run makes no such call, or none that only reads.
+        UsageError: The run makes no such call, or only such calls that write.
     """
     effects: dict[str, Counter[Effect]] = {name: Counter() for name in live}
     called: Counter[str] = Counter()

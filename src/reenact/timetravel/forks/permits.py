@@ -10,7 +10,7 @@ from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.dialects import is_model_request, stateless_model_request
 
 _KEEPS = {"store": False, "previous_response_id": None}
-"""Fields of a request which say that its provider stores nothing; an earlier answer is only read."""
+"""Fields of a request that stores nothing at its provider; an earlier answer is only read."""
 
 
 def is_model(call: Call) -> bool:
@@ -23,8 +23,7 @@ def is_model(call: Call) -> bool:
 
 
 def meant(patterns: Iterable[str], *names: str) -> str:
-    """The first of some names and patterns (``send_*``, ``POST api.example.com/*``) that means one of ``names``; empty
-    where none does."""
+    """The first pattern (``send_*``, ``POST api.example.com/*``) that matches one of ``names``; empty without."""
     return next((each for each in patterns for name in names if each == name or fnmatchcase(name, each)), "")
 
 
@@ -40,7 +39,7 @@ def only_kept(call: Call) -> bool:
     """Whether a call is a write only because its provider stores the request and the answer of a model.
 
     OpenAI's responses are stored unless they say ``store=False``. Hosted tools, background work and conversations at
-    the provider are more than that.
+    the provider do more than store.
     """
     if call.kind is not Kind.HTTP or call.effect is not Effect.WRITE:
         return False

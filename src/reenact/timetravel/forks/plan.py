@@ -47,20 +47,20 @@ class Plan:
         params: Parameters to set in them.
         only: For a replay with live calls: the kinds or names that go live, if they change nothing, with the calls
             inside them. Empty for a fork.
-        input: Another input of the run; None keeps the recorded one.
+        input: Another input of the run; None keeps the recorded input.
         flags: Values that feature flags evaluate to from ``at`` on.
         at_time: The time to which the agent's wall clock is set at ``at``, as ISO 8601 text; empty: it goes on. In a
             resumption: the time to which the resumed fork had set it.
-        rev: Revision whose code runs, from the start on; empty takes the files as they are.
+        rev: The revision whose code runs, from the start on; empty for the present files.
         resume: Go on with the run instead of branching from it: in real time from ``at`` on, writes allowed, none
             made twice.
         until: Number of the delivery at which the parent's order ends to count: the Ctrl-C that ended the resumed run;
             None: all of it counts.
-        apart: The resumption becomes a run of its own, instead of replacing the one that broke off.
-        anew: Numbers of recorded calls whose outcome must not be given again: those with which a run failed.
+        apart: The resumption becomes a run of its own, and does not replace the broken run.
+        anew: The numbers of recorded calls that are made again because the run failed with them.
         settle: The word on writes in doubt: ``done`` (they happened) or ``retry`` (make them again); empty: stop.
         given: The results of writes in doubt that happened, by their identity: JSON-able values.
-        settled: The word on single writes, by their identity or ``by_number``; goes before ``settle``.
+        settled: The user's answers for single writes, by identity or ``by_number``; they go before ``settle``.
     """
 
     at: int
@@ -116,7 +116,7 @@ class Plan:
     @property
     def changes(self) -> list[str]:
         """The changes, a phrase each, without credentials; empty for a fork that only samples again."""
-        clean = make_redactor()  # a value is cleaned before it is cut: half a credential is none by its shape
+        clean = make_redactor()  # before the value is cut: half a credential does not look like one
         told = [f"{path} set to {_short(_named(clean, path, value))}" for path, value in self.state.items()]
         told += [
             f"the result of event {number} set to {_short(clean.data(value))}" for number, value in self.results.items()
@@ -167,7 +167,7 @@ def names(listed: Iterable[str], call: Call, *, model: bool) -> list[str]:
 
 
 def opens(plan: Plan, call: Call, *, model: bool) -> bool:
-    """Whether a call goes live even if a recorded answer fits (a rewritten one always does)."""
+    """Whether a call goes live even if a recorded answer fits (a rewritten call always goes live)."""
     if plan.only:
         return call.effect is Effect.READ and bool(names(plan.only, call, model=model))
     if plan.live == "none" or call.effect is not Effect.READ:
@@ -198,7 +198,7 @@ def may_write(plan: Plan, call: Call) -> bool:
 
 
 def by_number(event: int) -> str:
-    """A write in doubt as ``Plan.settled`` names it where only its number in the recording is known."""
+    """The name of a write in doubt in ``Plan.settled``, if only its number in the recording is known."""
     return f"event {event}"
 
 
@@ -234,7 +234,7 @@ def moment_us(text: str) -> int:
     which a fork runs in the zone of its parent.
 
     Raises:
-        UsageError: The text is no time, or not one that a clock can show.
+        UsageError: The text is no time, or a time that no clock can show.
     """
     try:
         moment = datetime.fromisoformat(text)

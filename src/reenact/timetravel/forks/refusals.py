@@ -94,7 +94,7 @@ def unanswered(recorded: Event, why: str, next_command: str) -> Divergence:
 
 
 def given_up(plan: Plan, call: Call, why: str, next_command: str) -> EffectRefused:
-    """The error for a write that was cancelled in the parent, and may not be made now that nothing cancels it."""
+    """The error for a write that was cancelled in the parent. Nothing cancels it now, and it is not allowed."""
     return EffectRefused(
         f"the {plan.noun} may not make this call: {why} (at {call.source or 'an unknown place'}; it was cancelled when "
         "it was recorded)",

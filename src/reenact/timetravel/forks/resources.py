@@ -21,8 +21,8 @@ from reenact.replaying.tape import Tape
 from reenact.timetravel.forks.ladder import LadderResult
 
 if TYPE_CHECKING:
+    from reenact.timetravel.forks.fork_answers import TapedCall
     from reenact.timetravel.forks.plan import Plan
-    from reenact.timetravel.forks.taping import TapedCall
 
 
 class Resources:
@@ -76,7 +76,7 @@ class Resources:
         self._waiting.pop(handle, None)
 
     def begin(self, number: int) -> None:
-        """A resource that was answered from the recording goes live: waiters for its deliveries wait for live ones."""
+        """A resource goes live that was answered from the recording until now: its waiters wait for live deliveries."""
         self._live.add(number)
         for crossing in self._waiting.pop(number, []):
             crossing.go_live()
@@ -110,15 +110,14 @@ class Resources:
         return LadderResult(None, found.place, _not_made(skipped))
 
     def unfit(self, crossing: TapedCall) -> str:
-        """Why a recorded answer no longer fits: an earlier write was not made again, or its resource has gone live
-        meanwhile. Empty where it fits."""
+        """Why a recorded answer no longer fits (a write is missing, or its resource is live); empty where it fits."""
         handle = handle_of(crossing.asked)
         if handle is not None and self.is_live(handle) and waits_for_message(crossing.asked):
             return "the connection went live while its recorded answer was handed over"
         delivery, at_us = crossing.came
         for write in self._unsaid(crossing.recorded):
             done = write.delivery is not None and delivery is not None and write.delivery < delivery
-            if done or write.issued_us < at_us:  # it is made when it is issued; in a fork of a fork both may be at once
+            if done or write.issued_us < at_us:  # a write counts from its issue; both may be under way
                 return _not_made(write)
         return ""
 

@@ -1,4 +1,4 @@
-"""HTTP responses that a fork makes up in place of recorded ones, as the transport that waits for them takes them."""
+"""HTTP responses that a fork gives in place of recorded ones, in the form that the waiting transport takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results that a fork gives to calls of our own seams: in the shape in which the seam reads the recorded one."""
+"""Results that a fork gives to calls of our own seams, in the form of the recorded results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def coerced(recording: Recording, event: Event, value: Json) -> bytes:
     """A result in place of the recorded one, in the form that its reader expects.
 
     Raises:
-        ForkError: It has another shape than the recorded result, which alone shows the expected one.
+        ForkError: Its shape differs from the recorded result, which is the only known shape.
     """
     recorded = recording.body(event.answer) if isinstance(event.outcome, Value) else b""
     if event.call.kind is Kind.HUMAN:
@@ -48,8 +48,9 @@ def _node(recorded: bytes) -> Json:
 
 
 def _typed(recorded: Json, value: Json) -> Json:
-    """A value encoded, with the types that JSON cannot tell taken over from the recorded one: a list where a tuple was
-    is a tuple, a text where a decimal was is a decimal. Further members of a list are as its last one was."""
+    """An encoded value. Types that JSON does not have are taken from the recorded value: a list in the place of a tuple
+    becomes a tuple, a text in the place of a decimal becomes a decimal. Further members of a list are treated like its
+    last recorded member."""
     if isinstance(recorded, dict) and len(recorded) == 1:
         ((tag, held),) = recorded.items()
         if tag in _LISTED and isinstance(value, list):
@@ -69,7 +70,7 @@ def _members(recorded: list[Json], value: list[Json]) -> list[Json]:
 
 
 def _answer_of_a_person(event: Event, recorded: bytes, value: Json) -> bytes:
-    """A line as ``input`` returns it; None for the end of the input. Lower reads for it stay as they were."""
+    """A line as ``input`` returns it; None for the end of the input. The recorded reads below it stay unchanged."""
     if (
         event.name != "input"
         or recorded is None

@@ -18,7 +18,7 @@ from reenact.timetravel.forks.fork_points import inside
 from reenact.timetravel.forks.ledger import taken_back_at_the_end
 
 _ERROR = 400
-"""HTTP statuses from here on say that a request failed."""
+"""The lowest HTTP status of a failed request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,10 @@ class ResumePoint:
     """The place where a run goes on.
 
     Attributes:
-        at: The number of the event that is made again, or of the next one where the recording just ends.
+        at: The number of the event that is made again, or of the next event if the recording simply ends.
         anew: Numbers of recorded calls that failed and are made again.
         doubts: The writes among the calls that are made again: they may have changed the world.
-        until: The number of the delivery at which Ctrl-C ended the run: it is not repeated, nor its results.
+        until: The number of the delivery at which Ctrl-C ended the run: neither it nor its results are repeated.
     """
 
     at: int
@@ -53,7 +53,7 @@ def resume_point_of(recording: Recording) -> ResumePoint:
 
 def _with_taken_back(recording: Recording, head: ResumePoint) -> ResumePoint:
     """A write that the database rolled back when the process ended is made again, with its transaction. If a tool made
-    it, the tool has done more than that, and a person must decide."""
+    the write, the tool did more than this write, and a user must decide."""
     lost = taken_back_at_the_end(recording)
     if not lost:
         return head
@@ -68,7 +68,7 @@ def _with_taken_back(recording: Recording, head: ResumePoint) -> ResumePoint:
 
 
 def _broken_off(recording: Recording) -> ResumePoint:
-    """Where a run goes on that was not ended by Ctrl-C."""
+    """The resume point of a run that Ctrl-C did not end."""
     unfinished = [event for event in _outermost(recording) if event.is_open]
     if unfinished:
         doubts = (e for e in unfinished if acts(e.call) and not recording.notes(e.number).get(UNMADE))
@@ -81,7 +81,7 @@ def _broken_off(recording: Recording) -> ResumePoint:
 
 
 def _ctrl_c(recording: Recording) -> Delivery | None:
-    """The interrupt from the keyboard that ended a run; None where something else did."""
+    """The interrupt from the keyboard that ended a run; None for a run that ended in another way."""
     if not recording.run.error.startswith(KeyboardInterrupt.__name__):
         return None
     came = [each for each in recording.deliveries() if each.tag.kind == "i" and each.tag.number == signal.SIGINT]
@@ -106,7 +106,7 @@ def _before(recording: Recording, typed: Delivery) -> ResumePoint:
 
 
 def stopped_in_doubt(run: Run) -> bool:
-    """Whether a run is an attempt that was stopped at a write in doubt: it did not fail, it waits for a word."""
+    """Whether a run is an attempt that was stopped at a write in doubt, and waits for a user's answer."""
     return bool(run.environment.get("in_doubt"))
 
 
@@ -133,7 +133,7 @@ def require_broken(run: Run) -> None:
 
 
 def _outermost(recording: Recording) -> list[Event]:
-    """Calls that the run's own code makes, and that are neither its own code themselves nor plumbing."""
+    """Calls that the run's own code makes into the world, without plumbing."""
     own = (event for event in recording.events() if not event.call.observed and not is_plumbing(event.call))
     return [event for event in own if inside(recording, event) is None]
 

@@ -12,7 +12,7 @@ from reenact.facts.lazy_dataclass import replace
 from reenact.replaying.replay_session import ReplaySession
 from reenact.seams.lanes import Lane
 from reenact.timetravel.forks.again import again, with_models
-from reenact.timetravel.forks.fork_course import Course
+from reenact.timetravel.forks.fork_course import ForkCourse
 from reenact.timetravel.forks.ladder import ForkQuestion, LadderResult
 from reenact.timetravel.forks.ledger import Doubt, in_doubt
 from reenact.timetravel.forks.permits import is_model
@@ -39,14 +39,14 @@ class ForkStops:
     error: ReplayError | None = None
     doubt: Doubt | None = None
 
-    def __init__(self, session: ReplaySession, plan: Plan, course: Course, lacks: Callable[[Call], str]) -> None:
+    def __init__(self, session: ReplaySession, plan: Plan, course: ForkCourse, lacks: Callable[[Call], str]) -> None:
         self._session = session
         self._plan = plan
         self._course = course
         self._lacks = lacks
 
     def doubted(self, lane: Lane, call: Call, why: str, address: str, claim: Claim | None = None) -> Halt:
-        """Stop the fork at a write in doubt: a person must say whether it happened, and its result."""
+        """Stop the fork at a write in doubt: a user must say whether it happened, and with which result."""
         error = in_doubt(call, why, self._session.run, self._plan, claim)
         self.doubt = Doubt(address, call.name, why, call.kind is not Kind.HTTP, error.next_command)
         return self.stopped(lane, call, error, f"{call.name} is in doubt: {why}")
@@ -96,7 +96,7 @@ class ForkStops:
         return self._session.faults.stop(Halt(error.message))
 
     def explain(self, divergence: Divergence) -> None:
-        """Explain a divergence after the cut: there the prefix is not at fault."""
+        """Explain a divergence after the cut, where the prefix is not the cause."""
         if divergence.reason == "end":
             return
         if self._plan.resume:
@@ -107,7 +107,7 @@ class ForkStops:
             divergence.next_command = again(run, live, *self._looked_at_first())
 
     def _looked_at_first(self) -> tuple[str, ...]:
-        """The option that makes the next fork a dry run, if it would come to writes that it may not make."""
+        """The option that makes the next fork a dry run, if the fork would come to writes that are not allowed."""
         behind = self._session.recording.events(after=self._plan.at - 1)
         blocked = any(acts(event.call) and not may_write(self._plan, event.call) for event in behind)
         return ("--dry-run",) if blocked else ()

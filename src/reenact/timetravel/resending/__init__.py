@@ -1,1 +1,1 @@
-"""One recorded model call sent again: what is sent, where to and with which key, and how the answers differ."""
+"""One recorded model call, sent again: the request, its host and key, and the comparison of the answers."""

@@ -1,4 +1,4 @@
-"""Answers side by side: what the model said then and each time now, and how far apart they are in tokens."""
+"""Answers side by side: the recorded answer of the model and each new one, and their difference in tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reenact.facts.reading import Reading
 
 _TOKEN: Final = lazy_regex(r"\w+|[^\w\s]")
 MOST: Final = 4000
-"""Tokens of an answer that are compared; what goes beyond counts as different where its length differs."""
+"""The number of tokens of an answer that are compared. The rest counts as different if its length differs."""
 
 
 def tokens_of(reading: Reading) -> list[str]:
@@ -30,7 +30,7 @@ def tokens_of(reading: Reading) -> list[str]:
 def distance(before: Sequence[str], after: Sequence[str]) -> int:
     """How many tokens must be added, removed or replaced to make one text of the other (Levenshtein's distance).
 
-    Cost: the product of what is left of both lengths without their common beginning and end.
+    Cost: the product of both lengths, without the common beginning and end.
     """
     start = 0
     while start < min(len(before), len(after)) and before[start] == after[start]:

@@ -1,5 +1,5 @@
-"""Where a request is sent again, and with which key: to the host of today's configuration, never to one that only a
-file names, and with a key of today's environment."""
+"""The destination and key of a request that is sent again: the host of today's configuration (never one that only a
+file names), and a key of today's environment."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from reenact.timetravel.resending.request import ModelRequest
 
 @dataclass(frozen=True, slots=True)
 class _Provider:
-    """Today's configuration of a provider: variables of its address, its own address, variables of its key, the header
-    that the key goes in, and the form of an address where it has no own one."""
+    """Today's configuration of a provider: the variables that may hold its address, its default address, the variables
+    that may hold its key, the header for the key, and the form of an address for a provider without a default."""
 
     bases: tuple[str, ...]
     own: str
@@ -56,9 +56,9 @@ _PROVIDERS: Final[Mapping[str, _Provider]] = {
     "xai": _Provider((), "https://api.x.ai/v1", ("XAI_API_KEY",)),
 }  # fmt: skip
 _BASES: Final = frozenset(name for provider in _PROVIDERS.values() for name in provider.bases)
-"""Variables that may say where a run of somebody else's was asked: any other one could be named by its file."""
+"""Variables that may give the address for an imported run. A file could name any other variable."""
 _MANY: Final = ("azure", "vertex")
-"""Providers whose addresses belong to their customers: they speak another one's protocol, at a path of their own."""
+"""Providers with an address for each customer, which use another provider's protocol at a path of their own."""
 _ASKED_OF: Final = {
     "GOOGLE_OAUTH_ACCESS_TOKEN": "$(gcloud auth print-access-token)",
     "GOOGLE_CLOUD_PROJECT": "$(gcloud config get project)",
@@ -77,11 +77,11 @@ _ENDPOINTS: Final[Mapping[str, re.Pattern[str]]] = {
     "ollama": lazy_regex(r"/api/[a-z]+$"),
     "cohere": lazy_regex(r"/v\d/[a-z]+$"),
 }
-"""The end of an address that belongs to each protocol; what stands before it is its base."""
+"""The end of an address for each protocol; the part before it is the base."""
 _REGIONAL: Final = lazy_regex(
     r"bedrock-runtime\.[a-z0-9-]+\.amazonaws\.com|(?:[a-z0-9-]+-)?aiplatform\.googleapis\.com"
 )
-"""Hosts of providers that have one in each region."""
+"""The hosts of providers with a host in each region."""
 _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _LOOPBACK: Final = lazy_regex(r"localhost|127(\.\d+){3}|::1")
 _ADDRESS: Final = lazy_regex(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+(?:/[^\s?#]*)?")
@@ -130,7 +130,7 @@ def destination(request: ModelRequest, known: ProviderSettings, to: str = "", ke
     Args:
         request: It.
         known: Today's configuration.
-        to: An address that a person gives; empty for the configured one.
+        to: The address that the user gives; empty for the configured one.
         key_env: The variable whose value is the key; empty for the provider's own, and with ``to`` for none.
 
     Raises:
@@ -209,7 +209,8 @@ def _configured(request: ModelRequest, protocol: str, known: ProviderSettings) -
 def _of_protocol(
     url: str, who: str, protocol: str, known: ProviderSettings, recorded: str, lender: str = ""
 ) -> tuple[str, str]:
-    """The address of a provider: by its variable, else its own; where it has none, only one that is not a file's."""
+    """The address of a provider: from its variable, or else its default; without a default, only an address that does
+    not come from a file."""
     provider = _PROVIDERS.get(who) or _PROVIDERS[_BY_DIALECT[protocol]]
     variable = next((name for name in provider.bases if known.today.get(name)), "")
     endpoint = _own_endpoint(url, who, protocol, known.today)
@@ -228,7 +229,7 @@ def _of_protocol(
         location = known.today["GOOGLE_CLOUD_LOCATION"]
         region = "" if location == "global" else f"{location}-"
         return f"https://{region}aiplatform.googleapis.com{endpoint}", "by GOOGLE_CLOUD_LOCATION"
-    strange = who not in _PROVIDERS and who != protocol  # its own address is not known here: another's is not its
+    strange = who not in _PROVIDERS and who != protocol  # its own address is not known here
     if provider.own and not strange and (not host or (protocol == "ollama" and _is_own_ollama(url))):
         return provider.own + endpoint, "the provider's own address"
     name = lender or next(iter(provider.bases), "")
@@ -252,7 +253,7 @@ def _own_endpoint(url: str, who: str, protocol: str, today: Mapping[str, str]) -
     """The path behind the base of a provider: the end of the recorded address, as this provider has it.
 
     Raises:
-        UnreplayableRun: It takes a project that neither a trace nor today's environment names.
+        UnreplayableRun: The address needs a project that neither the trace nor today's environment names.
     """
     parts, endpoint = urlsplit(url), _endpoint(url, protocol)
     if who not in _MANY:
@@ -302,7 +303,7 @@ def _is_under(url: str, base: str) -> bool:
 
 
 def _based(base: str) -> str:
-    """A base as it stands in a variable: that of Ollama may have no scheme, and name every interface."""
+    """A base from a variable. Ollama's may have no scheme, and may name every interface."""
     base = base.rstrip("/")
     base = base if "://" in base else f"http://{base}"
     return base.replace("://0.0.0.0", "://127.0.0.1")
@@ -336,7 +337,7 @@ def _plain(url: str) -> str:
 
 
 def _provider(request: ModelRequest, url: str, protocol: str) -> _Provider:
-    """The provider whose key is used: the one that was asked, else the protocol's."""
+    """The provider whose key is used: the one that was asked, or else the default of the protocol."""
     if request.provider in _PROVIDERS:
         return _PROVIDERS[request.provider]
     for host in (urlsplit(request.url).hostname or "", urlsplit(url).hostname or ""):
@@ -348,7 +349,7 @@ def _provider(request: ModelRequest, url: str, protocol: str) -> _Provider:
 
 def _key(request: ModelRequest, who: _Provider, url: str, known: ProviderSettings) -> str:
     """The variable of the key: the one that the recorded request carried, else the provider's. A request that this user
-    recorded without a key is sent without one; the record of another tool may have lost it."""
+    recorded without a key is sent without one. In another tool's recording, the key may have been lost."""
     carried = any(name.lower() in _KEYED for name, _ in request.call.head.get("headers") or ())
     if known.ours and not carried:
         return ""

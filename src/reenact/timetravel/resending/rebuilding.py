@@ -14,7 +14,7 @@ from reenact.facts.lazy_dataclass import dataclass
 from reenact.facts.reading import Reading
 
 _MOST_TOKENS: Final = 1024
-"""The most tokens of an answer, where a protocol requires a limit and a trace does not tell it."""
+"""The limit on an answer's tokens, if a protocol requires one and the trace has none."""
 _DIALECTS: Final = {
     "anthropic": "anthropic.messages", "google": "google.gemini", "gemini": "google.gemini", "vertex": "google.gemini",
     "bedrock": "bedrock.converse", "ollama": "ollama.chat",
@@ -47,13 +47,13 @@ _PARAMETERS: Final[Mapping[str, Mapping[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """One message: what was said in it, the tools that it calls, and what tools gave."""
+    """One message: its text, the tools that it calls, and the results of tools."""
 
     role: str
     text: str
     calls: tuple[tuple[str, str, Any], ...]
     results: tuple[tuple[str, str, str], ...]
-    """Id of the call, name of the tool, what it gave."""
+    """The id of the call, the name of the tool, the result."""
 
 
 def rebuilt(reading: Reading, event: int, run: str) -> tuple[str, str, bytes, list[str]]:
@@ -68,7 +68,7 @@ def rebuilt(reading: Reading, event: int, run: str) -> tuple[str, str, bytes, li
         The protocol, the path, the body, and what the request lacks, in words.
 
     Raises:
-        UsageError: The trace does not tell what was asked, or of which model.
+        UsageError: The trace does not have the request, or not the model.
     """
     model = reading.model_asked or reading.model_answered
     if reading.sort or not model or not (reading.messages or reading.system):
@@ -107,7 +107,7 @@ def _lost(reading: Reading, names: Mapping[str, str]) -> list[str]:
 
 
 def _turns(reading: Reading) -> Iterator[_Turn]:
-    """The messages in order. A result without an id has that of the first call before it that has none yet."""
+    """The messages in order. A result without an id gets the id of the first earlier call that has no result yet."""
     waiting: list[tuple[str, str]] = []
     for number, message in enumerate(each for each in reading.messages if isinstance(each, Mapping)):
         role, text = str(message.get("role") or "user"), str(message.get("text") or "")
@@ -260,7 +260,7 @@ def _written(arguments: Any) -> str:
 
 
 def _object(value: Any, name: str = "value") -> Json:
-    """A value that must be an object: itself, or an object that holds it under a name."""
+    """A value as an object: the value itself if it is one, or else an object that holds it under ``name``."""
     return dict(value) if isinstance(value, Mapping) else {} if value in (None, "") else {name: value}
 
 

@@ -1,5 +1,5 @@
-"""The request of a recorded model call as it can be sent again: its bytes where they were kept, else rebuilt from what
-is known of it, which is said."""
+"""The request of a recorded model call as it can be sent again: its recorded bytes, or else a request rebuilt from what
+is known; a remark says so."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reenact.facts.dialects.request_rewriting import NotRewritten, rewritten
 from reenact.facts.event import Event
 from reenact.facts.framing import header
 from reenact.facts.ids import tail
-from reenact.facts.imported_runs import NOTE, is_asked_anew
+from reenact.facts.imported_runs import NOTE, says_asked_again
 from reenact.facts.lazy_dataclass import dataclass, replace
 from reenact.facts.lazy_regex import lazy_regex
 from reenact.facts.reading import Reading
@@ -32,10 +32,10 @@ class ModelRequest:
     """A model call as it can be sent.
 
     Attributes:
-        call: It, with its body; its headers without what a client computes again or holds a credential.
+        call: The call with its body, without the headers that a client computes again or that hold a credential.
         dialect: Its protocol.
-        inexact: Why its body is not, byte for byte, what was sent; empty where it is.
-        provider: Whom a trace says that it asked; empty where its address says so.
+        inexact: Why its body differs from the bytes that were sent; empty where it does not.
+        provider: The provider that a trace names; empty where the address names it.
     """
 
     call: Call
@@ -53,7 +53,7 @@ def request_of(recording: Recording, event: Event) -> ModelRequest:
     """The request of an event.
 
     Raises:
-        UsageError: The event asks no model over HTTP, or what it asked is not known.
+        UsageError: The event is no model request over HTTP, or its request is not known.
         BlobMissing: Its body is gone.
     """
     body = recording.body(event.request)
@@ -82,13 +82,13 @@ def _within(recording: Recording, event: Event) -> str:
 
 
 def _inexact(event: Event, body: bytes) -> str:
-    """Why the stored body is not what went over the wire; empty where it is."""
+    """Why the stored body differs from the bytes on the wire; empty if it does not."""
     if event.fidelity in _WITHHELD:
         return f"its body is {event.fidelity.value}: {event.fidelity_note}"
     if b"~" in body and STANDIN.search(body):
         return "redaction has replaced a credential in its body"
     remarks = event.attributes.get(NOTE)
-    said = next((str(each) for each in remarks if is_asked_anew(str(each))), "") if isinstance(remarks, list) else ""
+    said = next((str(each) for each in remarks if says_asked_again(str(each))), "") if isinstance(remarks, list) else ""
     return f"imported: {said}" if said else ""
 
 
@@ -134,14 +134,15 @@ def changed(request: ModelRequest, prompt: str | None, model: str | None, params
 
 
 def require_stateless(request: ModelRequest, ref: str) -> None:
-    """Refuse what would change something at the provider, as a fork does.
+    """Refuse a request that would change something at the provider, as a fork does.
 
     Args:
         request: As it would be sent.
         ref: The event, as a person named it.
 
     Raises:
-        EffectRefused: It is stored there, goes on from something there, or lets it act.
+        EffectRefused: The request is stored by the provider, continues something stored there, or lets the provider
+            act.
     """
     call = request.call
     if stateless_model_request("POST", request.url, call.body):

@@ -1,4 +1,4 @@
-"""Sending a request: one HTTP exchange, recorded as a child of the run that it is of."""
+"""Sends a request: one HTTP exchange, recorded as a child of the run with the original call."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SendResult:
     Attributes:
         run: Id of the run that keeps it.
         reading: The answer; None where nothing that can be read came.
-        status: Of the answer over HTTP; 0 for none.
+        status: The HTTP status; 0 without an answer.
         duration_us: How long it took.
         error: Why there is no answer, in words; empty where there is one.
     """
@@ -90,8 +90,8 @@ def send(
     said: Mapping[str, Json],
     today: Mapping[str, str],
 ) -> SendResult:
-    """Send a request once. Its run is a child of the one that it is of, with the number of the event and what was
-    changed (``environment["resend"]``).
+    """Send a request once. Its run is a child of the recorded run. ``environment["resend"]`` holds the number of the
+    event and the changes.
 
     Args:
         store: Where the run is kept.
@@ -142,7 +142,7 @@ def _exchange(url: str, headers: Mapping[str, str], body: bytes) -> None:
 
 
 def _drain(answer: Any) -> None:
-    """Read an answer to its end: what it says is read from the recording."""
+    """Read an answer to its end; its text is later read from the recording."""
     while answer.read(1 << 16):
         pass
 

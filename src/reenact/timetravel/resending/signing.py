@@ -18,7 +18,7 @@ def signed(method: str, url: str, headers: Mapping[str, str], body: bytes, regio
     Args:
         method, url, body: The body to send.
         headers: Its headers; an old signature in them is left out.
-        region: Where the model is; that of the recorded request.
+        region: The region of the recorded request.
 
     Raises:
         UnreplayableRun: botocore is not installed, or finds no credentials.

@@ -19,7 +19,7 @@ from reenact.interfaces.cli.progress import WorkProgress
 from reenact.interfaces.cli.run_opening import bundle_of, opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel import preview
-from reenact.timetravel.aligning import PairSort
+from reenact.timetravel.alignment import PairSort
 from reenact.timetravel.model_readings import is_model, model_name
 from reenact.timetravel.run_comparison import Comparison, Pair, compare_all
 from reenact.timetravel.step_view import event_state

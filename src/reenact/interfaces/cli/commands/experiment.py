@@ -16,8 +16,8 @@ from reenact.facts.marks import Mark, find_mark
 from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.arguments import Since
 from reenact.interfaces.cli.cells import candidates_of, cells_folder, run_cells
-from reenact.interfaces.cli.choosing import filters_of, scope_of
 from reenact.interfaces.cli.goldens.golden_add import program_of
+from reenact.interfaces.cli.run_filters import filters_of, scope_of
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.replaying.replay_launch import project_of
@@ -34,7 +34,7 @@ from reenact.testing.experiments.periods import Halves
 from reenact.testing.experiments.result_table import row_lines, rows_of, total_lines
 from reenact.testing.experiments.threshold import ThresholdScope, explained, threshold
 from reenact.testing.goldens.golden_dir import open_golden_dir
-from reenact.timetravel.narrowing import NarrowedQuery
+from reenact.timetravel.narrowed_query import NarrowedQuery
 from reenact.timetravel.vocabulary import STORED_WORDS
 
 _CHOOSING = ("where", "session", "since", "before")

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from reenact.abc.project_settings import load_settings
-from reenact.abc.suspecting import rules_in_force
+from reenact.abc.suspicion_rules import rules_in_force
 from reenact.errors import InteropError, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.phrases import counted

@@ -10,8 +10,8 @@ from reenact.facts.ids import is_run_id, tail
 from reenact.interfaces.cli.progress import ReadingProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.store.checking import Break, CheckResult, TouchedRun, check_store
 from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_check import Break, CheckResult, TouchedRun, check_store
 from reenact.store.store_file import no_store
 from reenact.timetravel.preview import safe
 
@@ -104,7 +104,7 @@ def _tell(shell: Shell, url: str, found: CheckResult) -> None:
 
 
 def _said(touched: TouchedRun) -> str:
-    """A run with its events, as one types it."""
+    """A run with its events, in the form for a command line."""
     name = tail(touched.run) if is_run_id(touched.run) else safe(touched.run)
     if not touched.events:
         return f"run {name}"

@@ -16,14 +16,14 @@ from reenact.abc.store import Store
 from reenact.errors import ReenactError, UsageError
 from reenact.facts.day_limit import RunSize, over_limit
 from reenact.facts.ids import tail
-from reenact.facts.kit import Verdict
+from reenact.facts.kit import ReplayUse
 from reenact.facts.phrases import counted
 from reenact.facts.run import Run
 from reenact.facts.thinned_runs import why_thinned
 from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.store.expiring import ExpiredRun, spent_us
+from reenact.store.housekeeping import ExpiredRun, spent_us
 from reenact.store.sqlite_store import SqliteStore
 from reenact.timetravel.preview import duration, safe, size
 from reenact.triage.kit_of_run import kit_of
@@ -95,7 +95,7 @@ def _quietly(store: SqliteStore, terms: Mapping[str, str]) -> None:
         for run in _above_limit(store, [])[:_AT_ONCE]:
             _thin(store, run)
             time.sleep(_PAUSE)
-        for _ in store.give_back(anew=False):
+        for _ in store.give_back(rewrite=False):
             time.sleep(_PAUSE)
     finally:
         lock.release()
@@ -147,7 +147,7 @@ def is_cold(store: Store, run: Run) -> bool:
     if why_thinned(run):
         return False
     try:
-        return kit_of(store, run).verdict is Verdict.COLD
+        return kit_of(store, run).verdict is ReplayUse.COLD
     except ReenactError:
         return True
 

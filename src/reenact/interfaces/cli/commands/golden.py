@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from reenact.interfaces.cli.ending import told_to_end
 from reenact.interfaces.cli.shell import Command
+from reenact.interfaces.cli.signal_end import told_to_end
 
 _COMMANDS = {
     "add": "turn a run into a regression test",

@@ -16,17 +16,17 @@ from reenact.facts.kit import (
     Item,
     ItemState,
     Kit,
-    Verdict,
+    ReplayUse,
     allowance_data,
     item_data,
     kit_data,
 )
 from reenact.facts.run import Run
 from reenact.interfaces.cli.arguments import whole_run
-from reenact.interfaces.cli.auditing import tell_audit
-from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
+from reenact.interfaces.cli.audit_text import tell_audit
 from reenact.interfaces.cli.commands.show import headline
 from reenact.interfaces.cli.progress import WorkProgress
+from reenact.interfaces.cli.run_filters import choosing, chosen, filters_of
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint, shortened
 from reenact.timetravel.preview import safe
@@ -144,9 +144,9 @@ def _next_command(kit: Kit) -> str:
     seen = next((item.events[0] for item in kit.lacking if item.events), None)
     if seen is not None:
         return f"reenact show {name}:{seen}"
-    if kit.verdict is Verdict.CODE:
+    if kit.verdict is ReplayUse.CODE:
         return f"reenact replay {name}"
-    return f"reenact replay {name} --events" if kit.verdict is Verdict.EVENTS else f"reenact show {name}"
+    return f"reenact replay {name} --events" if kit.verdict is ReplayUse.EVENTS else f"reenact show {name}"
 
 
 def _budget(run: Run, lines: tuple[Allowance, ...]) -> Iterator[str]:

@@ -15,9 +15,9 @@ from reenact.facts.imported_runs import is_imported
 from reenact.facts.late import late
 from reenact.facts.phrases import counted
 from reenact.facts.run import run_failed
-from reenact.interfaces.cli.choosing import choosing, chosen, filters_of, nothing_called, ways
 from reenact.interfaces.cli.expires import ExpiryDates
 from reenact.interfaces.cli.progress import WorkProgress
+from reenact.interfaces.cli.run_filters import choosing, chosen, filters_of, nothing_called, ways
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.run_outcome import outcome
 from reenact.interfaces.cli.shell import Command, columns, current, paint
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from reenact.abc.store import Store
     from reenact.facts.marks import Mark, Periods
     from reenact.facts.run import Run
+    from reenact.interfaces.cli.background_expiry import tidy
     from reenact.interfaces.cli.cold_case_lines import tell_alike, tell_reasons
     from reenact.interfaces.cli.shell import Shell
-    from reenact.interfaces.cli.tidying import tidy
     from reenact.timetravel.json_views import run_data
     from reenact.timetravel.lineage import draw
     from reenact.timetravel.priced_runs import priced_run
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 else:
     tell_alike = late("reenact.interfaces.cli.cold_case_lines", "tell_alike")
     tell_reasons = late("reenact.interfaces.cli.cold_case_lines", "tell_reasons")
-    tidy = late("reenact.interfaces.cli.tidying", "tidy")
+    tidy = late("reenact.interfaces.cli.background_expiry", "tidy")
     draw = late("reenact.timetravel.lineage", "draw")
     run_data = late("reenact.timetravel.json_views", "run_data")
     priced_run = late("reenact.timetravel.priced_runs", "priced_run")
@@ -187,7 +187,7 @@ def _table(store: Store, runs: Iterator[Run]) -> Iterator[str]:
     yield paint(_row(layout, {name: name for name in layout}, width), bold=True)
     marks = list(store.marks())
     for run in chain(first, runs):
-        while marks and marks[-1].at_us > run.started_us and not is_imported(run):  # one of those may stand anywhere
+        while marks and marks[-1].at_us > run.started_us and not is_imported(run):  # one of those may be at any place
             yield paint(_line_of(marks.pop(), now, width), dim=True)
         totals = run.totals
         cells = {
@@ -238,6 +238,6 @@ def _question(store: Store, run: Run) -> str:
     came = "" if run.relation == "request" else origin(run)
     try:
         asked = question_of(store.open(run)) or ("" if run.route else command_of(run))
-    except ReenactError:  # damaged: the list is of all runs, and `show` says what is amiss with this one
+    except ReenactError:  # damaged: the list has all runs, and `show` explains the damage of this one
         asked = ""
     return f"{came}: {asked}" if came and asked else came or asked

@@ -11,8 +11,8 @@ from reenact.facts.phrases import counted
 from reenact.interfaces.cli.progress import ReadingProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.store.migrating import MigrationPlan, MigrationResult
 from reenact.store.sqlite_store import SqliteStore
+from reenact.store.store_migration import MigrationPlan, MigrationResult
 from reenact.store.versions import WRITTEN
 from reenact.timetravel.preview import safe, size
 
@@ -69,11 +69,11 @@ def command(ctx: click.Context, dry_run: bool, no_backup: bool) -> None:
                 migration.make_index(store.writing())
                 shell.talk("reenact: an index was made, by which runs are found")
                 plan = migration.plan(backup=not no_backup)
-            if plan.is_new or not (plan.logs or plan.anew or plan.goes_on or plan.written < WRITTEN):
+            if plan.is_new or not (plan.logs or plan.rewrites or plan.goes_on or plan.written < WRITTEN):
                 _show(shell, store, plan)
                 return
             found = migration.migrate(store.writing(), plan, progress.at)
-            for left in store.give_back(anew=False):
+            for left in store.give_back(rewrite=False):
                 progress.at("free pages left", left, left)
         finally:
             progress.end()
@@ -139,7 +139,7 @@ def _tell(shell: Shell, store: SqliteStore, found: MigrationResult, after: int) 
                 "before": found.before,
                 "after": after,
                 "backup": str(found.backup) if found.backup is not None else None,
-                "anew": found.anew,
+                "rewrites": found.rewrites,
             }
         )
         return
@@ -149,7 +149,7 @@ def _tell(shell: Shell, store: SqliteStore, found: MigrationResult, after: int) 
     counts = f"{counted(len(found.runs), 'run')} rewritten"
     shell.data(f"{safe(store.url)} is of format {WRITTEN}: {counts}, {size(found.before)} before, {size(after)} now")
     _say_live(shell, found.live)
-    if not found.anew:
+    if not found.rewrites:
         shell.data("  the file keeps its size until nothing is recorded: migrate again then")
     if found.backup is not None:
         shell.data(

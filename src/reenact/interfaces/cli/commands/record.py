@@ -23,18 +23,18 @@ from reenact.interfaces.cli.run_outcome import outcome
 from reenact.interfaces.cli.shell import Command, current
 from reenact.interfaces.cli.stores import store_url
 from reenact.recording.command import run_command
-from reenact.seams.boot.forwarding import SignalForwarder
+from reenact.seams.boot.signal_forwarder import SignalForwarder
 from reenact.store import open_store
 
 if TYPE_CHECKING:
     from reenact.facts import kit as kits
-    from reenact.facts import serving
+    from reenact.facts import served_requests
     from reenact.facts.kit import Item, Kit
     from reenact.facts.policy import Policy
     from reenact.facts.run import Run
     from reenact.facts.settings import Settings, policy_of
+    from reenact.interfaces.cli.background_expiry import tidy
     from reenact.interfaces.cli.shell import Shell
-    from reenact.interfaces.cli.tidying import tidy
     from reenact.seams.boot.parent import end_like
     from reenact.timetravel import preview
     from reenact.timetravel.json_views import run_data
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from reenact.triage.kit_of_run import kit_of
 else:
     kits = late("reenact.facts.kit")
-    serving = late("reenact.facts.serving")
+    served_requests = late("reenact.facts.served_requests")
     policy_of = late("reenact.facts.settings", "policy_of")
-    tidy = late("reenact.interfaces.cli.tidying", "tidy")
+    tidy = late("reenact.interfaces.cli.background_expiry", "tidy")
     end_like = late("reenact.seams.boot.parent", "end_like")
     preview = late("reenact.timetravel.preview")
     run_data = late("reenact.timetravel.json_views", "run_data")
@@ -67,8 +67,8 @@ _AT_THE_END: Final = (
     "reenact.store.stream_rows",
     "reenact.store.attributes",
     "reenact.store.reference_lookup",
-    "reenact.interfaces.cli.tidying",
-    "reenact.store.expiring",
+    "reenact.interfaces.cli.background_expiry",
+    "reenact.store.housekeeping",
 )
 """Modules for the last line of ``record``, and for the removal of old runs after it."""
 
@@ -194,7 +194,7 @@ def _requests(shell: Shell, run: Run) -> list[Run]:
     try:
         with open_store(store_url(shell)) as store:
             asked = store.runs(parent=run.id, limit=_FEW if served else None)
-            return [each for each in asked if each.relation == serving.RELATION]
+            return [each for each in asked if each.relation == served_requests.RELATION]
     except ReenactError:
         return []
 
@@ -227,7 +227,7 @@ def _kit(shell: Shell, run: Run) -> Kit | None:
     try:
         with open_store(store_url(shell)) as store:
             return kit_of(store, run)
-    except ReenactError:  # the run is kept; what became of it since, `reenact kit` says
+    except ReenactError:  # the run is kept; `reenact kit` shows its state
         return None
 
 

@@ -29,7 +29,7 @@ from reenact.interfaces.cli.progress import WorkProgress
 from reenact.interfaces.cli.run_opening import opened, stored
 from reenact.interfaces.cli.shell import Command, Shell, columns, current
 from reenact.seams import trust
-from reenact.seams.setting import variables_now
+from reenact.seams.process_setting import variables_now
 from reenact.timetravel.cost import prices, reading_cost
 from reenact.timetravel.preview import amount, clip, duration, safe
 from reenact.timetravel.resending.answer_comparison import distance, facts_of, tokens_of

@@ -16,11 +16,11 @@ from reenact.interfaces.cli.run_opening import opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.options import Options
 from reenact.timetravel import preview
-from reenact.timetravel.forks import resuming
+from reenact.timetravel.forks import resumed_runs
 from reenact.timetravel.forks.fork_launch import fork_run
 from reenact.timetravel.forks.fork_report import ForkReport
 from reenact.timetravel.forks.plan import Settling
-from reenact.timetravel.forks.resuming import Resumption
+from reenact.timetravel.forks.resumed_runs import Resumption
 
 _WORDS = ("done", "retry")
 
@@ -57,11 +57,11 @@ def command(
         run = store.run(named.run)
         said_around(shell, store, run, entry)
         results, given = results_of(store, result, numbering(store, run.id))
-        told = resuming.resumption(store, run, named.event or "", settle or "", results, given)
+        told = resumed_runs.resumption(store, run, named.event or "", settle or "", results, given)
         asks = sys.stdin.isatty() and not shell.json
         if asks:
-            told = resuming.settled(told, lambda event: _asked(shell, event))
-        resuming.require_settled(told)
+            told = resumed_runs.settled(told, lambda event: _asked(shell, event))
+        resumed_runs.require_settled(told)
         url = store.url
     words = tuple(shlex.split(cmd)) if cmd is not None else ()
     options = Options(command=words, entry=entry, divert_output=shell.json)
@@ -76,15 +76,15 @@ def _resumed(shell: Shell, url: str, told: Resumption, options: Options, *, asks
     while True:
         report = fork_run(url, told.base.id, told.plan, options, announce=lambda line: shell.talk(f"reenact: {line}"))
         with opened(shell) as store:
-            report = resuming.conclude(store, told, report)
+            report = resumed_runs.conclude(store, told, report)
             if not asks:
                 return report
             word, result = _asked_on_the_way(shell, report)
             if not word:
                 return report
-            told = resuming.settled_on_the_way(store, told, report, word, result)
-        told = resuming.settled(told, lambda event: _asked(shell, event))
-        resuming.require_settled(told)
+            told = resumed_runs.settled_on_the_way(store, told, report, word, result)
+        told = resumed_runs.settled(told, lambda event: _asked(shell, event))
+        resumed_runs.require_settled(told)
 
 
 def _asked_on_the_way(shell: Shell, report: ForkReport) -> tuple[Settling, Json]:
@@ -102,7 +102,7 @@ def _asked_on_the_way(shell: Shell, report: ForkReport) -> tuple[Settling, Json]
 
 def _asked(shell: Shell, event: Event) -> tuple[Settling, Json]:
     """The user's answer on a write in doubt, and its result."""
-    shell.talk(preview.safe(f"reenact: {event.name} (event {event.number}) {resuming.how_left(event)[0]}."))
+    shell.talk(preview.safe(f"reenact: {event.name} (event {event.number}) {resumed_runs.how_left(event)[0]}."))
     word = click.prompt(
         "Has it happened (done), or shall it be made again (retry)?", type=click.Choice(_WORDS), err=True
     )

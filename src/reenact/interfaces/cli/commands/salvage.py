@@ -12,7 +12,7 @@ from reenact.interfaces.cli.progress import ReadingProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.store.back_ends import open_store
-from reenact.store.salvaging import SalvageResult, salvage
+from reenact.store.salvaged_store import SalvageResult, salvage
 from reenact.store.sqlite_store import SqliteStore
 from reenact.store.store_file import no_store
 from reenact.timetravel.preview import safe

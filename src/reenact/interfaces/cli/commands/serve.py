@@ -18,10 +18,10 @@ from reenact.facts.settings import policy_of
 from reenact.interfaces.cli.progress import WorkProgress
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.interop.landing import TAG
-from reenact.interop.otlp.listening import Address, SpanListener, is_loopback, listen, listen_rpc
-from reenact.interop.otlp.receiving import Receiver, ReceiveResult
+from reenact.interop.otlp.span_listener import Address, SpanListener, is_loopback, listen, listen_rpc
+from reenact.interop.otlp.span_receiver import Receiver, ReceiveResult
 from reenact.interop.prometheus import Page
+from reenact.interop.trace_import import TAG
 from reenact.timetravel.json_views import run_data
 from reenact.timetravel.preview import safe
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reenact.abc.store import Recording, Store
-from reenact.abc.suspecting import rules_in_force
+from reenact.abc.suspicion_rules import rules_in_force
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
@@ -186,7 +186,7 @@ def _next_command(run: Run, view: _View) -> str:
         return f"reenact kit {tail(run.id)}"
     if run.entry.kind == "block":
         return "" if view.state else f"reenact show {tail(run.id)} --state"
-    if run.interrupted_at is not None and not run.relation:  # it was killed: its replay stops at what was under way
+    if run.interrupted_at is not None and not run.relation:  # it was killed: its replay stops at the calls under way
         return f"reenact resume {tail(run.id)}"
     return f"reenact replay {tail(run.id)}"
 

@@ -13,8 +13,8 @@ from reenact.facts.call import Json
 from reenact.facts.marks import Periods
 from reenact.facts.phrases import counted
 from reenact.interfaces.cli.charts import bars_for, days_between, sparkline
-from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
 from reenact.interfaces.cli.progress import WorkProgress
+from reenact.interfaces.cli.run_filters import choosing, chosen, filters_of
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, columns, current, paint
 from reenact.testing.experiments.statistics import TrialShare, difference

@@ -17,9 +17,9 @@ from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel import preview
 from reenact.timetravel.authorship import ABSENT, ValueOrigin
+from reenact.timetravel.event_line import event_text
 from reenact.timetravel.json_views import event_data
 from reenact.timetravel.model_readings import decides, model_name
-from reenact.timetravel.phrasing import event_text
 from reenact.timetravel.timeline import Changes, Moment, Timeline
 
 _WIDTH = 160

@@ -13,23 +13,23 @@ from reenact.abc.store import Store
 from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.late import late
-from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
 from reenact.interfaces.cli.progress import ReadingProgress
+from reenact.interfaces.cli.run_filters import choosing, chosen, filters_of
 from reenact.interfaces.cli.run_opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.interfaces.cli.triaging import TriageReport, halves_of, markdown, tell_groups, tell_json
+from reenact.interfaces.cli.triage_text import TriageReport, halves_of, markdown, tell_groups, tell_json
 from reenact.triage.featured_runs import EndedRun, representative, restricted, seen
 from reenact.triage.groups import RunGroup, group_called, grouped, short_names
 from reenact.triage.shared_traits import shared
 
 if TYPE_CHECKING:
-    from reenact.interfaces.cli.trying import try_group
+    from reenact.interfaces.cli.candidate_trial import try_group
     from reenact.triage.cold import Reason, reasons
     from reenact.triage.kit_of_run import kit_of
 else:
     reasons = late("reenact.triage.cold", "reasons")
     kit_of = late("reenact.triage.kit_of_run", "kit_of")
-    try_group = late("reenact.interfaces.cli.trying", "try_group")
+    try_group = late("reenact.interfaces.cli.candidate_trial", "try_group")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -208,7 +208,7 @@ def _chosen(
 def _reasons(store: Store, run_id: str) -> tuple[Reason, ...]:
     try:
         return reasons(kit_of(store, store.run(run_id)))
-    except ReenactError:  # it has just gone, or is damaged: the group says what it lacks
+    except ReenactError:  # it was just removed, or is damaged: the group names the missing parts
         return ()
 
 

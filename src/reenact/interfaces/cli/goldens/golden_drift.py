@@ -8,7 +8,7 @@ import click
 
 from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.shell import Command, current, paint
-from reenact.testing.goldens.drifting import WORST_FIRST, Drift, Standing, drifts
+from reenact.testing.goldens.drift import WORST_FIRST, Drift, Standing, drifts
 from reenact.testing.goldens.golden_dir import open_golden_dir
 from reenact.timetravel.preview import clip, safe
 

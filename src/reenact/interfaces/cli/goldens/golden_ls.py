@@ -13,7 +13,7 @@ from reenact.interfaces.cli.shell import Command, current
 from reenact.testing.goldens.golden_dir import open_golden_dir
 from reenact.testing.goldens.golden_of_import import JUDGED
 from reenact.testing.goldens.opened_golden import OpenGolden, open_golden
-from reenact.testing.goldens.verifying import verified
+from reenact.testing.goldens.verified_passes import verified
 from reenact.timetravel.preview import safe
 
 

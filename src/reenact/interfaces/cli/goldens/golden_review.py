@@ -12,11 +12,11 @@ from reenact.errors import ReenactError, UsageError
 from reenact.interfaces.cli.commands.pack import tell_findings
 from reenact.interfaces.cli.shell import Shell, paint
 from reenact.testing.goldens.acceptance import Reasons
-from reenact.testing.goldens.differing import Category, GoldenDifference
+from reenact.testing.goldens.golden_acceptance import ReviewResult, SettledGolden, accept, look, settle, summary
+from reenact.testing.goldens.golden_differences import Category, GoldenDifference
 from reenact.testing.goldens.golden_dir import GoldenDir
 from reenact.testing.goldens.golden_execution import status_of
 from reenact.testing.goldens.golden_outcome import Outcome
-from reenact.testing.goldens.reviewing import ReviewResult, SettledGolden, accept, look, settle, summary
 from reenact.testing.goldens.side_by_side import drawn, side_by_side
 from reenact.timetravel.preview import safe
 

@@ -23,7 +23,7 @@ from reenact.testing.goldens.golden_dir import GoldenDir, open_golden_dir
 from reenact.testing.goldens.golden_outcome import Outcome, exit_code
 from reenact.testing.goldens.modes import FROZEN, MODES, REVIEW, RecordedAnswers, record_missing
 from reenact.testing.goldens.reports import write_reports
-from reenact.testing.goldens.verifying import keep_verified, revision_of
+from reenact.testing.goldens.verified_passes import keep_verified, revision_of
 from reenact.timetravel.preview import safe
 
 
@@ -206,7 +206,7 @@ def _record(shell: Shell, golden_dir: GoldenDir, names: list[str], mode: str) ->
     """Run a mode that changes goldens."""
     code, first = 0, ""
     for name in names:
-        recorded: RecordedAnswers = record_missing(golden_dir, name, anew=mode == "rerecord")
+        recorded: RecordedAnswers = record_missing(golden_dir, name, again=mode == "rerecord")
         code = max(code, recorded.outcome.exit_code)
         if shell.json:
             shell.line(recorded.outcome.to_json() | {"recorded_now": recorded.kept, "opinions_now": recorded.opinions})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reenact.testing.goldens.golden_history import Change
+from reenact.testing.goldens.golden_history import HistoryEntry
 from reenact.testing.goldens.golden_trace import Golden
 from reenact.timetravel.preview import brief, safe
 
@@ -23,7 +23,7 @@ def history_lines(golden: Golden) -> Iterator[str]:
         yield f"scripted  {safe(each.call)} = {brief(each.value, _WIDTH)}"
 
 
-def _line(change: Change, what: str) -> str:
+def _line(change: HistoryEntry, what: str) -> str:
     parts = [change.at, what]
     if change.what == "accepted":
         places = [str(change.event)] if change.event is not None else []

@@ -38,7 +38,7 @@ def _say(place: str, text: str) -> None:
 
 
 def _make_way() -> None:
-    """Import the program's own ``sitecustomize`` in our place, or be gone as if there had never been one."""
+    """Import the program's own ``sitecustomize`` in our place; without one, leave no trace of ours."""
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != here]
     sys.path_importer_cache.pop(here, None)

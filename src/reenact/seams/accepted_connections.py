@@ -1,0 +1,86 @@
+"""Notes, in the run, the connections that a program itself accepts: their data is not recorded.
+
+Requests of a known server are runs of their own (``seams.servers``), and their connections are not noted. A connection
+of the program to itself is no gap, because its other end is recorded.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Callable
+from typing import Any, Final
+
+from reenact.seams import lanes
+from reenact.seams.contacts import place_of
+from reenact.seams.fd_dup import socket_at
+from reenact.seams.lanes import Lane, listening
+from reenact.seams.patching import replace
+
+ACCEPTED: Final = "accepted connection"
+"""The name of the gap."""
+
+_DESCRIPTORS = next((path for path in ("/proc/self/fd", "/dev/fd") if os.path.isdir(path)), "")
+
+
+def install(name: Callable[[Any, str, str, str], object], is_named: Callable[[Any, str, str], bool]) -> None:
+    """Look at each accepted connection until one came from outside. Called once a process.
+
+    Args:
+        name: Notes a gap of a session, once for each place: session, what, place, target.
+        is_named: Whether there is nothing more to be noted of a place: session, what, place.
+    """
+
+    def accepting(original: Callable[..., Any]) -> Callable[..., Any]:
+        def accept(self: socket.socket) -> tuple[socket.socket, Any]:
+            accepted: tuple[socket.socket, Any] = original(self)
+            lane = listening()
+            if lane is not None and lane.session.reaches_world:
+                _look(lane, accepted, name, is_named)
+            return accepted
+
+        return accept
+
+    replace(socket.socket, "accept", accepting, answers=False)
+
+
+def _look(
+    lane: Lane,
+    accepted: tuple[socket.socket, Any],
+    name: Callable[[Any, str, str, str], object],
+    is_named: Callable[[Any, str, str], bool],
+) -> None:
+    connection, peer = accepted
+    try:
+        place = place_of()
+        if is_named(lane.session, ACCEPTED, place):  # to look at every descriptor would slow a busy server down
+            return
+        with lanes.inside(None):
+            ours = _made_here(connection, peer)
+        if not ours:
+            name(lane.session, ACCEPTED, place, "from the outside")
+    except Exception as fault:
+        if lane.session.fault(fault):
+            raise
+
+
+def _made_here(connection: socket.socket, peer: Any) -> bool:
+    """Whether this process has the other end of a connection."""
+    unix = getattr(socket, "AF_UNIX", None)
+    if unix is not None and connection.family == unix:
+        asked = getattr(socket, "SO_PEERCRED", None)
+        if asked is None:
+            return False
+        credentials = connection.getsockopt(socket.SOL_SOCKET, asked, struct.calcsize("3i"))
+        return bool(struct.unpack("3i", credentials)[0] == os.getpid())
+    return any(_address_of(int(name)) == peer for name in os.listdir(_DESCRIPTORS or os.devnull))
+
+
+def _address_of(descriptor: int) -> Any:
+    """The address of a socket of this process; None for other descriptors."""
+    try:
+        with socket_at(descriptor) as found:
+            return None if found is None else found.getsockname()
+    except OSError:  # closed meanwhile
+        return None
