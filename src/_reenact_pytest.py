@@ -1,4 +1,4 @@
-"""The pytest plugin: runs the goldens that tests are marked with, and gives the tests what they did.
+"""The pytest plugin: runs the goldens that tests are marked with, and gives the tests their results.
 
 pytest imports this module in every session of every project that has reenact installed. So it stands beside the
 package, costs nothing but pytest itself, and imports the package only when a golden is in play.
@@ -199,7 +199,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A golden that has failed is told in its own words; what came of it travels with the report."""
+    """A failed golden is reported in its own words, and its outcome is sent with the report."""
     report = yield
     trial = item.stash.get(_TRIAL, None)
     if trial is None or call.when != "call" or not trial.begun:
@@ -260,7 +260,7 @@ class _Reporting:
         self._written: list[Path] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keeps what came of a golden."""
+        """Keeps the outcome of a golden."""
         told = getattr(report, "reenact", None)
         if told is not None:
             _playing(self._config).came_of(told)

@@ -1,4 +1,4 @@
-"""One crossing of a seam, and what came back: the two facts everything else is built from."""
+"""One crossing of a seam, and its outcome: all other facts are built from these two."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _MOST_LEVELS = 100
 _DEEPEST = 40
 
 Unlike = Callable[[type], bool]
-"""Whether instances of a class are not written by what they hold."""
+"""Whether instances of a class are written in another way than by their fields."""
 
 
 class Class(NamedTuple):
@@ -54,7 +54,7 @@ class Class(NamedTuple):
 _classes: dict[int, Class] = {}
 """By address."""
 _deep: set[int] = set()
-"""Numbers of classes whose records hold what has to be copied part by part."""
+"""The numbers of classes whose records hold values that must be copied part by part."""
 _numbered: dict[int, Class] = {}
 _numbers = itertools.count(1)
 
@@ -142,7 +142,7 @@ def _tagged(value: object, kind: type, unlike: Unlike, depth: int) -> tuple[Any,
 
 
 def forget() -> None:
-    """Forget what is known of classes: how some are written has changed."""
+    """Forget the facts on classes, because the way of writing some has changed."""
     _classes.clear()
     _numbered.clear()
     _deep.clear()

@@ -159,7 +159,7 @@ def spot_woven(data: Woven, more: More | None = None, told: bytes = b"") -> list
     Raises:
         Exhausted: see ``spot``.
     """
-    if not data.places:  # names alone, of what is empty
+    if not data.places:  # only names, of empty values
         return spot(data, more, told)
     found: list[CredentialSpan] = []
     begins = [at for at, _ in data.places]

@@ -224,7 +224,7 @@ _SMALL, _LARGE = string.ascii_lowercase.encode(), string.ascii_uppercase.encode(
 
 def is_coded(data: bytes, start: int, end: int) -> bool:
     """Whether the text around a place is base64, where any shape appears by chance once in some megabytes. A key is not
-    joined to so long a text without words."""
+    joined to a text of this length without words."""
     left = _CODED_BEFORE.search(data, max(0, start - _AROUND), start)
     right = _CODED_BEHIND.match(data, end, end + _AROUND)
     around = (left[0] if left is not None else b"") + (right[0] if right is not None else b"")

@@ -13,7 +13,7 @@ _DAY_US = 86_400_000_000
 
 @dataclass(frozen=True, slots=True)
 class RunSize:
-    """A run, and what it takes.
+    """A run and its size.
 
     Attributes:
         run: The run.
@@ -25,8 +25,8 @@ class RunSize:
 
 
 def over_limit(kept: Iterable[RunSize], limit: int) -> list[RunSize]:
-    """The runs to thin, oldest first, so that what is left of each day is within a limit. A run that did not end well,
-    or was thinned before, is counted and never named.
+    """The runs to thin, oldest first, so that the rest of each day is within a limit. A run that did not end well, or
+    was thinned before, is counted and never named.
 
     Args:
         kept: Runs with a log of their own.

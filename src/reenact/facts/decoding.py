@@ -102,7 +102,7 @@ def _tagged(tag: str, data: Json, of: Candidates) -> Any:
 
 
 def _is_redacted(data: Json) -> bool:
-    """Whether something was removed from what is left of a value."""
+    """Whether a part of a value was removed."""
     if isinstance(data, str):
         return "~rx" in data or (data != "" and not data.strip("~"))
     return isinstance(data, list) and any(map(_is_redacted, data))

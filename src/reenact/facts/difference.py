@@ -1,4 +1,4 @@
-"""Structural difference of two JSON-able values: what was added, removed and changed, and where.
+"""Structural difference of two JSON-able values: the additions, removals and changes, and their places.
 
 Lists are aligned by equal members, so that one inserted message does not change all later ones. The result reads for
 people (``render``), and exports as an RFC 6902 patch that turns the left value into the right one.
@@ -195,7 +195,7 @@ def _walk_lists(
         for n in range(pairs):
             old, new = left[first_left + n], right[first_right + n]
             yield from _walk(old, new, (*steps, first_left + n), (*target, first_right + n))
-        # What was before is as on the right already, so each removal happens at the same place.
+        # The members before are equal to the right side already, so each removal happens at the same place.
         for n in range(pairs, b - a):
             yield Difference("removed", (*steps, first_left + n), (*target, first_right + pairs), left[first_left + n])
         for n in range(pairs, d - c):

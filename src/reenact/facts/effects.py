@@ -58,7 +58,7 @@ class Identities:
 
     Args:
         root: Id of the lineage's first run.
-        ignore: Ignore rules in force: what they cover makes no other write.
+        ignore: The ignore rules in force: parts that they cover do not make a write a different one.
     """
 
     __slots__ = ("_counts", "_ignore", "_root", "issued", "observed")

@@ -324,7 +324,7 @@ def _plain_keys(value: dict[Any, Any]) -> bool:
 
 
 class _Entries:
-    """Writes entries of what is woven (``facts.weaving.Hand``)."""
+    """Writes entries of woven values (``facts.weaving.Hand``)."""
 
     def unlike(self, kind: type) -> bool:
         return codec_of(kind) is not None

@@ -91,7 +91,7 @@ class Evaluation:
 
     Args:
         text: The expression, for messages.
-        scope: What it is evaluated over.
+        scope: The scope of the evaluation.
         files: Schemas that the expression names (``@order.json``), by that name.
     """
 

@@ -139,7 +139,7 @@ _IN_BRACKETS = (WordForm.CALL, WordForm.NAMES, WordForm.TEXTS)
 
 
 class _Check:
-    """Walks a parsed expression once and accepts or names what is not in the grammar."""
+    """Reads a parsed expression once, and accepts it or names the part that is not in the grammar."""
 
     def __init__(self, text: str, known: Mapping[str, Word], files: Mapping[str, Json]) -> None:
         self._text = text

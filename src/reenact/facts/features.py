@@ -18,7 +18,7 @@ from reenact.facts.templates import parted, template
 from reenact.facts.thinned_runs import PAYLOADS
 
 VERSION: Final = 3
-"""Of what is written: features of another version are made again from the run."""
+"""The version of the stored features: features of another version are made again from the run."""
 
 MOST: Final = 12
 """Names of one sort at most."""
@@ -36,7 +36,7 @@ OTHER: Final = "other"
 """The name of the rest."""
 
 _NAMING: Final = "1"
-"""Of fingerprints: they stay what they are when other features are written."""
+"""The version of fingerprints, which stay the same when other features are written."""
 
 _FAILED: Final = frozenset((Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED))
 
@@ -90,7 +90,7 @@ class Features:
         return replace(self, shapes=(), cold=cold, lacks=None, suspicions=None)
 
     def to_json(self) -> dict[str, Json]:
-        """As JSON-able data; what is empty is left out, what is not known too."""
+        """The features as JSON-able data, without empty and unknown ones."""
         found: dict[str, Json] = {}
         for each in fields(self):
             value = getattr(self, each.name)

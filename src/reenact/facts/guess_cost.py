@@ -66,5 +66,5 @@ def is_sought(value: bytes) -> bool:
 
 
 def may_be_listed(value: bytes) -> bool:
-    """Whether a keyed digest of a value may be kept beside what it was removed from."""
+    """Whether a keyed digest of a removed value may be stored with the data."""
     return len(value) >= SHORTEST and bits(value) >= LISTED_BITS

@@ -16,7 +16,7 @@ _LOOKS: Final = ("state", "information")
 
 
 def handle_of(call: Call) -> int | None:
-    """The event that began what a call is made on; None for a call that stands by itself."""
+    """The event that began the resource of a call; None for a call that stands by itself."""
     if call.observed or not (call.kind in _KINDS or call.rule.partition("/")[0] == _RPC):
         return None
     of = call.head.get("of")

@@ -17,7 +17,7 @@ ORDER: Final = "unknown"
 """``Run.capture["order"]`` of such a run."""
 
 NOTE: Final = "import"
-"""Key of what an imported run says of its origin, in its capture and as evidence: ``format``, ``file``, ``sha256``,
+"""The key for the origin of an imported run, in its capture and as evidence: ``format``, ``file``, ``sha256``,
 ``exchanges``, ``times`` (whether the file knew when things happened), ``remarks``."""
 
 UNPROVEN: Final = "order not known: the run was imported"
@@ -44,7 +44,7 @@ PARSED: Final = "the body was kept parsed: it has the same content, not the same
 RESENT: Final = "a form is kept as parameters: it has the same content, not the same bytes"
 PAIRED: Final = "request and response were kept parsed: the same content, not the same bytes"
 MADE_UP: Final = "the answer's frame (id, model, finish reason) is made up: the file holds its message alone"
-"""Remarks on exchanges whose request is not, byte for byte, what was sent."""
+"""The remarks on exchanges whose request differs from the sent bytes."""
 
 
 def says_asked_again(remark: str) -> bool:

@@ -12,7 +12,7 @@ from types import CodeType
 from typing import Final
 
 INTERRUPTED: Final = "interrupted_by"
-"""Under which the number of the signal is noted whose handler has ended a call, by what it raised below a transport."""
+"""The key for the number of a signal whose handler ended a call with an exception below a transport."""
 
 
 def by_signal_handler(error: BaseException) -> bool:

@@ -37,7 +37,8 @@ def writer(*, ascii_only: bool, nan: bool, spaced: bool = False) -> Callable[[An
         spaced: Write a space behind each comma and colon.
 
     Returns:
-        A function; it raises TypeError or ValueError for what is not JSON-able, data that contains itself included.
+        A function; it raises TypeError or ValueError for values that are not JSON-able, including data that contains
+        itself.
     """
     comma, colon = (", ", ": ") if spaced else (",", ":")
     plain = json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=nan, separators=(comma, colon))

@@ -165,7 +165,7 @@ class Allowance:
 
 
 def kit_data(kit: Kit) -> dict[str, Json]:
-    """The kit without its items as JSON-able data: verdict, score, names of what is lacking."""
+    """The kit without its items as JSON-able data: verdict, score, names of missing items."""
     there, counted = kit.score
     return {
         "run": kit.run,

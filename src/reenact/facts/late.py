@@ -1,4 +1,4 @@
-"""Late names: what a module needs on a rare path alone, loaded when it is first used.
+"""Late names: names that a module needs only on a rare path, loaded on first use.
 
 A type checker reads the import, the interpreter makes the name::
 

@@ -16,7 +16,7 @@ _behind: dict[str, Callable[..., Any]] = {}
 
 
 def provide(name: str, opener: Callable[..., Any]) -> None:
-    """Say what a name is bound to. Again: the last one counts."""
+    """Set the target of a name. Again: the last one counts."""
     _behind[name] = opener
 
 

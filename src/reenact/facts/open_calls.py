@@ -42,7 +42,7 @@ def is_opaque(call: Call, outcome: Outcome | None) -> bool:
 
 
 def is_unstored(call: Call, outcome: Outcome | None, fidelity: Fidelity) -> bool:
-    """Whether a replay misses what came back from a call: it was withheld, or is no data."""
+    """Whether a replay lacks the outcome of a call, because it was withheld or is no data."""
     return (fidelity is Fidelity.WITHHELD and not call.observed) or is_opaque(call, outcome)
 
 

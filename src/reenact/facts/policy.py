@@ -177,4 +177,4 @@ _CHECKED: tuple[tuple[str, Callable[[Any], object], str], ...] = (
     ("server_ignore", unrecorded, "it names requests by their path"),
     ("otel_propagate", named_hosts, "it names hosts, no addresses"),
 )
-"""Fields, what raises ``ValueError`` for a wrong value of each, and what they hold."""
+"""The fields, each with its check (which raises ``ValueError``) and its meaning."""

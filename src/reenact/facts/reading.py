@@ -76,7 +76,7 @@ class Reading:
 
         Args:
             brief: Leave out what the request repeats from call to call (system prompt, messages, tools): a run that
-                keeps readings then grows with what is new.
+                keeps readings then grows only with the new parts.
         """
         out: dict[str, Json] = {}
         for name in _NAMES:
@@ -97,7 +97,7 @@ class Reading:
 
 
 def briefly(data: Mapping[str, Json]) -> dict[str, Json]:
-    """A reading as data without what the request repeats from call to call."""
+    """A reading as data, without the parts that the request repeats from call to call."""
     return {name: value for name, value in data.items() if name not in _LARGE}
 
 

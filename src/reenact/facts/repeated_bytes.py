@@ -26,7 +26,7 @@ _MARGIN = 128
 """The bytes on each side of the new part that are searched too, because a match may cross its edge."""
 
 _GAP = lazy_regex(rb"\s{24}")
-"""White space so long that a match may be longer than the margin."""
+"""White space of a length at which a match may exceed the margin."""
 
 
 class PatternSearch:
@@ -51,7 +51,7 @@ class PatternSearch:
         start, end = 0, len(body)
         if nearest >= 0:
             start, end = _new(body, without[nearest], heads[nearest])
-        if self._searched(body, start, end) and self._searched(body, 0, len(body)):  # what is cut may seem to match
+        if self._searched(body, start, end) and self._searched(body, 0, len(body)):  # a cut part may seem to match
             return True
         if len(body) <= _TOO_LONG:
             others = [each for each, head in zip(without, heads, strict=True) if 2 * head < len(each)]

@@ -182,7 +182,7 @@ class Kin:
 
 
 def settled(runs: Iterable[Kin]) -> dict[str, Expiry]:
-    """When each of some runs expires, with what they need of each other.
+    """When each of some runs expires, with respect to the runs that they need.
 
     A fork, a resumption or a request reads the run that it continues, and the ledger of its writes is there. So a run
     stays as long as any run that continues it. A part goes with the whole.

@@ -90,7 +90,7 @@ class _Check:
         self._followed: set[str] = set()
 
     def run(self, schema: Json, at: _Path) -> None:
-        """Accept a schema, or name what is wrong in it."""
+        """Accept a schema, or name its fault."""
         if isinstance(schema, bool):
             return
         if not isinstance(schema, dict):
@@ -364,7 +364,7 @@ _OF: Final[Mapping[str, Callable[[Json], bool]]] = {
     "object": lambda value: isinstance(value, dict),
     "string": lambda value: isinstance(value, str),
 }
-"""Each type, and what is of it."""
+"""Each type, with the test for its values."""
 
 
 def _are_texts(value: Json) -> bool:

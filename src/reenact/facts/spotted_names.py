@@ -229,7 +229,7 @@ def _bare(data: bytes, begin: int, at: int, sign: bytes, weight: int) -> Iterato
         scheme = _SCHEME_WORD.match(data, at)
         at = scheme.end() if scheme is not None else at
     elif data[begin - 3 : begin] == b"://":
-        return  # the user of a URL: what follows is a password up to a host
+        return  # the user of a URL: a password follows, up to a host
     if data[at : at + 1] == b"`":
         at += 1
     alone = _LINE_BEFORE.search(data, max(0, begin - 80), begin) is not None

@@ -57,7 +57,7 @@ whole key."""
 _USER = lazy_regex(rb"([^\s/@:\"'\\<>`]{0,256}):([^\s/@\"'\\<>`]{1,512})@(?=[\w\[])")
 _USER_ALONE = lazy_regex(rb"([^\s/@:\"'\\<>`]{16,256})@(?=[\w\[])")
 _SURE = frozenset((b"glpat-", b"GOCSPX-", b"AIza", b"ya29.", b"hvs.", b"pypi-", b"SG.", b"xoxb-", b"xoxp-", b"dapi"))
-_DEAR = 8  # what trying a shape costs, beside looking at a candidate
+_DEAR = 8  # the cost of trying a shape, compared with looking at a candidate
 
 
 def by_shape(data: bytes, flat: bytes, budget: Budget) -> Iterator[CredentialSpan]:

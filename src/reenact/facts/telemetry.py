@@ -64,7 +64,7 @@ def _is_resource(data: bytes) -> bool:
 
 
 def _is_scope(data: bytes) -> bool:
-    """Scope (1), what it has measured (2), schema URL (3)."""
+    """Scope (1), its measurements (2), schema URL (3)."""
     fields = _fields(data)
     return fields is not None and all(number in _OF_SCOPE for number, _, _ in fields)
 

@@ -51,7 +51,7 @@ def unpack(data: bytes) -> list[bytes]:
     """Read a pack back.
 
     Raises:
-        ValueError: The data is not such a pack.
+        ValueError: The data is no pack of this form.
     """
     values: list[bytes] = []
     at = 0

@@ -23,13 +23,13 @@ RULE: Final = "traced/1"
 """The rule of a model call in a trace: its body is the request, in the neutral form."""
 
 ORIGINAL: Final = "original"
-"""Name of the event that holds what was imported, as it came and cleaned by the gate."""
+"""The name of the event that holds the imported documents, cleaned by the gate."""
 
 ORIGINAL_RULE: Final = "original/1"
 """Rule of that event."""
 
 SPAN: Final = "span"
-"""Key of what an event says of its span: ``id``, ``dialect``, ``fidelity`` (part to grade), ``merged``, ``times``,
+"""The key for an event's facts on its span: ``id``, ``dialect``, ``fidelity`` (part to grade), ``merged``, ``times``,
 ``attributes`` (those that no table of names knows)."""
 
 _ANSWERED: Final = (
@@ -77,7 +77,7 @@ def is_traced_model(call: Call) -> bool:
 
 
 def is_original(call: Call) -> bool:
-    """Whether an event holds what a trace came in, and is no call."""
+    """Whether an event holds the documents of a trace, and is no call."""
     return call.kind is Kind.NOTE and call.name == ORIGINAL and call.rule == ORIGINAL_RULE
 
 
@@ -95,7 +95,7 @@ def bodies(data: Mapping[str, Json]) -> tuple[bytes, bytes]:
 
 
 def reading_in(asked: bytes, answered: bytes) -> Reading:
-    """The reading that two bodies hold; what is damaged or of another form is left out."""
+    """The reading in two bodies, without damaged parts and parts of another form."""
     return Reading.from_json({"dialect": "", **_data(asked), **_data(answered)})
 
 

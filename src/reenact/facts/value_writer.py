@@ -1,4 +1,4 @@
-"""The slow path of writing a value: what is no plain JSON data becomes tagged data, part by part.
+"""The slow path of writing a value: parts that are no plain JSON data become tagged data.
 
 Standard types become tagged scalars, records (dataclasses, pydantic models, attrs classes, named tuples, enums) become
 plain data with the name of what they were, and what cannot be stored becomes ``{"~opaque": "module.Type"}``. No code of
@@ -190,7 +190,7 @@ class ValueWriter:
         return {"~enum": [shape.name, name if type(name) is str else None, self.part(value, depth)]}
 
     def record(self, shape: Shape, dictionary: dict[Any, Any], slots: Mapping[str, Any], depth: int) -> Json:
-        """A record, by what it holds."""
+        """A record, by its fields."""
         fields = self.dictionary(dictionary, depth)
         held = {name: self.part(item, depth) for name, item in slots.items()}
         self.shapes[shape.name] = None

@@ -134,7 +134,7 @@ def views(data: bytes, *, in_json: bool) -> Iterator[View]:
 
 
 def _packed(data: bytes) -> View | None:
-    """The text in what is compressed, framed or UTF-16 as a whole."""
+    """The text in data that is compressed, framed or UTF-16 as a whole."""
     head = data[:4]
     if head[:2] == b"\x1f\x8b":
         return _wrapped(wraps.GZIP, data, 0, len(data))

@@ -331,7 +331,7 @@ def _piece(node: Node, entries: object, most: float = 0) -> Piece | None:
 
 
 def _new(blob: bytes, node: Node) -> Piece:
-    """A piece of what a fingerprint was made of: of its copy, for another thread may have changed the value since."""
+    """A piece, made from the copy in its fingerprint, because another thread may have changed the value since."""
     entries = marshal.loads(blob)
     mapping = node.mapping
     if type(entries) is tuple:

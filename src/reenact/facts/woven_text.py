@@ -29,10 +29,10 @@ class Traits(NamedTuple):
 
 
 class Hand(Protocol):
-    """Writes what is not plain; each entry by itself, so that limits count for each."""
+    """Writes values that are not plain, each entry by itself, so that limits count for each."""
 
     def unlike(self, kind: type) -> bool:
-        """Whether instances of a class are not written by what they hold."""
+        """Whether instances of a class are written in another way than by their fields."""
 
     def entry(self, value: object, depth: int) -> tuple[Any, Traits]:
         """An entry as JSON-able data.
@@ -44,7 +44,7 @@ class Hand(Protocol):
     def record(
         self, shape: Shape, dictionary: dict[Any, Any], slots: Mapping[str, Any], depth: int
     ) -> tuple[Any, Traits]:
-        """The same for a record, by what it holds."""
+        """The same for a record, by its fields."""
 
     def copied(self, copy: object, depth: int) -> tuple[Any, Traits]:
         """The same for a deep copy."""
@@ -162,7 +162,7 @@ class NotWoven(Exception):
 
 
 class PieceMemory:
-    """Pieces by the digest of their fingerprint, and what is known of containers by their ``id``, a hint alone.
+    """Pieces by the digest of their fingerprint, and facts on containers by their ``id``, which is only a hint.
 
     Two generations: a piece that is not used while one generation fills is forgotten."""
 
@@ -173,7 +173,7 @@ class PieceMemory:
         self.past: dict[int, list[bytes]] = {}
         """Digests of the pieces of containers, in order."""
         self.long: dict[str, None] = {}
-        """Names of what was long."""
+        """The names of values that were long."""
         self.joined: dict[Hashable, Woven] = {}
         """The last encodings, by the value's name; the latest comes last."""
         self.runs: dict[int, int] = {}

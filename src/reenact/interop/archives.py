@@ -109,7 +109,7 @@ def _pairs(where: str, side: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
         if not isinstance(each, Mapping):
             raise refused("one of its headers has no name", "a damaged archive", where=where)
         value = each.get("value")
-        if isinstance(value, str) and "\n" in value:  # a browser joins what was repeated
+        if isinstance(value, str) and "\n" in value:  # a browser joins repeated headers
             for line in value.split("\n"):
                 yield each.get("name"), line
         else:

@@ -148,7 +148,7 @@ def _pairs(where: str, headers: Any) -> Iterable[tuple[Any, Any]]:
                 yield name, value
         return
     if isinstance(headers, list) and len(headers) == 1 and _is_pairs(headers[0]):
-        headers = headers[0]  # what a frozen set was made of
+        headers = headers[0]  # the members of a frozen set
     if not isinstance(headers, list):
         raise refused("its headers are neither a mapping nor a list", "a damaged cassette", where=where)
     for line in headers:

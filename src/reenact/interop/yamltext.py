@@ -21,7 +21,8 @@ MOST_NODES: Final = 500_000
 DEEPEST: Final = 100
 
 _LONG: Final = 64
-"""Each further so many characters of a text count as a value, so that aliases of a long text are no way around."""
+"""Further characters of a text count as values in portions of this size, so that aliases of a long text do not get
+around the limit."""
 _PREFIX: Final = "tag:yaml.org,2002:"
 _TEXTS: Final = frozenset({"str", "python/str", "python/unicode"})
 _SCALARS: Final = frozenset({"null", "bool", "int", "float", "binary"})

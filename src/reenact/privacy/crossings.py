@@ -146,7 +146,7 @@ def clean_slots(eraser: Eraser, slots: Mapping[str, bytes]) -> Mapping[str, byte
     found: dict[str, bytes] = {}
     for name, given in slots.items():
         entries = given if is_grown(given) else None
-        # Of a list that grows, what is before its new entries has been cleaned.
+        # The entries of a growing list before the new ones have been cleaned already.
         value = given if entries is None else b"[" + entries + b"]"
         lead = b'"' + name.encode("utf-8", "replace").replace(b'"', b"") + b'":'
         named = value.behind(lead) if isinstance(value, Woven) else lead + value

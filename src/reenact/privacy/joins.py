@@ -80,7 +80,7 @@ class Joiner(Generic[T]):
         self._items: deque[tuple[T, int]] = deque()
         self._data = bytearray()
         self._base = 0  # where in the stream the data held begins
-        self._read = 0  # how far it was read, from there
+        self._read = 0  # the length that was read, from that place on
         self._events: deque[_Event] = deque()
         self._groups: dict[tuple[bytes, ...], _Group] = {}
         self._count = 0

@@ -135,7 +135,7 @@ class CredentialRedactor:
         step = _STEPS.get(type(record))
         try:
             made = (cleaned(record, self._eraser),) if step is None else step(self, record)
-        except Exception as error:  # never raw, never raising: whatever went wrong costs what it went wrong with
+        except Exception as error:  # never raw, never raising: an error costs only the value that caused it
             made = (self._withheld(record, error),)
         if self._removed.has_fresh and type(record) is not RunOpened:  # it is cleaned once more, for the run's row
             return (*self._removed.notes(), *made)
@@ -195,7 +195,7 @@ class CredentialRedactor:
         after the place that names it. So the texts are searched until nothing new is found: the result does not depend
         on order or cuts."""
         try:
-            for text in texts:  # what is known by digest alone becomes known as text, and is found glued to others too
+            for text in texts:  # a value known only by its digest becomes known as text, inside other text too
                 clean_text(self._comparing, text)
             for _ in range(_PASSES):
                 mark = self._removed.mark

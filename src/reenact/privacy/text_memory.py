@@ -21,7 +21,7 @@ _MOST = 2 << 20
 _KEPT = 8
 _HEAD = 256
 _SETTLED = 128
-"""A span is settled by at most so many bytes after it."""
+"""The most bytes after a span that can still change it."""
 _LONGEST_CHAIN = 16 << 10
 CONTEXT = 256
 """The bytes before a value in which its name must be."""

@@ -47,7 +47,7 @@ _unwritten: set[Receipt] = set()
 
 
 def _warn(fault: Exception | None) -> None:
-    """Warn of what the recording lacks. Where warnings are turned into errors it is printed, because the agent is not
+    """Warn of the gaps of the recording. Where warnings are turned into errors it is printed, because the agent is not
     at fault."""
     if fault is None:
         return

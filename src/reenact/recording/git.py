@@ -88,8 +88,8 @@ class Git:
 
 
 def _answer(process: subprocess.Popen[bytes] | None, *, failed: bool = False) -> bytes | None:
-    """The output of git, cut a little above what may be kept; None where git took too long or failed (``failed``: its
-    output until then)."""
+    """The output of git, cut a little above the limit; None where git took too long or failed (``failed``: its output
+    until then)."""
     if process is None:
         return None
     timer = threading.Timer(_GIT_SECONDS, process.kill)

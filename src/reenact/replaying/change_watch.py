@@ -69,4 +69,4 @@ def _writes(args: tuple[object, ...]) -> bool:
     if isinstance(path, int) or path == os.devnull or not isinstance(flags, int) or not flags & _WRITING:
         return False
     text = os.fsdecode(path) if isinstance(path, (str, bytes)) else ""
-    return f"{os.sep}__pycache__{os.sep}" not in text  # what an import leaves
+    return f"{os.sep}__pycache__{os.sep}" not in text  # a file that an import leaves

@@ -173,7 +173,7 @@ class DiskCover:
         return hidden.folders
 
     def _laid_back(self, path: str, lower: str) -> None:
-        """Show at its path what is readable in a hidden folder."""
+        """Show the readable files of a hidden folder at their paths."""
         if os.path.isdir(lower):
             os.makedirs(path, exist_ok=True)
         else:
@@ -192,7 +192,7 @@ class DiskCover:
                 self._mount(lower.encode(), each, None, _MS_BIND | _MS_REC, None)
         for folder, lower in kept:
             refused = self._mount(lower.encode(), folder, None, _MS_BIND | _MS_REC, None)
-            if refused:  # what we write ourselves must arrive: rather no scratch than a lost report
+            if refused:  # our own files must arrive: rather no scratch than a lost report
                 for each in reversed(covered):
                     self._libc.umount2(os.fsencode(each), _MNT_DETACH)
                 raise OSError(f"{folder} cannot be kept: {refused}")

@@ -16,7 +16,7 @@ _FEW = 3
 
 
 class Files:
-    """Compares what is read with what was read.
+    """Compares the files that are read with those that were read.
 
     Args:
         recording: The recorded run, whose notes name the files.

@@ -94,7 +94,7 @@ class ServingTurn(GateTurn):
     """A turn that hands over something recorded.
 
     Args:
-        session: Told of what is handed over.
+        session: Called for each delivery.
         recorded: The call it belongs to.
         owned: Whether the gate counts the calling unit.
         part: Which part of the call (``facts.order.event_tag``).

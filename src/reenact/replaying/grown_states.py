@@ -97,7 +97,7 @@ class GrownStates:
         return ComparedState(event, phase, slots, lists) if lists else None
 
     def is_same(self, state: ComparedState) -> bool:
-        """Whether a state equals the recorded one, by its digests. Costs what is new in it.
+        """Whether a state equals the recorded one, by its digests. Costs its new entries.
 
         Raises:
             BlobMissing: The recorded one is not known to have been so (``unproven``).

@@ -71,7 +71,7 @@ class Isolation:
 
     @property
     def scratch(self) -> bool:
-        """Where what is written goes; None where it goes to the world."""
+        """The folder that writes go to; None where it goes to the world."""
         return self.cover.scratch
 
     @property

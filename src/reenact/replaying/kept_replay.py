@@ -150,7 +150,7 @@ class _Copy:
             self.flush()
 
     def flush(self) -> None:
-        """Write what has gathered."""
+        """Write the gathered records."""
         if self._batch:
             self._log.write(self._batch)
             self._batch = []
@@ -242,7 +242,7 @@ class _Copy:
                 self._put(cleaned)
 
     def files(self) -> None:
-        """Copy what the files that the run changes were before."""
+        """Copy the earlier states of the files that the run changes."""
         notes = {name: note for name, note in self._recording.notes(None).items() if name.startswith(BEFORE)}
         for name, note in notes.items():
             self._put(EvidenceNoted(None, name, note))

@@ -132,7 +132,7 @@ class KeyedMatcher:
         """Whether it is certain that the next of several different answers is meant."""
         if strand == UNOWNED or question.overlapping or question.asker not in (None, strand):
             return False
-        return event.number > self._writes.get(strand, -1)  # what came before a write may have been changed by it
+        return event.number > self._writes.get(strand, -1)  # a write may have changed answers from before it
 
     @staticmethod
     def _unknown(index: _Index, call: Call) -> Miss:

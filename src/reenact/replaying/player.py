@@ -38,7 +38,7 @@ def walk(recording: Recording, options: Options) -> Report:
         if event.fidelity is not Fidelity.EXACT:
             redacted += 1
             fidelity = max(fidelity, event.fidelity, key=order.index)
-    traced = is_traced(recording.run)  # what came from a trace never proves what crossed the wire
+    traced = is_traced(recording.run)  # a trace never proves the bytes on the wire
     imported = is_imported(recording.run)
     unproven = tuple(f"order not proven at {d.number}" for d in recording.deliveries() if not d.proven)
     report = Report(

@@ -23,7 +23,7 @@ class ResultComparison:
 
     Args:
         recording: The run.
-        redactor: Cleans what is live by the rules that the recording was cleaned by.
+        redactor: Cleans live values by the rules of the recording.
         saying: Names the command to type next.
     """
 

@@ -72,7 +72,7 @@ class RunDivergences:
         if nearest is None or miss.reason == "added":
             return words.added(call, path, next_command, imported=is_imported(self._run))
         body = self._tape.body(nearest)
-        if ignore := self._rules.ignore:  # what is not compared is not the difference
+        if ignore := self._rules.ignore:  # parts that are not compared are not the difference
             call = replace(call, body=canonical_body(call.body, call.media, ignore))
             body = canonical_body(body, nearest.call.media, ignore)
         say = words.output_differs if call.kind is nearest.call.kind is Kind.OUTPUT else words.changed

@@ -104,7 +104,7 @@ class Copy:
         return None
 
     def hides(self, place: str) -> bool:
-        """Whether what is changed at a path is changed here."""
+        """Whether changes of a path are made here."""
         return not any(within(place, each) for each in self._keep)
 
     # --- changing: all of it is done while the lock is held ---------------------------------------------------------

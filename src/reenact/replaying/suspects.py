@@ -22,7 +22,7 @@ class Suspects:
     Args:
         recording: The run.
         text: Removes from a text of today what the recording would not contain.
-        tally: What the replay has counted.
+        tally: The counts of the replay.
         schedule: Its order.
     """
 
@@ -35,7 +35,7 @@ class Suspects:
         self._schedule = schedule
         self._files = Files(recording)
         self.amiss: Callable[[], list[str]] = list
-        """Says which files are not what they were when the run began."""
+        """Names the files that differ from the run's beginning."""
 
     def note(self, key: str, value: Json) -> None:
         """Take in a seam's remark: on the event loop, a file, a look at a path, or a variable."""
@@ -58,8 +58,8 @@ class Suspects:
         return [words.unproven_order(unproven, self._run.capture.get("order"))] if unproven else []
 
     def explain(self, divergence: Divergence, place: str | None) -> None:
-        """Name them in a divergence; ``place``: where the program waits for what no seam records. Nothing is said that
-        the recording would not hold."""
+        """Name them in a divergence; ``place``: where the program waits for unrecorded input. Nothing is said that the
+        recording would not hold."""
         text, unproven = self._text, self.unproven_order()
         unseen = [f"the program waits at {place} for what no seam records"] if place else []
         others = [*self.changed_inputs(), *unseen, *self._tally.suspects()]

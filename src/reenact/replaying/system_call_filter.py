@@ -121,7 +121,7 @@ RULES: Final = (
     Ban("add_key", 248, 217),
     Ban("request_key", 249, 218),
     Ban("keyctl", 250, 219),
-    # what no namespace holds
+    # not covered by any namespace
     Ban("socket", 41, 198, errno.EAFNOSUPPORT, strikes=((0, _VSOCK),)),
     Ban("ioctl", 16, 29, strikes=((1, _TIOCSTI), (1, _TIOCLINUX))),
     Ban("io_uring_setup", 425, 425, errno.ENOSYS),  # it submits operations that no filter sees

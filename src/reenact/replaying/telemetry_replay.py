@@ -85,7 +85,7 @@ class GatedSession(Protocol):
 
 
 class UncountedSession:
-    """A session to which nothing of what is handed over matters.
+    """A session to which no delivery matters.
 
     Args:
         session: Reads the answers.
@@ -110,7 +110,7 @@ class UncountedSession:
         return self._session.parts_of(event)
 
     def served(self, event: Event, part: int, data: bytes) -> None:
-        """No part of what a replay hands over."""
+        """The turn of no delivery."""
 
     def read_past(self, event: Event) -> End:
         """There its answer ends."""

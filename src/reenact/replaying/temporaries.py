@@ -70,7 +70,7 @@ class MadeFiles:
         return any(within(place, each) for each in self._made)
 
     def clear(self) -> None:
-        """Take away what was made."""
+        """Remove the made files."""
         for place in sorted(self._made, reverse=True):
             if os.path.lexists(place):
                 take_away(place)

@@ -89,7 +89,7 @@ class Reach:
 
 
 def _is_device(place: str) -> bool:
-    """Whether it takes what is written and keeps nothing: a terminal, ``/dev/null``, a pipe."""
+    """Whether it keeps no written data: a terminal, ``/dev/null``, a pipe."""
     try:
         mode = os.stat(place).st_mode
     except OSError:

@@ -1,4 +1,4 @@
-"""Declared files of a run: what they held when it ended."""
+"""The declared files of a run: their contents at its end."""
 
 from __future__ import annotations
 

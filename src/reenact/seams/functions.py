@@ -261,7 +261,7 @@ class SeamCall:
         return value if type(value) is str else encode(value, sort_sets=True).body.decode()
 
     def _look(self, before: Sight | None) -> Sight | None:
-        """Look at what the call may change; None when nothing of it can change."""
+        """Look at the data that the call may change; None when nothing of it can change."""
         roots: list[tuple[str, Any]] = []
         for name, value in self._bound.items():
             if name in self._seam.state:

@@ -74,7 +74,7 @@ class HoldClock(NamedTuple):
 
         Args:
             now_us: Our own clock.
-            worked_us, spared_us: What the look counts for (``WatchLook.reckoned``).
+            worked_us, spared_us: The counted time of the look (``WatchLook.reckoned``).
             ceiling_us: The longest time for which it stands still: a strand that never rests must not stop it for ever.
         """
         spared_us = min(ceiling_us, self.spared_us + spared_us)

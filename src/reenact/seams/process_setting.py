@@ -35,7 +35,7 @@ def folder_now() -> str:
 
 @contextmanager
 def variables_set(values: Mapping[str, str]) -> Iterator[None]:
-    """Set variables, and put back what they were. One that has its value already is not touched."""
+    """Set variables, and restore them afterwards. One that has its value already is not touched."""
     changed = {name: value for name, value in values.items() if os.environ.get(name) != value}
     before = {name: os.environ.get(name) for name in changed}
     os.environ.update(changed)

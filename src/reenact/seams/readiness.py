@@ -77,7 +77,7 @@ def ready(lane: Lane, count: int, perform: Callable[[], Any]) -> Any:
     if crossing.mode == "frozen":
         try:
             told = crossing.answer().wait()
-        except BaseException:  # what a handler of a signal has raised
+        except BaseException:  # the exception of a signal handler
             crossing.dropped()
             raise
         if isinstance(told, Failure):

@@ -122,7 +122,7 @@ class _Patch:
         )
 
     def fill(self) -> None:
-        """Give every changed and every new object what it held afterwards."""
+        """Give every changed and every new object its later contents."""
         for number in self._contents:
             self._resolve(number)
         for number, content in self._contents.items():

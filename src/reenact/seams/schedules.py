@@ -31,7 +31,7 @@ class PendingChange(NamedTuple):
 
     Attributes:
         does: Makes the change. Gives true where the gate is not to ask again at once.
-        args: What it is called with.
+        args: Its arguments.
     """
 
     does: Callable[..., object]

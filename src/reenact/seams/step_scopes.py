@@ -41,7 +41,7 @@ def note(key: str, value: Any) -> None:
 
     Args:
         key: The name of the evidence.
-        value: Anything; what is not JSON is kept as people would read it.
+        value: Any value; one that is not JSON is kept as readable text.
     """
     lane = listening()
     if lane is None:
@@ -64,8 +64,8 @@ def step(name: str, state: Any = None, *, grows: Sequence[str] = ()) -> StepScop
         name: The author's name for it.
         state: The agent's state, for the context manager.
         grows: The keys of a dictionary state whose lists only grow: new entries go to the end, and existing entries are
-            neither changed nor removed. Of these a step looks at what is new. Where that turns out to be wrong, the run
-            says so, and goes on with whole lists.
+            neither changed nor removed. A step looks only at their new entries. Where that turns out to be wrong, the
+            run says so, and goes on with whole lists.
 
     Raises:
         UsageError: ``name`` is no text; ``grows`` is a single text, or holds something else than texts.
@@ -150,7 +150,7 @@ class Passage:
             return found
 
         found = encode_state(state, self._grows, look)
-        if seen and not found.grows:  # what the lists have gained is not in it
+        if seen and not found.grows:  # the new entries of the lists are not in it
             growth.restart()
         return found
 

@@ -48,7 +48,7 @@ class Suspension:
         return self._rests(self._inner.send(value))
 
     def throw(self, *error: Any) -> Any:
-        """Go on with what the loop raises: a cancellation."""
+        """Go on with the loop's exception: a cancellation."""
         self.thrown += 1
         return self._rests(self._inner.throw(*error))
 

@@ -22,7 +22,7 @@ class Waiter:
         tag: Its identity.
         wake: Makes the receiver runnable; called with the gate locked and the receiver already counted.
         alive: False once the receiver no longer wants it (a cancelled timer); such a waiter takes no number.
-        deadline_us: Virtual time of a timer in a replay; None for what is not a timer.
+        deadline_us: Virtual time of a timer in a replay; None for other waits than timers.
         sleeper: Whether the timer is a plain sleep, which may always fire.
         number: The turn it was given.
         halt: Set instead of a number when the replay stops.

@@ -67,7 +67,7 @@ class EventBatch:
             self._updates[event] = (text, crc, where)
 
     def _has_row(self, connection: sqlite3.Connection, event: int) -> bool:
-        """Whether an event has a row: the result of a call whose own batch was lost has no place."""
+        """Whether an event has a row. If the batch with a call was lost, the call's result cannot be stored."""
         if event in self._events:
             return True
         query = "SELECT 1 FROM event WHERE id = ?"

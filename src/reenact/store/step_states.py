@@ -152,8 +152,8 @@ class States:
     def places(
         self, slot: str, lanes: Collection[str], before: int | None, unended: Collection[int]
     ) -> Iterator[tuple[Any, ...]]:
-        """One slot at each place, newest first, changed or not, for ``version``; arguments as for ``versions`` of
-        ``abc.store.Recording``."""
+        """One slot at each place, newest first, even where it did not change. For ``version``; arguments as for
+        ``versions`` of ``abc.store.Recording``."""
         span = self._span
         ends = tuple(span.first | number for number in unended)
         return places(self._reading, self._rows, slot, span.between(-1, before), (span.sql, *span.values), lanes, ends)

@@ -104,7 +104,7 @@ class WireFormat:
     Attributes:
         path: The path of its endpoint. If the path contains the model's name: its start and its end.
         read: Reads its requests.
-        write: Writes its answers, from the request, the answer, the request's body and what is new.
+        write: Writes its answers, from the request, the answer, the request's body and the new parts.
         error: Its error body, from HTTP status and message.
         headers: Header lines that its provider sends, given an id and the milliseconds it took.
         key_headers: Headers of which one must have a key; empty for a server that needs no key.

@@ -68,7 +68,7 @@ def signature(act: Act) -> tuple[str, ...]:
     A call that was refused only for the moment is like no other."""
     unreached = act.error and act.kind in ("http", "model")
     if unreached or act.ending or act.status == _TOO_MANY or (act.status or 0) >= _BROKEN:
-        return (act.kind, act.name, f"#{act.event}")  # what follows is a retry
+        return (act.kind, act.name, f"#{act.event}")  # the next call is a retry
     said = act.said
     if said is not None and (said.calls or said.text):
         decision = json.dumps([said.calls, said.text], default=str)

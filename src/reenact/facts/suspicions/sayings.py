@@ -1,4 +1,4 @@
-"""Rules about what a model made of what it knew: ignored errors, ids of other people, answers that nothing supports."""
+"""Rules about a model's use of its knowledge: ignored errors, ids of other people, unsupported answers."""
 
 from __future__ import annotations
 

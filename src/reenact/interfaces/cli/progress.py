@@ -119,7 +119,7 @@ class WorkProgress:
         self.end()
 
     def reached(self, done: int, total: int) -> None:
-        """The work has got so far: its share is shown, and an estimate of what is left."""
+        """Show the finished share of the work, and an estimate of the remaining time."""
         self._reached = done, total
 
     @property

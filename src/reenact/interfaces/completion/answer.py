@@ -63,7 +63,7 @@ def answer(shell: str, asked: Sequence[str]) -> list[str]:
 
 
 def _split(line: str) -> list[str]:
-    """A line in words as a shell has them; the last one is what is being typed."""
+    """The words of a line, as a shell splits them; the last one is being typed."""
     words = shlex.split(line)
     return [*words, ""] if line[-1:].isspace() or not line else words
 
@@ -92,7 +92,7 @@ def _offers(place: CursorPlace) -> Iterable[tuple[str, str]]:
         files = import_module("reenact.testing.goldens.golden_files")  # late: few lines want a golden
         yield from ((lead + name, "golden") for name in files.names_in(files.root_of(Path.cwd()) / files.FOLDER))
     if place.kind in ("run", "tag", "tool", "agent", "user", "tenant", "session"):
-        glance = import_module("reenact.store.glance")  # late: few lines want what a store holds
+        glance = import_module("reenact.store.glance")  # late: few lines need the contents of a store
         yield from glance.offers(_store(place), place.kind, place.start, _MOST)
 
 

@@ -88,7 +88,7 @@ def place_of(words: Sequence[str]) -> CursorPlace:
             name = f"{name} {word}".strip()
         else:
             arguments += 1
-            literal = literal or spoken.arguments[:1] == ["command"]  # what follows belongs to the program
+            literal = literal or spoken.arguments[:1] == ["command"]  # the rest belongs to the program
     spoken = commands()[name]
     if waiting:
         return CursorPlace(spoken.options[waiting] or "", "", current, store=store)

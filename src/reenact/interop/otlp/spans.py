@@ -152,7 +152,7 @@ def _double(value: Any) -> Json:
         found = float(value)
     except (ValueError, TypeError):
         return value
-    return found if found - found == 0 else str(value)  # JSON has no place for what is no number, or endless
+    return found if found - found == 0 else str(value)  # JSON has no NaN and no infinity
 
 
 def spans_in(document: Any) -> Iterator[Span | str]:

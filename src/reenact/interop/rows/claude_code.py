@@ -203,7 +203,7 @@ def _append(thread: deque[Mapping[str, Json]], message: Mapping[str, Any]) -> No
 
 
 def _recent(thread: Iterable[Mapping[str, Json]]) -> list[Json]:
-    """The last messages of a thread, so many that they are not too long together."""
+    """The last messages of a thread, up to a total length."""
     kept: list[Json] = []
     size = 0
     for message in reversed([*thread]):

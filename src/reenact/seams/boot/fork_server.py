@@ -171,7 +171,7 @@ def _become(asked: Mapping[str, Any], streams: list[int], words: int) -> str:
 
 def _set(environment: Mapping[str, str]) -> None:
     """Make the variables of this process those, in their order; most are already."""
-    now = dict(variables_now())  # most are what they were when this process was forked
+    now = dict(variables_now())  # most have not changed since this process was forked
     if list(now) != list(environment):
         os.environ.clear()
         now.clear()

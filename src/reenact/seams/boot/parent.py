@@ -38,7 +38,7 @@ class Boot:
         instructions: For ``begin`` of the child, JSON-able; ``mode`` is ``record`` or ``replay``. The child also finds
             ``place``, the private directory, and ``restore``.
         base: Environment the program would have.
-        hash_seed: ``PYTHONHASHSEED`` to start with; None keeps what is set.
+        hash_seed: ``PYTHONHASHSEED`` to start with; None keeps the present one.
         show_seed: Whether the program sees that variable; by default only if it was set before.
         place: The private directory to make; a temporary one of its own by default.
     """

@@ -318,7 +318,7 @@ class PlayedTransport(asyncio.Transport):
         self._closing = False
 
     def write(self, data: Any) -> None:
-        """Nothing: what is sent has been compared already."""
+        """Nothing: the request has been compared already."""
 
     def writelines(self, list_of_data: Any) -> None:
         """Nothing."""

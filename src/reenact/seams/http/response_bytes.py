@@ -41,7 +41,7 @@ class Wire:
         self._left = 0
 
     def take(self, data: bytes) -> None:
-        """Follow the next bytes. Never raises: what is no HTTP simply never has a head, or never completes."""
+        """Follow the next bytes. Never raises: other bytes than HTTP never have a head, or never end."""
         at, size = 0, len(data)
         while at < size and self._state not in (_DONE, _CLOSE):
             if self._state in (_LENGTH, _CHUNK):

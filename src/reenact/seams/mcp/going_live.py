@@ -59,7 +59,7 @@ class GoingLive:
     Args:
         session: The session.
         group: Holds the dispatcher.
-        inbox: Takes what the server begins.
+        inbox: Takes the server's own messages.
         line: The transport below; None for an unknown one.
     """
 

@@ -245,7 +245,7 @@ def _status(real: Any) -> RpcStatus:
 
 
 def _within(real: Any, seconds: float) -> bool:
-    """Whether an RPC of the library's ends within so many seconds."""
+    """Whether an RPC of the library ends within ``seconds``."""
     condition = real._state.condition
     with condition:
         return bool(condition.wait_for(lambda: real._state.code is not None, max(0.0, seconds)))

@@ -57,7 +57,7 @@ class Exchange:
         self._headers = call.head.get("headers") or []
 
     async def run(self, application: Application, scope: Scope) -> None:
-        """Let the application answer. Raises what it raises."""
+        """Let the application answer. Raises its exceptions."""
         self._share(self._lane.gate)
         crossing = self._crossing
         if crossing is not None:
@@ -81,7 +81,7 @@ class Exchange:
         uvloop_hooks.watch(loop, gate)
 
     def _over(self, error: Exception | None) -> None:
-        """Say what was answered."""
+        """Note the answer."""
         session = self._lane.session
         try:
             self._unread()

@@ -167,7 +167,7 @@ class WsgiExchange:
         self._saw({"type": "http.response.body", "body": data, "more_body": True})
 
     def over(self, error: BaseException | None) -> None:
-        """Say what was answered, or raised."""
+        """Note the answer, or the exception."""
         if error is not None and not isinstance(error, Exception):
             return
         try:

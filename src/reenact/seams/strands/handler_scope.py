@@ -48,7 +48,7 @@ class HandlerOwners:
         known = self._known.setdefault(number, [])
         for place, (before, owner) in enumerate(known):
             if before == handler and (_OF_A_CALL not in owner or is_within(path, owner)):
-                known.append(known.pop(place))  # what a call sets by the dozen does not make it forgotten
+                known.append(known.pop(place))  # so that a call which sets dozens of them does not push it out
                 return owner
         known.append((handler, path))
         del known[:-_MOST]

@@ -253,7 +253,7 @@ class _Message(_Outcomes):
 
 
 def _known(connection: Any) -> tuple[Lane | None, WebSocketLine | None]:
-    """The caller, and what is known of the connection; None where the library works by itself."""
+    """The caller, and the facts on the connection; None where the library works by itself."""
     return listening(), connection.__dict__.get(_LINE)
 
 

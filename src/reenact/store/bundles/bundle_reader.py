@@ -219,7 +219,7 @@ class _FileReading:
 
     def _weigh(self, data: Any) -> None:
         """Count the values of a document, so that no small file becomes a large thing in memory. A value takes a byte
-        at the least: with few bytes, none is counted."""
+        at least; in a record of few bytes they are not counted."""
         if self._light:
             return
         waiting = [data]

@@ -122,7 +122,7 @@ def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], 
 
 
 def _load(policy: Policy) -> None:
-    """Import what the last line needs while the program runs, so that only the reading is left for its end."""
+    """Import the modules for the last line while the program runs, so that only the reading is left for its end."""
     for name in _AT_THE_END:
         import_module(name)
     if policy.sample < 1 or policy.sampling:

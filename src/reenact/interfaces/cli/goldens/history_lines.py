@@ -1,4 +1,4 @@
-"""The history of a golden as lines: what was added, recorded and accepted, when and why."""
+"""The history of a golden as lines: each addition, recording and acceptance, with its time and reason."""
 
 from __future__ import annotations
 
