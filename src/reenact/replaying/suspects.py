@@ -58,8 +58,7 @@ class Suspects:
         return [words.unproven_order(unproven, self._run.capture.get("order"))] if unproven else []
 
     def explain(self, divergence: Divergence, place: str | None) -> None:
-        """Name them in a divergence; ``place``: where the program waits for unrecorded input. Nothing is said that the
-        recording would not hold."""
+        """Name them in a divergence, without credentials. ``place``: where the program waits for unrecorded input."""
         text, unproven = self._text, self.unproven_order()
         unseen = [f"the program waits at {place} for what no seam records"] if place else []
         others = [*self.changed_inputs(), *unseen, *self._tally.suspects()]

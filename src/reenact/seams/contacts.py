@@ -114,8 +114,7 @@ def acting(what: str, target: str) -> None:
 
 
 def writing(path: Any) -> None:
-    """Report that a path is about to be made or changed by a function without an audit event. A replay refuses it where
-    it would reach the world."""
+    """Report a change of a path without an audit event, before it. A replay refuses it if it reaches the world."""
     sys.audit(WRITING, path)
 
 

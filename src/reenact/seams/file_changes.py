@@ -120,8 +120,7 @@ def changing(lane: Lane, event: str, args: tuple[Any, ...], frame: Any) -> None:
 
 
 def opens_database(lane: Lane, path: str) -> None:
-    """A database is about to be opened, which makes its file where there is none. Its contents are answered from the
-    recording, so an existing file is not kept."""
+    """A database is about to be opened, which makes a missing file. An existing one is answered, and not kept."""
     keep = getattr(lane.session, "keep_file", None)
     if keep is not None and not lane.quiet and not os.path.lexists(path):
         _of(lane.session).meet(path, "open", "")

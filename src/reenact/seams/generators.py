@@ -83,8 +83,7 @@ class ItemRecorder:
         return turn
 
     def begin(self, lacks: Callable[[], dict[str, Json]] = dict) -> Turn[None]:
-        """Before the first item or end is handed over; ``lacks``: the parts of the item that a replay cannot
-        restore."""
+        """Before the first item or end is handed over; ``lacks``: its parts that a replay cannot restore."""
         if self._begun or self.whole:
             return NOW
         self._begun = True

@@ -13,8 +13,7 @@ _OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def raised_at(error: BaseException | None, folder: str) -> str:
-    """``agent.py:39``, relative to a folder where the file lies below it; of a group that of its first exception.
-    Empty where no line of the agent was under way."""
+    """``agent.py:39``, relative to ``folder`` if below it; for a group, of its first exception; empty without one."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     place = "" if error is None else agents_line(error)

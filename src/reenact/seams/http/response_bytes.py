@@ -206,8 +206,7 @@ class ResponsePlayer:
         return self
 
     def turns(self) -> Iterator[Turn[Any]]:
-        """The turns to wait for; send each one's result back with ``took``. Afterwards ``given`` holds the next bytes,
-        or ``end`` is set and ``given`` is empty."""
+        """The turns to wait for; ``took`` gets each result. Then ``given`` has the next bytes, or ``end`` is set."""
         self.given = b""
         if self.end is not None:
             return

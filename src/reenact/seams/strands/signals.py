@@ -57,8 +57,7 @@ _COUNTING = (
     *(f"reenact.{room}." for room in ("recording", "privacy", "store", "facts")),
     *(f"reenact.seams.{name}" for name in _SEAMS),
 )
-"""Where something of ours can be half done. Not where a call is merely passed on: what a program sends to itself with
-``os.kill`` is handled before that returns."""
+"""The modules in which our work can be half done; not those that pass a call on, such as ``os.kill``."""
 _ENTERING = frozenset({"reenact.recording.live_calls", "reenact.seams.lanes"})
 """Where a lane below a transport is entered or left."""
 _taking = False
