@@ -112,6 +112,30 @@ def test_the_kit_of_a_conversation_says_what_its_file_does_not_say(bring: Bring,
     assert items["system_prompt"].capture[0] == "reenact import messages FILE --param system=…"
 
 
+ASKING = """
+import json, sys, urllib.request
+
+def answer(question):
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": question}]}).encode()
+    headers = {"Content-Type": "application/json"}
+    asked = urllib.request.Request("https://api.openai.com/v1/chat/completions", body, headers)
+    return json.load(urllib.request.urlopen(asked))["choices"][0]["message"]["content"]
+
+if __name__ == "__main__":
+    print(answer(sys.argv[1]))
+"""
+
+
+def test_what_the_user_said_is_what_the_agent_is_given(desk: Tried) -> None:
+    said = {"messages": [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "Because."}]}
+    desk.writes("chats.jsonl", json.dumps(said) + "\n")
+    desk.writes("agent.py", ASKING)
+    assert desk.reenact("import", "messages", "chats.jsonl", "--param", "model=m").code == 0
+    for how in (("--cmd", "python agent.py {input}"), ("--entry", "agent:answer")):
+        played = desk.reenact("replay", "@", *how)
+        assert played.code == 0 and b"input: Why? (turn 1 of 1)" in played.err, played.err.decode()
+
+
 def test_what_leaves_again_is_what_came(bring: Bring, store: Store) -> None:
     (run,) = bring("vcr", CASSETTE)
     written = write("json", store.open(run))

@@ -17,12 +17,14 @@ from reenact.errors import ForkError, Halt, UnreplayableRun
 from reenact.facts.call import RETURN, Call, Effect, Failure, Kind, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
+from reenact.facts.imported_runs import is_imported
 from reenact.facts.shapes import SCRIPT
+from reenact.facts.trace_runs import is_traced
 from reenact.facts.values import describe_error, encode
 from reenact.replaying import guard, replay_process
 from reenact.replaying.program_start import recording_command
 from reenact.replaying.replay_session import ReplaySession
-from reenact.replaying.user_turns import HERE, untold
+from reenact.replaying.user_turns import HERE, turns_of, untold
 from reenact.seams import lanes, wiring
 from reenact.seams.entry_arguments import given_to
 from reenact.seams.origins import agents_line
@@ -147,8 +149,10 @@ def arguments_for(session: ReplaySession, function: Callable[..., Any]) -> tuple
     if session.arguments is None and _takes_nothing(function):
         skip_arguments(session)
         return [], {}
-    if session.turns is not None and session.arguments is None:
-        return [_first_turn(session, function)], {}
+    if is_imported(session.run) and session.arguments is None:
+        turns, parameters = turns_of(session.recording), inspect.signature(function).parameters.values()
+        if is_traced(session.run) or (turns and any(each.default is each.empty for each in parameters)):
+            return [_first_turn(session, function, turns)], {}
     args, named = arguments_of(session, function)
     if session.arguments is not None:
         signature = inspect.signature(function)
@@ -165,7 +169,7 @@ def arguments_for(session: ReplaySession, function: Callable[..., Any]) -> tuple
     return args, named
 
 
-def _first_turn(session: ReplaySession, function: Callable[..., Any]) -> str:
+def _first_turn(session: ReplaySession, function: Callable[..., Any], turns: list[str]) -> str:
     """The user's first message, for a function that takes one text.
 
     Raises:
@@ -173,16 +177,16 @@ def _first_turn(session: ReplaySession, function: Callable[..., Any]) -> str:
     """
     signature = inspect.signature(function)
     try:
-        if not session.turns:
+        if not turns:
             raise untold(session.run, function.__qualname__)
-        signature.bind(session.turns[0])
+        signature.bind(turns[0])
     except (TypeError, UnreplayableRun) as error:
         wrong = (
             error if isinstance(error, UnreplayableRun) else _wants_more(session, f"{function.__qualname__}{signature}")
         )
         session.fault(wrong)
         raise Halt(wrong.message) from None
-    return session.turns[0]
+    return turns[0]
 
 
 def _wants_more(session: ReplaySession, function: str) -> UnreplayableRun:

@@ -296,6 +296,11 @@ def clip(value: Json) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + f"… ({len(text)} characters)"
 
 
+def given(turns: Sequence[str]) -> list[str]:
+    """Which turn of a user an agent was given, and of how many; nothing without turns."""
+    return [f"input: {clip(' '.join(turns[0].split()))} (turn 1 of {len(turns)})"] if turns else []
+
+
 def _sides(recorded: Json, now: Json) -> str:
     """Both sides on a line each, cut so that the place where they part is seen however far in it lies."""
     was, is_now = _line(recorded), _line(now)

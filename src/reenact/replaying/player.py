@@ -38,8 +38,7 @@ def walk(recording: Recording, options: Options) -> Report:
         if event.fidelity is not Fidelity.EXACT:
             redacted += 1
             fidelity = max(fidelity, event.fidelity, key=order.index)
-    traced = is_traced(recording.run)  # a trace never proves the bytes on the wire
-    imported = is_imported(recording.run)
+    traced, imported = is_traced(recording.run), is_imported(recording.run)  # neither proves the bytes on the wire
     unproven = tuple(f"order not proven at {d.number}" for d in recording.deliveries() if not d.proven)
     report = Report(
         run=recording.run.id,

@@ -83,7 +83,7 @@ def replay_run(
         announce(first_line(run.id, options))
         if options.mode == "events":
             return player.walk(store.open(run), options)
-        turns = turns_of(store.open(run)) if options.command and is_traced(run) else []
+        turns = turns_of(store.open(run)) if options.command and is_imported(run) else []
         options = driven(options, run, turns)
         kept = "" if options.as_is else kept_revision(run)
         options = replace(options, rev=options.rev or kept)
@@ -99,7 +99,7 @@ def replay_run(
             raise naming_the_option(error, store, run, url) from None
     if project and (options.command or options.entry):  # a golden's own program, which lies in the project
         start = replace(start, cwd=project)
-    given = "".join(f"{turn}\n" for turn in turns)
+    given = "".join(f"{turn}\n" for turn in turns) if is_traced(run) else ""
     how = partial(_replayed, url, run, options, project=around, starting=starting, given=given)
     if not options.rev:
         report = how(start, moved)

@@ -6,7 +6,7 @@ raises the public ``Divergence`` at its end, even if the agent has caught or ret
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -77,8 +77,6 @@ class ReplaySession:
     """How many calls went live, because they were allowed to."""
     ask: Callable[[Miss, Lane, Call], Live | None] | None = None
     """Has a call performed that has no recording, where it may be; None: nothing may go live."""
-    turns: Sequence[str] | None = None
-    """The user's messages, if the entry point is called with them."""
     arguments: bytes | None = None
     """Encoded arguments with which the entry point is called in place of the recorded ones."""
 

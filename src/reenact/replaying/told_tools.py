@@ -28,6 +28,7 @@ from reenact.replaying.matching import Match, Miss
 from reenact.replaying.replay_session import ReplaySession
 from reenact.replaying.told_models import ToldModels
 from reenact.replaying.trace_matching import agree, argument_data
+from reenact.replaying.user_turns import turns_of
 from reenact.seams.lanes import Lane
 
 _LARGEST: Final = 64 << 20
@@ -159,4 +160,4 @@ class ConversedSession(ReplaySession):
         if self._models is not None and self._models.given:
             answers = counted(self._models.given, "model answer")
             said.append(f"{answers} found by model and messages: address, protocol and parameters were not compared")
-        return (*super().matching_remarks(), *said)
+        return (*words.given(turns_of(self.recording)), *super().matching_remarks(), *said)

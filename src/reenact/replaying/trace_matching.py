@@ -190,8 +190,7 @@ class TracedMatcher:
             heard = [each for each in left if graded(each.event).get("messages") is not Grade.ABSENT]
             if left and not heard and not self.misses_untold:
                 raise _untold(left[0].event, "was asked", "what")
-            nearest = next(iter(heard or left), None)
-            return Miss(nearest.event, "changed") if nearest else Miss(None, "added")
+            return Miss((heard or left)[0].event, "changed") if left else Miss(None, "added")
         answered = [each for each in fit if not isinstance(each.event.outcome, Failure)] or fit
         if not _alike(each.event for each in answered):
             return Miss(fit[0].event, "ambiguous")

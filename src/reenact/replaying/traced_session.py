@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from typing import Final
 
 from reenact.abc.session import Crossing
@@ -49,11 +48,6 @@ class TracedSession(ReplaySession):
         self._told.misses_untold = bool(self.options.live)
         return self._told
 
-    def begin(self, *, fallback: bool = False) -> AbstractContextManager[None]:
-        """Listen. The user's messages are read before the agent runs."""
-        self.turns = turns_of(self.recording)
-        return super().begin(fallback=fallback)
-
     def decide(self, lane: Lane, call: Call) -> Crossing | None:
         """As any replay. A call that the trace has but cannot answer ends it; standard input has the user's turns."""
         if call.kind in _GIVEN and self.gate.halted is None and stdin.is_ours():
@@ -78,10 +72,7 @@ class TracedSession(ReplaySession):
 
     def matching_remarks(self) -> tuple[str, ...]:
         """Remarks on how answers were made."""
-        found: list[str] = []
-        if self.turns:
-            first = words.clip(" ".join(self.turns[0].split()))
-            found.append(f"input: {first} (turn 1 of {len(self.turns)})")
+        found = words.given(turns_of(self.recording))
         if self._told.streams:
             made = counted(len(self._told.streams), "model answer")
             found.append(

@@ -1,18 +1,24 @@
-"""The turns of a trace: the user's messages to the agent, which are given to an agent that runs against the trace."""
+"""The turns of an import: the user's messages to its agent, which are given to an agent that runs against it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
 from reenact.abc.store import Recording
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Kind
 from reenact.facts.ids import tail
+from reenact.facts.late import late
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.run import Run
 from reenact.facts.trace_runs import is_traced_model, reading_in
 from reenact.replaying.options import Options
+
+if TYPE_CHECKING:
+    from reenact.facts.dialects import read
+else:
+    read = late("reenact.facts.dialects", "read")
 
 HERE: Final = "{input}"
 """Stands in a command line for the first turn."""
@@ -21,24 +27,21 @@ HERE: Final = "{input}"
 def turns_of(recording: Recording) -> list[str]:
     """The user's messages, in order: each user message that a model was given last, by the agent that was called first
     (its system prompt tells it from agents that it calls)."""
-    return list(_turns(recording))
-
-
-def _turns(recording: Recording) -> Iterator[str]:
     system: str | None = None
-    last = ""
-    for event in recording.events(kinds=[Kind.MODEL.value]):
-        if not is_traced_model(event.call):
+    found: list[str] = []
+    for event in recording.events(kinds=[Kind.MODEL.value, Kind.HTTP.value]):
+        body = recording.body(event.request)
+        reading = reading_in(body, b"") if is_traced_model(event.call) else read(event.call.head, body, {}, b"")
+        if reading is None:
             continue
-        reading = reading_in(recording.body(event.request), b"")
         system = reading.system if system is None else system
         said = reading.messages[-1] if reading.messages and reading.system == system and not reading.sort else None
         if not isinstance(said, Mapping) or said.get("role") != "user" or said.get("tool_results"):
             continue
         text = said.get("text")
-        if isinstance(text, str) and text and text != last:
-            last = text
-            yield text
+        if isinstance(text, str) and text and found[-1:] != [text]:
+            found.append(text)
+    return found
 
 
 def driven(options: Options, run: Run, turns: list[str]) -> Options:
@@ -51,14 +54,13 @@ def driven(options: Options, run: Run, turns: list[str]) -> Options:
         return options
     if not turns:
         raise untold(run)
-    first = turns[0].replace("\0", "")
-    return replace(options, command=tuple(word.replace(HERE, first) for word in options.command))
+    return replace(options, command=tuple(each.replace(HERE, turns[0].replace("\0", "")) for each in options.command))
 
 
 def untold(run: Run, asks: str = "the command") -> UnreplayableRun:
     """Why an agent is not given its input."""
     return UnreplayableRun(
-        f"{asks} is to be given what the user said, and the trace of run {tail(run.id)} does not tell that",
+        f"{asks} is to be given what the user said, and the import of run {tail(run.id)} does not tell that",
         cause="the content of its messages was not captured, or its first model call has none of a user at its end",
         next_command=f"reenact kit {tail(run.id)}",
         missing=("input",),
