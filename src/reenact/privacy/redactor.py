@@ -208,8 +208,8 @@ class CredentialRedactor:
             return None
 
     def _alike(self, text: bytes) -> bytes:
-        """Printed output with all that is known taken out. Which class a value is said to be of depends on the place
-        where it was met first: here all are one."""
+        """Printed output without any known value. Which class a value is said to be of depends on the place where it
+        was met first: here all are one."""
         known = self._removed.erased(self._known.erased(text))
         cleaned = _VARIABLE.sub(rb"\1~", _CONSTANT.sub(_ANY, clean_text(self._comparing, known)))
         if _ANY in cleaned:

@@ -24,7 +24,7 @@ _keys: dict[tuple[object, ...], bytes] = {}
 
 
 def key_path() -> Path:
-    """Where the key lies: the user's directory for state, never a project."""
+    """The path of the key: in the user's directory for state, never in a project."""
     return Path(_place())
 
 

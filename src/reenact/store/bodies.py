@@ -28,7 +28,7 @@ class Bodies:
     Args:
         reading: The store's reading connection.
         hasher: The store's hash.
-        span: Which rows are the run's.
+        span: The rows of the run.
         streams: Its streams, each of which is a payload too.
         beside: The payloads of another log, which share the cache.
 

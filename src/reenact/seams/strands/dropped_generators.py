@@ -51,7 +51,7 @@ class LoopGenerators(weakref.WeakSet[Any]):
         agens: The generators that the loop knows at first.
 
     Attributes:
-        closers: The lane of who closes a generator, should it be dropped.
+        closers: The lane of the strand that closes a dropped generator.
         dropped: Those that are dropped, and whose closing has not begun.
     """
 

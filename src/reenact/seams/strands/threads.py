@@ -1,7 +1,7 @@
 """Threads: lanes at ``start``, and every way to block that Python code can see.
 
 Starting, waking after ``notify``, returning from ``join`` and the end of a sleep are deliveries: with answers alone
-two of three runs of threaded programs could be had again, because one ``Event.set`` wakes five threads at once.
+only two of three runs of threaded programs could be repeated, because one ``Event.set`` wakes five threads at once.
 ``Condition.wait`` covers ``Event``, ``Semaphore``, ``queue.Queue``, ``Barrier`` and ``Future.result``.
 """
 

@@ -1,9 +1,9 @@
 """Proving a new golden: before its bundle gets its name, it is replayed on the recorded code, and then on today's.
 
 Usually the fix comes first: when a run becomes a golden, its code is already fixed. So the recorded code is taken from
-its commit, with the uncommitted changes. On it the golden must do what it did, from its first call to its end, which
-proves both the test and the bundle. The result on today's code is only reported: if fixed code makes calls that are not
-recorded, the golden is added, and the next command records them.
+its commit, with the uncommitted changes. On the recorded code the golden must repeat the run, from its first call to
+its end. This proves both the test and the bundle. The result on today's code is only reported: if fixed code makes
+calls that are not recorded, the golden is added, and the next command records them.
 """
 
 from __future__ import annotations
