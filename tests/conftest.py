@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import lock_order
 from tests.leftovers import Picture
 from tests.parts import LIST, PARTS, elsewhere, names, split
 
@@ -98,6 +99,17 @@ def shared_data() -> Path:
     if not data.is_dir():
         pytest.skip("no shared data here: REENACT_SHARED names no folder with data/, and ../shared/data does not exist")
     return data
+
+
+lock_order.install()
+
+
+@pytest.fixture(autouse=True)
+def locks_in_order() -> Iterator[None]:
+    """Fails a test in which a lock of ours was taken out of its order: two threads could wait for each other."""
+    yield
+    broken, lock_order.broken[:] = list(lock_order.broken), []
+    assert not broken, "\n".join(broken)
 
 
 @pytest.fixture(autouse=True)
