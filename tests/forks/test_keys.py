@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import shlex
+import socket
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ import pytest
 import reenact
 from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.run import Run
+from reenact.seams import lanes
 from reenact.timetravel.forks.api_keys import Keys, Names
 from tests.forks.conftest import Forks
 
@@ -290,6 +293,30 @@ def test_a_key_is_found_wherever_a_call_carries_it(head: dict[str, Any]) -> None
     call = Call(Kind.HTTP, "GET h.example/", Effect.READ, "http/1", head)
     assert Keys(Run("r"), {"A_KEY": KEY}, Names(()), ours=False).astray(call)
     assert not Keys(Run("r"), {"A_KEY": KEY}, Names(("h.example",)), ours=False).astray(call)
+
+
+def test_a_fork_in_this_process_keeps_all_but_its_live_calls_from_the_world(host: Listening, tmp_path: Path) -> None:
+    """Also what no session listens to: only the performer of a live call may reach anything."""
+    import httpx
+
+    refused: list[str] = []
+
+    def agent() -> str:
+        with lanes.inside(None):
+            try:
+                socket.create_connection(("127.0.0.1", host.server_port)).close()
+            except PermissionError as error:
+                refused.append(str(error))
+        return httpx.get(host.url).text
+
+    with reenact.open_store(str(tmp_path / "store")) as store:
+        reenact.record(agent, store=store)()
+        assert refused == []
+        with suppress(reenact.ReenactError):
+            reenact.fork(next(store.runs()), 0, live="all", entry=agent, store=store)
+    assert [words.partition(" at ")[0].rpartition(":")[0] for words in refused] == [
+        "refused while replaying: connection to 127.0.0.1"
+    ]
 
 
 def test_a_fork_in_this_process_asks_the_host_of_its_code(
