@@ -138,8 +138,9 @@ class ForkTime:
 
     def lost(self, event: int) -> None:
         """No strand waits for it any more."""
-        with self._gate.lock:
-            self.flights.pop(event, None)
+        if event in self.flights:  # for most it is over, and a finaliser asks in the middle of anything, under any lock
+            with self._gate.lock:
+                self.flights.pop(event, None)
 
     def away(self, waiting: Iterable[Tag]) -> list[Flight]:
         """Flights without a delivery at the gate: the world has yet to answer them."""
