@@ -147,7 +147,7 @@ def asked(body: str) -> CallIssued:
 
 
 def test_a_run_keeps_its_list_as_it_goes_and_at_its_end() -> None:
-    gate = make_redactor("r", removed=RemovedValues(kept=True))
+    gate = make_redactor(removed=RemovedValues(kept=True))
     out: list[Record] = [*gate.clean(login(TOKEN, SHORT)), *gate.clean(asked(f'"{TOKEN} {SHORT}"'))]
     out += [*gate.clean(OutputPrinted(1, 3, f"{TOKEN} {SHORT}\n".encode())), *gate.clean(RunClosed(Run("r")))]
     assert TOKEN not in repr(out)
@@ -166,7 +166,7 @@ def test_a_run_keeps_its_list_as_it_goes_and_at_its_end() -> None:
 
 
 def test_a_run_that_removes_nothing_keeps_no_list() -> None:
-    gate = make_redactor("r", removed=RemovedValues(kept=True))
+    gate = make_redactor(removed=RemovedValues(kept=True))
     assert gate.clean(RunClosed(Run("r"))) == (RunClosed(Run("r")),)
     assert gate.flush() == ()
 
@@ -175,7 +175,7 @@ def test_a_later_process_finds_what_an_earlier_one_has_removed() -> None:
     first = RemovedValues(kept=True)
     first.add(TOKEN.encode(), "c")
     gate = make_redactor(
-        "s", known=KnownCredentials({}, ()).with_listed(first.listed), removed=RemovedValues(first.listed, kept=True)
+        known=KnownCredentials({}, ()).with_listed(first.listed), removed=RemovedValues(first.listed, kept=True)
     )
     out = [*gate.clean(asked(f'"say {TOKEN}"')), *gate.clean(RunClosed(Run("s")))]
     assert TOKEN not in repr(out)
@@ -193,7 +193,7 @@ def test_both_sides_of_a_comparison_are_without_what_was_removed() -> None:
         "http/1", head, f'{{"a":"{TOKEN}"}}'.encode(), {**head, "url": "http://x/~rxbabc~"}, b'{"a":"~rxb~"}'
     )
     assert not rules.same("http/1", head, f'{{"a":"{TOKEN}"}}'.encode(), head, b'{"a":"other"}')
-    gate = make_redactor("r", known=KnownCredentials({}, ()).with_listed(removed.listed))
+    gate = make_redactor(known=KnownCredentials({}, ()).with_listed(removed.listed))
     assert gate.printed([f"it is {TOKEN}".encode()]) == [b"it is ~rxn~"]
     gate.call(
         Call(
@@ -209,14 +209,14 @@ def test_both_sides_of_a_comparison_are_without_what_was_removed() -> None:
 
 
 def test_a_value_first_removed_from_a_result_is_found_in_what_follows() -> None:
-    gate = make_redactor("r")
+    gate = make_redactor()
     gate.clean(CallSettled(1, 2, Value(f'{{"access_token":"{TOKEN}"}}'.encode())))
     (printed,) = gate.clean(OutputPrinted(1, 3, f"x{TOKEN}x\n".encode()))
     assert TOKEN not in repr(printed)
 
 
 def test_a_value_that_a_model_spells_out_over_the_events_of_a_stream_is_found() -> None:
-    gate = make_redactor("r")
+    gate = make_redactor()
     gate.clean(login(TOKEN, SHORT))
     head = HeadArrived(2, 3, {"status": 200, "headers": [["content-type", "text/event-stream"]]})
     pieces = ["it is ", TOKEN[:5], TOKEN[5:14], TOKEN[14:], " or ", SHORT[:4], SHORT[4:], " you know"]
@@ -231,7 +231,7 @@ def test_a_value_that_a_model_spells_out_over_the_events_of_a_stream_is_found() 
 def test_the_value_of_a_variable_is_found_anyway_and_never_listed() -> None:
     known = KnownCredentials({"SHOP_API_KEY": TOKEN}, ["SHOP_API_KEY"])
     removed = RemovedValues(kept=True)
-    gate = make_redactor("r", known=known, removed=removed)
+    gate = make_redactor(known=known, removed=removed)
     gate.clean(login(TOKEN))
     assert not removed
     assert not removed.listed

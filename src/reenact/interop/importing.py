@@ -225,7 +225,7 @@ def _begun(found: ExchangesOfRun, origin: Origin, who: Who, policy: Policy, cloc
 def _write(store: Store, run: Run, found: ExchangesOfRun, policy: Policy, written: Callable[[int], object]) -> Run:
     """Write one run from its beginning to its end."""
     secrets = run.environment["env_secret"]
-    redactor = make_redactor(run.id, policy, known=KnownCredentials(os.environ, secrets, fields=policy.redact))
+    redactor = make_redactor(known=KnownCredentials(os.environ, secrets, fields=policy.redact))
     run = replace(run, capture={**run.capture, "rules": list(redactor.rules)})
     readings = Readings()
     (opened,) = redactor.clean(RunOpened(run))

@@ -108,8 +108,6 @@ class TraceImport:
         """
         run = self._begun(trace, left, earlier)
         redactor = make_redactor(
-            run.id,
-            self.policy,
             known=KnownCredentials(os.environ, run.environment["env_secret"], fields=self.policy.redact),
         )
         run = replace(run, capture={**run.capture, "rules": list(redactor.rules)})

@@ -21,7 +21,6 @@ from reenact.facts.interruptions import let_through
 from reenact.facts.known_credentials import NONE, RULE, KnownCredentials
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.lazy_regex import lazy_regex
-from reenact.facts.policy import Policy
 from reenact.facts.record import (
     AmbientRead,
     CallIssued,
@@ -66,8 +65,6 @@ _UNCLEAN = "could not be cleaned"
 
 
 def make_redactor(
-    run: str = "",
-    policy: Policy | None = None,
     secret: bytes | None = None,
     known: KnownCredentials = NONE,
     spotless: dict[str, Json] | None = None,
@@ -76,9 +73,8 @@ def make_redactor(
     """The redactor of one run.
 
     Args:
-        run: The id of the run; stand-ins of two runs have nothing in common.
-        policy: The policy of the run; the names for its extra redaction are in ``known``.
-        secret: Key of the stand-ins' digests; drawn from the system's entropy where none is given.
+        secret: Key of the stand-ins' digests; drawn from the system's entropy where none is given, so that stand-ins of
+            two runs have nothing in common.
         known: Credentials that are known by value.
         spotless: Facts of surroundings in which redactors with the same ``known`` have found nothing, the last value of
             each: they are not searched again; this redactor adds its own.

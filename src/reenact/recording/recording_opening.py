@@ -136,7 +136,7 @@ class OpenRun:
         here = surroundings(policy) if gathers else same_surroundings(policy)
         before, removed = removed_before(run, store, kept=gathers)
         known = here.known.with_listed(before) if before else here.known
-        redactor = make_redactor(run.id, policy, known=known, spotless=here.spotless, removed=removed)
+        redactor = make_redactor(known=known, spotless=here.spotless, removed=removed)
         self._store = store
         self._release = release or _nothing
         self._clock = clock

@@ -17,7 +17,6 @@ from reenact.facts.insides import RAN, holds_unseen, summed
 from reenact.facts.known_credentials import KnownCredentials
 from reenact.facts.lazy_dataclass import replace
 from reenact.facts.order import Delivery, call_around, event_tag, signal_tag
-from reenact.facts.policy import Policy
 from reenact.facts.record import (
     AmbientRead,
     CallIssued,
@@ -224,7 +223,7 @@ class _Copy:
 
     def output(self, printed: Iterable[tuple[int, bytes]], known: KnownCredentials) -> None:
         """Copy what was printed, cleaned as in any recording, of the values known to be credentials too."""
-        redactor = make_redactor(self._recording.run.id, Policy(), known=known)
+        redactor = make_redactor(known=known)
         for stream, data in printed:
             for record in redactor.clean(OutputPrinted(stream, 0, data)):
                 self._put(record)
@@ -233,7 +232,7 @@ class _Copy:
 
     def returned(self, text: str, known: KnownCredentials) -> None:
         """Add what the entry point gave back, cleaned as in any recording."""
-        redactor = make_redactor(self._recording.run.id, Policy(), known=known)
+        redactor = make_redactor(known=known)
         fresh, lane = len(self._numbers), self._lane("root")
         call = Call(Kind.OUTPUT, RETURN, Effect.NONE, "value/1", observed=True)
         given = Value(text.encode("utf-8", "surrogatepass"))

@@ -109,7 +109,7 @@ def replay_run(
     with tree_of(options.rev, start.cwd, run, options.patch) as tree:
         start = tree.start(start, run, options.rev)
         report = how(start, tree.of_moved(moved))
-    return replace(report, remarks=(*remarks(run, known, options.rev, tree.commit), *report.remarks))
+    return replace(report, remarks=(*remarks(known, options.rev, tree.commit), *report.remarks))
 
 
 def _require_frozen(run: Run, options: Options) -> None:

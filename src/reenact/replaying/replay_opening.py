@@ -11,7 +11,6 @@ from reenact.facts.imported_runs import is_imported
 from reenact.facts.keys import rules_of
 from reenact.facts.known_credentials import NONE, RULE, KnownCredentials
 from reenact.facts.late import late
-from reenact.facts.policy import Policy
 from reenact.facts.removed_digests import REMOVED, listed
 from reenact.facts.run import Run
 from reenact.facts.trace_runs import is_traced
@@ -52,7 +51,7 @@ def open_preamble(recording: Recording, options: Options, deliveries: int, tree:
 
 def redactor_of(run: Run, tree: Tree | None = None) -> Redactor:
     """The redactor that cleans today's calls like those of a run. ``tree``: the project's present folder."""
-    return renaming(make_redactor(run.id, Policy(), known=known_values(run, variables_now())), tree)
+    return renaming(make_redactor(known=known_values(run, variables_now())), tree)
 
 
 def known_values(run: Run, environment: Mapping[str, str]) -> KnownCredentials:

@@ -175,12 +175,11 @@ def tree_of(rev: str, folder: str, run: Run, patch: str = "") -> Iterator[Tree]:
         _git(root, "worktree", "prune")
 
 
-def remarks(run: Run, known: Mapping[str, Json], rev: str, commit: str) -> tuple[str, ...]:
+def remarks(known: Mapping[str, Json], rev: str, commit: str) -> tuple[str, ...]:
     """Remarks for the reader: the code that ran, and the changes of the recorded run that no revision has.
 
     Args:
-        run: The recorded run.
-        known: Its note on its own revision (``REVISION``).
+        known: The note of the recorded run on its own revision (``REVISION``).
         rev: The name of the revision.
         commit: Its commit.
     """

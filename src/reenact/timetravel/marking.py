@@ -60,7 +60,7 @@ def make_mark(
         )
     now_us = clock.wall_us()
     names = sorted(chosen(environment)["env_secret"])
-    redactor = make_redactor(policy=policy, known=KnownCredentials(environment, names, fields=policy.redact))
+    redactor = make_redactor(known=KnownCredentials(environment, names, fields=policy.redact))
     return Mark(
         id=make_run_id(now_us, entropy.bytes(8)),
         text=redactor.text(words),

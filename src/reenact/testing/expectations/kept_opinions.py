@@ -74,7 +74,7 @@ def kept_opinion(store: Store, question: Question) -> Opinion:
     recording = store.open(run)
     event = next(iter(recording.events(kinds=(Kind.HTTP,), limit=1)), None)
     # A clean text may be cleaned again inside a request: then both sides are output of the run's own gate.
-    redactor = make_redactor(run.id, known=known_values(run, os.environ))
+    redactor = make_redactor(known=known_values(run, os.environ))
     call = None if event is None else redactor.call(replace(event.call, body=request_body(*question.parts)))
     if event is None or call is None or recording.body(event.request) != call.body:
         raise stale(

@@ -158,7 +158,7 @@ def _passed(
     run: Run, records: tuple[Record, ...], known: KnownCredentials, removed: RemovedValues, secret: bytes
 ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
     """The records behind the gate, and where it changed something."""
-    redactor = make_redactor(run.id, known=known, secret=secret, removed=removed)
+    redactor = make_redactor(known=known, secret=secret, removed=removed)
     labelled = {
         place_of(each) for each in records if isinstance(each, _FLOWING) and each.fidelity is not Fidelity.EXACT
     }
