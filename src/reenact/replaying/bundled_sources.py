@@ -88,12 +88,12 @@ def carried(store: Store, run: Run, file: str) -> Iterator[ScratchSources]:
     if not texts:
         raise _not_kept(run, file)
     root = _root(store, run)
-    for name, text in texts.items():
-        _required(name, text, file)
+    for name in texts:
+        _required(name, file)
     _bounded(texts, file)
     below = os.path.relpath(run.entry.cwd or root, root)
     if below != os.curdir:
-        _required(below.replace(os.sep, "/"), "", file)
+        _required(below.replace(os.sep, "/"), file)
     with Folder("reenact-sources-") as made:
         folder = os.path.realpath(made)
         home = os.path.join(folder, os.path.basename(root) or "project")
@@ -115,7 +115,7 @@ def _root(store: Store, run: Run) -> str:
     return os.path.normpath(str(found or run.entry.cwd or run.entry.project or os.sep))
 
 
-def _required(name: str, text: str, file: str) -> None:
+def _required(name: str, file: str) -> None:
     """Refuse a name that does not name a file below the project.
 
     Raises:

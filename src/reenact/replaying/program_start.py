@@ -175,7 +175,7 @@ def _command(run: Run, argv: tuple[str, ...], cwd: str, project: str) -> tuple[s
         if SAFE_PATH in options:  # the module would be looked for among the installed ones alone
             raise _shown(run, argv, f"with {SAFE_PATH} a module of this project is not found")
         if len(argv) > at + 1 and _module_inside(argv[at + 1], cwd, project):
-            return (_interpreter(argv[0]), *argv[1:])
+            return (sys.executable, *argv[1:])
         server = server_of_project(argv[at + 1 :], lambda module: _module_inside(module, cwd, project))
         if server is not None:
             return server
@@ -183,7 +183,8 @@ def _command(run: Run, argv: tuple[str, ...], cwd: str, project: str) -> tuple[s
     if what in ("-c", "-"):
         raise _shown(run, argv, "its program text stands in the recording, not in this project")
     _readable(run, _inside(run, os.path.join(cwd, what), project), project)
-    return (_interpreter(argv[0]), *argv[1:])
+    # Our own interpreter: the recorded one's name is data.
+    return (sys.executable, *argv[1:])
 
 
 def _readable(run: Run, real: str, project: str) -> None:
@@ -193,11 +194,6 @@ def _readable(run: Run, real: str, project: str) -> None:
     with open(real, "rb") as file:
         if b"\0" in file.read():
             raise _shown(run, run.entry.argv, f"{real} is bytecode or an archive, no source text")
-
-
-def _interpreter(recorded: str) -> str:
-    """Our own interpreter: the recorded one's name is data."""
-    return sys.executable
 
 
 def _defined(run: Run, project: str) -> None:

@@ -118,7 +118,7 @@ def clean(
     """
     before = tuple(records)
     found = RemovedValues() if removed is None else removed
-    passed = partial(_passed, run, known=known, removed=found, secret=ENTROPY.bytes(32))
+    passed = partial(_passed, known=known, removed=found, secret=ENTROPY.bytes(32))
     mark = found.mark
     once, where = passed(before)
     if found.mark != mark:  # its place may be further to the front
@@ -155,7 +155,7 @@ def _listing(records: tuple[Record, ...], own: RemovedDigests, removed: RemovedV
 
 
 def _passed(
-    run: Run, records: tuple[Record, ...], known: KnownCredentials, removed: RemovedValues, secret: bytes
+    records: tuple[Record, ...], known: KnownCredentials, removed: RemovedValues, secret: bytes
 ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
     """The records behind the gate, and where it changed something."""
     redactor = make_redactor(known=known, secret=secret, removed=removed)

@@ -119,7 +119,7 @@ def command(ctx: click.Context, /, ref: str, times: int, check: bool, dry_run: b
             with WorkProgress(f"waiting for answer {n + 1} of {times}"):
                 answers.append(send(store, recording, event.number, now, to, said, today))
     then = _then(recording, event, before)
-    _tell(shell, before, then, answers, place)
+    _tell(shell, before, then, answers)
     ctx.exit(0 if check or all(each.answered for each in answers) else 1)
 
 
@@ -230,9 +230,7 @@ def _then(recording: Recording, event: Event, before: Reading | None) -> dict[st
     return facts_of(before) | {"cost": None if cost is None else float(cost), "duration_us": took if took > 0 else None}
 
 
-def _tell(
-    shell: Shell, before: Reading | None, then: Mapping[str, Json], answers: Sequence[SendResult], ref: str
-) -> None:
+def _tell(shell: Shell, before: Reading | None, then: Mapping[str, Json], answers: Sequence[SendResult]) -> None:
     priced = prices()
     said = tokens_of(before) if before is not None else []
     rows: list[dict[str, Json]] = []
