@@ -156,7 +156,7 @@ class PlainStream:
 
 
 def _put_back(data: bytes, slices: list[tuple[int, int]], body: bytes) -> bytes:
-    """The bytes of a connection, the body's bytes in them replaced by others, as many."""
+    """The bytes of a connection, in which another body of the same length stands in the place of its body."""
     out = bytearray(data)
     at = 0
     for start, end in slices:

@@ -77,7 +77,7 @@ def _keep_for_good(connection: sqlite3.Connection | None) -> None:
 
 
 def lost() -> StoreError:
-    """The error for all that would use such a connection."""
+    """The error for every use of a connection whose files are lost."""
     return StoreError(
         "the recording has lost its files: their descriptors are closed",
         cause="the program closed all descriptors (os.closerange, a daemon's start), those of the recorder too",

@@ -92,7 +92,7 @@ class AskedCall(LiveCall):
     """A model call that the world answers.
 
     Args:
-        heard: Keeps what it says.
+        heard: Keeps the answer that the world gives.
         lane: The lane of the call.
         call: The call.
         event: A number that no event of the recording has.
