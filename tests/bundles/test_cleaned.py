@@ -109,7 +109,7 @@ def test_a_credential_that_comes_back_out_of_the_gate_is_not_handed_on(monkeypat
         def flush(self) -> tuple[Any, ...]:
             return ()
 
-    monkeypatch.setattr("reenact.timetravel.bundling.cleaning.make_redactor", lambda run, **_: Broken())
+    monkeypatch.setattr("reenact.timetravel.bundling.cleaning.make_redactor", lambda **_: Broken())
     run = new_run()
     with pytest.raises(RedactionLeak, match="its output"):
         clean(run, [*opening(run), OutputPrinted(1, 0, b"x"), closing(run)], KNOWN)
