@@ -184,7 +184,7 @@ _prepare()
 
 
 def install() -> None:
-    """One more session listens: from the first on, draws come here."""
+    """One more session listens: from the first session on, draws come here."""
     _rebinding.join()
     when_imported("uuid", _hook_uuid)  # once, for the life of the process
     when_imported("uuid_utils", _hook_uuid_utils)

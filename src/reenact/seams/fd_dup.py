@@ -38,5 +38,5 @@ def _copied(number: int) -> int:
     if not stat.S_ISSOCK(os.fstat(number).st_mode):
         return -1
     copy = os.dup(number)
-    # Between the two the number may have become that of a file: its copy stays open, for the sake of the locks.
+    # Between the two calls the number may have become that of a file: its copy stays open, for the sake of the locks.
     return copy if stat.S_ISSOCK(os.fstat(copy).st_mode) else -1

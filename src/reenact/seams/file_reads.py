@@ -100,7 +100,7 @@ def written(session: Any, name: str) -> bool:
 
 
 def busy() -> bool:
-    """Whether what this thread opens is none of the agent's."""
+    """Whether the files that this thread opens are not the agent's."""
     return _busy.now
 
 

@@ -78,7 +78,7 @@ class ItemRecorder:
             return NOW
 
     def ready(self) -> Turn[None]:
-        """Before the body begins."""
+        """The turn before the body begins."""
         turn: Turn[None] = NOW if self._crossing.mode == "rerun" else self._crossing.ready()
         return turn
 
@@ -130,7 +130,7 @@ class ItemRecorder:
             yield self._guarded(lambda: self._crossing.end(End(EndKind.ERROR, describe_error(error))))
 
     def dropped(self, kind: EndKind) -> None:
-        """Its consumer ended it."""
+        """The consumer has ended the generator."""
         if self._crossing.mode == "live":
             self._guarded(lambda: self._crossing.dropped(End(kind)))
 

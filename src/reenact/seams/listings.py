@@ -56,15 +56,15 @@ class RecordedEntry:
         return self._sort in ("D", "F", "l")
 
     def is_junction(self) -> bool:
-        """No system that is replayed has any."""
+        """False: no system that we replay on has junctions."""
         return False
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Asked of the disk."""
+        """The state that the disk has now."""
         return os.stat(self.path, follow_symlinks=follow_symlinks)
 
     def inode(self) -> int:
-        """Asked of the disk."""
+        """The number that the disk has now."""
         return os.stat(self.path, follow_symlinks=False).st_ino
 
     def __fspath__(self) -> Any:
@@ -84,11 +84,11 @@ class RelativeEntry(RecordedEntry):
         self._lies = path
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Asked of the disk."""
+        """The state that the disk has now."""
         return os.stat(self._lies, follow_symlinks=follow_symlinks)
 
     def inode(self) -> int:
-        """Asked of the disk."""
+        """The number that the disk has now."""
         return os.stat(self._lies, follow_symlinks=False).st_ino
 
 
@@ -245,10 +245,10 @@ if isinstance(getattr(_globber, "__dict__", {}).get("scandir"), staticmethod):  
 
 
 def install() -> None:
-    """One more session listens: from the first on, listings come here."""
+    """One more session listens: from the first session on, listings come here."""
     _rebinding.join()
 
 
 def remove() -> None:
-    """One session less: after the last, folders are the system's own again."""
+    """One session has ended. After the last one, folders are the system's own again."""
     _rebinding.leave()

@@ -92,5 +92,5 @@ def install() -> None:
 
 
 def remove() -> None:
-    """One session less: after the last, the machine speaks for itself."""
+    """One session has ended. After the last one, the machine's own facts are given again."""
     _rebinding.leave()

@@ -213,7 +213,7 @@ def _sending(original: Any) -> Any:
 def _receiving(original: Any) -> Any:
     def data_received(self: Any, data: bytes) -> None:
         held: Occupant | None = self._reenact_exchange
-        if held is None or not data:  # nothing: aiohttp goes on with the data left in its parser
+        if held is None or not data:  # without data, aiohttp goes on with the rest in its parser
             original(self, data)
         else:
             held.arrived(data)
@@ -238,7 +238,7 @@ def _failing(original: Any) -> Any:
     def set_exception(self: Any, exc: BaseException, *cause: Any) -> None:
         held: Occupant | None = self._reenact_exchange
         if held is not None and cause and cause[0] is not no_cause and cause[0] is not exc:
-            exc.__cause__ = cause[0]  # as aiohttp does for who waits
+            exc.__cause__ = cause[0]  # as aiohttp does for a waiter
         original(self, exc, *cause)
         if held is not None:
             held.stirred()
