@@ -36,7 +36,7 @@ class PipeOwner(Protocol):
     played: bool
 
     def begin(self) -> None:
-        """Start it before its first live use, where its start was answered from a recording."""
+        """Start the process before its first live use, where its start was answered from a recording."""
 
 
 class _Pipe(io.RawIOBase):
@@ -148,7 +148,7 @@ class PipeInput(_Pipe):
         return b"".join(parts)
 
     def close(self) -> None:
-        """Close; reading further would have been possible."""
+        """Close the stream before its end."""
         if not self.closed and self._crossing is not None and not self._ended:
             self._ended = True
             if self._crossing.mode == "live":

@@ -52,7 +52,7 @@ class _ProcessById:
         self.played = False
 
     def begin(self) -> None:
-        """The process runs, or never will."""
+        """Do nothing: the process runs already, or never will."""
 
 
 def _running(original: Callable[..., int]) -> Callable[..., int]:
@@ -114,7 +114,7 @@ def _terminal() -> int:
 
 
 def _forked(what: str, perform: Callable[[], tuple[int, int]], stand_in: Callable[[], int]) -> tuple[int, int]:
-    """A copy of this process: the parent's side is recorded, and alone replayed. Gives the id, and its terminal.
+    """Copy this process. Only the parent's side is recorded and replayed. Gives the child's id, and its terminal.
 
     The crossing is not entered, because the copied process also returns from here."""
     lane = listening()
