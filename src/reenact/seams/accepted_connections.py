@@ -54,7 +54,7 @@ def _look(
     connection, peer = accepted
     try:
         place = place_of()
-        if is_named(lane.session, ACCEPTED, place):  # to look at every descriptor would slow a busy server down
+        if is_named(lane.session, ACCEPTED, place):  # looking at every descriptor would slow down a busy server
             return
         with lanes.inside(None):
             ours = _made_here(connection, peer)

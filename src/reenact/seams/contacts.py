@@ -1,8 +1,8 @@
 """Contact with the world as the audit hook sees it: which events are contact, how each is named, and which code made
 it.
 
-Two listeners use this: the one that names gaps while recording, and the guard of a replay. No hook of the interpreter
-can see some contact (a C library's own socket); a seam that knows of it tells both listeners with ``native``.
+Two listeners use this: the one that names gaps while recording, and the guard of a replay. Some contact is invisible to
+every hook of the interpreter (a C library's own socket); a seam that knows of it tells both listeners with ``native``.
 ``machine_actions`` tells of functions that change the machine. Files count as contact where no scratch protects them:
 ``writing`` tells of changes for which the interpreter raises no audit event.
 """

@@ -67,7 +67,7 @@ class CountedLoops:
         self._idle.pop(loop, None)
 
     def into(self, loop: object, go: Callable[[], Any]) -> Callable[[], None]:
-        """A ``wake`` that runs ``go`` in ``loop`` and hands the gate's count over to the loop's own."""
+        """A ``wake`` that runs ``go`` in ``loop``; the gate's count of the receiver becomes that of the loop."""
         gate = self._gate
 
         def wake() -> None:

@@ -83,7 +83,7 @@ def _name(session: Any, what: str, place: str, target: str) -> None:
 
 
 def _is_named(session: Any, what: str, place: str) -> bool:
-    """Whether a gap was noted for this session, or so many that no more are."""
+    """Whether a gap was noted for this session, or so many gaps that no more are noted."""
     seen = _named.setdefault(session, set())
     return (what, place) in seen or len(seen) >= _MOST_NAMED
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def socket_at(number: int) -> Iterator[socket.socket | None]:
-    """A copy of the socket under a number, for the length of the block; None where there is none.
+    """A copy of the socket under a number, for the length of the block; None where the number is no socket's.
 
     Raises:
         OSError: There is no such descriptor, or no room for a copy.

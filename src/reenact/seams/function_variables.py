@@ -87,7 +87,7 @@ def _global_names(code: types.CodeType) -> Iterator[str]:
     names = code.co_names
     more = 0
     words = code.co_code if names else b""
-    for op, arg in zip(words[::2], words[1::2], strict=True):  # ``dis`` takes ten times as long
+    for op, arg in zip(words[::2], words[1::2], strict=True):  # reading it by ``dis`` takes ten times as long
         more |= arg
         if op in _GLOBALS:
             yield names[more >> _GLOBALS[op]]

@@ -3,7 +3,7 @@
 A *delivery* is anything that makes a waiting strand go on: an answer, a chunk, a timer, the start of a thread, a
 wake-up, a callback posted to a loop. The gate counts the strands that can run without one. When that count is zero
 (quiescence) it releases the next delivery, and counts its receiver *before* waking it, so that the count never dips
-falsely. Which delivery is next is decided by its schedule (``seams.schedules``).
+falsely. The schedule of the gate (``seams.schedules``) decides which delivery is next.
 
 The count is kept by the hooks in ``seams.strands``. A strand may block in a way that no hook sees. ``seams.watch`` then
 notices that no strand runs, or that a bound has passed, and lets one delivery go without proof.
@@ -236,7 +236,7 @@ class Gate:
         """
         with self.lock:
             if self.running == 1 and self.halted is None and not self.closed:
-                number = self.schedule.alone(tag)  # what ``at_once`` does for a lone strand, without the call
+                number = self.schedule.alone(tag)  # as ``at_once`` does for a lone strand, but without the call
                 if number is not None:
                     self.passes += 1
                     return number
@@ -363,7 +363,9 @@ class Gate:
     # --- waits without a delivery ------------------------------------------------------------------------------
 
     def sleeping(self, key: int, wake: Callable[[], None] | None) -> None:
-        """Remember how to wake a strand that waits for another strand, so that a halt reaches it; None forgets."""
+        """Remember how to wake a strand that waits for another strand, so that a halt reaches it.
+
+        None forgets the strand."""
         with self.lock:
             if wake is None:
                 self._sleepers.pop(key, None)

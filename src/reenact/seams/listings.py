@@ -238,7 +238,7 @@ _rebinding.add(os, "listdir", _listdir, _folders.listdir)
 _rebinding.add(os, "scandir", _scandir, _folders.scandir)
 
 _globber: Any = getattr(glob, "_StringGlobber", None)
-if isinstance(getattr(_globber, "__dict__", {}).get("scandir"), staticmethod):  # Python 3.13 binds it in a class
+if isinstance(getattr(_globber, "__dict__", {}).get("scandir"), staticmethod):  # bound in a class by Python 3.13
     _bound = _globber.__dict__["scandir"]
     if _bound.__func__ is _scandir:
         _rebinding.add(_globber, "scandir", _bound, staticmethod(_folders.scandir), early=False)

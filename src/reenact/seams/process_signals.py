@@ -22,7 +22,8 @@ class ProcessSignals:
         ring: Sends a signal to the main thread; False where nothing handles it.
         strike: Sends a signal to the process, as the system does when an alarm is due. Returns whether the program
             handles it.
-        arm: Sets a timer of the system: which, seconds until it is due, and seconds from then on; 0 is never.
+        arm: Sets a timer of the system. Its arguments: which timer, the seconds until it is due, and its interval; 0 is
+            never.
         armed: The remaining time of an alarm, and its interval afterwards, in seconds.
     """
 

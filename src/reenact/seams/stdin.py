@@ -128,7 +128,7 @@ class RawInput(io.FileIO):
         return bytes(buffer[: self.readinto(buffer)])
 
     def readall(self) -> bytes:
-        """Everything up to the end."""
+        """Read everything up to the end."""
         parts = [self._ahead]
         self._ahead = b""
         while True:

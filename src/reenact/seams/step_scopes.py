@@ -151,7 +151,7 @@ class Passage:
             return found
 
         found = encode_state(state, self._grows, look)
-        if seen and not found.grows:  # the state is kept whole, without new entries of lists
+        if seen and not found.grows:  # the encoding does not use the lists' new entries
             growth.restart()
         return found
 

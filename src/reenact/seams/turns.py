@@ -18,13 +18,14 @@ from reenact.seams.lanes import Lane
 from reenact.seams.suspension import Suspension
 
 RESTED = "flags/rested"
-"""The source of how a coroutine rested while something of the world was closed: how many turns of its loop it passed
-over, how many cancellations reached it, and 1 where it ended by them; ``-`` where the coroutine waited for more than
-that."""
+"""The ambient source that tells how a coroutine rested while something of the world was closed: how many turns of its
+loop it passed over, how many cancellations reached it, and 1 where it ended by them; ``-`` where the coroutine waited
+for more than that.
+"""
 _WAITED = "-"
 
 SET = "set"
-"""The source of the moments at which the agent sets timers. These moments show how far the code had come."""
+"""The ambient source of the moments at which the agent sets timers. These moments show how far the code had come."""
 
 
 def timer_due(lane: Lane, tag: Tag, wait_us: int) -> int | None:

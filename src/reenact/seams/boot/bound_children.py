@@ -22,7 +22,7 @@ __all__ = ["bind", "bound_to_parent", "hold", "let_go", "let_go_of_all"]
 
 _PIPE: Final = "held"
 _PR_SET_PDEATHSIG: Final = 1
-"""Of ``prctl(2)``: the signal that a process gets when its parent has died."""
+"""The option of ``prctl(2)`` that sets the signal a process gets when its parent has died."""
 
 _lock = threading.RLock()  # a signal's handler may run while the lock is held
 _held: set[int] = set()
@@ -115,7 +115,7 @@ def bind(place: str) -> None:
 
 
 def _release() -> None:
-    """This process is bound to no boot any more."""
+    """Unbind this process from its boot."""
     global _bound
     if _bound >= 0:
         with suppress(OSError):
@@ -124,8 +124,9 @@ def _release() -> None:
 
 
 def bound_to_parent() -> Callable[[int], None]:
-    """The function that a forked child calls, with our process id, so that it ends together with our thread that forked
-    it. The function does nothing where the system has no such call."""
+    """The function that a forked child calls, with our process id, so that the child ends together with our thread that
+    forked it. The function does nothing where the system has no such call.
+    """
     if sys.platform != "linux":
         return lambda ours: None
     import ctypes

@@ -20,7 +20,9 @@ VARIABLE: Final = "REENACT_BOOT"
 """Environment variable that names the private directory of one boot."""
 
 MODE: Final = "REENACT_BOOT_MODE"
-"""The variable with the mode of a boot, unless that is ``RECORD``. Other modes need the directory."""
+"""The environment variable with the mode of a boot, unless that is ``RECORD``.
+
+Other modes need the private directory."""
 
 RECORD: Final = "record"
 """The mode of a boot whose program runs in any case."""

@@ -15,7 +15,7 @@ except ImportError:  # a system without ``fcntl``: nothing is locked there
 __all__ = ["LOCKS", "UNLOCKED", "alone", "has_lock", "shared", "use"]
 
 LOCKS: Final = fcntl is not None
-"""Whether this system has such locks."""
+"""Whether this system has locks of files."""
 UNLOCKED: Final = -2
 """Stands for a descriptor of the lock where the file system has no locks."""
 _FILE: Final = ".reenact-lock"
@@ -39,7 +39,7 @@ def shared(path: str, *, make: bool = False) -> int:
 
     Args:
         path: The folder.
-        make: Whether it is new, and has no lock yet.
+        make: Whether the folder is new, and has no lock yet.
     """
     lock = _opened(path, os.O_CREAT if make else 0)
     if lock < 0:

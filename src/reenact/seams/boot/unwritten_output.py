@@ -53,7 +53,7 @@ def _left_open() -> bool:
     try:
         return any(_is_written(int(each)) for each in os.listdir(_DESCRIPTORS))
     except OSError:
-        return True  # unknown, so assumed
+        return True  # unknown: a file may be open
 
 
 def _is_written(descriptor: int) -> bool:

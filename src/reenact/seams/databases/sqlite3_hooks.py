@@ -1,10 +1,10 @@
 """SQLite through ``sqlite3``: each statement is a crossing, its rows the answer; a replay opens no file.
 
 ``connect`` returns a connection of a subclass of the requested class, whose cursors cross at ``execute``. Rows are read
-in portions, the first with the statement and each further one when the program reads on, as tuples; the row factory is
-applied to them in every session, since it is the program's own. A replayed connection is a real connection to an unused
-database in memory, so that other uses of its objects still work. When a statement has to go live, the database itself
-is opened (``reopening``).
+as tuples, in portions: the first with the statement, each further one when the program reads on. The program's own row
+factory is applied to them in every session. A replayed connection is a real connection to an unused database in memory,
+so that other uses of its objects still work. When a statement has to go live, the database itself is opened
+(``reopening``).
 
 A database in memory is the program's own, and left alone, but for the files that it attaches
 (``contacts.watch_attached``). The standard library's own uses are left alone too. So is a connection that is made by

@@ -192,7 +192,7 @@ class LiveExchange:
         try:
             getattr(self._protocol.transport, name)()
         except (AttributeError, NotImplementedError, RuntimeError):
-            pass  # closed in between, or a transport that cannot be paused
+            pass  # the transport is closed by now, or cannot be paused
 
     def _let_go(self) -> None:
         """The connection became something else: from now on it is not followed."""
@@ -213,7 +213,7 @@ class LiveExchange:
         """See ``Occupant``."""
         self._drop(CLOSED)
         if any(isinstance(item, bytes) for item in self._inbox):
-            self._protocol.force_close()  # something is unread: this connection cannot be used again
+            self._protocol.force_close()  # data is unread: this connection cannot be used again
         elif self._inbox:
             self._hand_over()
         return self._crossing.enter()

@@ -195,7 +195,8 @@ class _CrossingTransport:
                 yield crossing.end(EOF)
         except BaseException:
             crossing.dropped(CANCELLED)
-            # Below: a coroutine that was cancelled while it waited for a turn has taken another already.
+            # Closed below the seam: a coroutine that was cancelled while it waited for a turn has taken another turn
+            # already.
             yield Work(getattr(source, self.family.close), crossing.enter())
             raise
         return response

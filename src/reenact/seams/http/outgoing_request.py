@@ -35,7 +35,7 @@ class SignedRequest:
 
     Args:
         request: The request, signed.
-        unsigned: Its headers before.
+        unsigned: Its headers before it was signed.
         sign: Signs another request in the same way.
     """
 

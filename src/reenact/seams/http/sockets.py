@@ -92,7 +92,7 @@ class _Tap(io.RawIOBase):
         self._recorder = recorder
 
     def readable(self) -> bool:
-        """Always true."""
+        """True, always."""
         return True
 
     def readinto(self, buffer: Any) -> int | None:

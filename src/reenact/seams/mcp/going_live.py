@@ -24,7 +24,7 @@ class Dispatcher(Protocol):
     Attributes:
         real: The library's own dispatcher.
         handshake: The client's handshake with its server.
-        receiving: Answers requests of the recorded server; None without such an object.
+        receiving: The object that answers requests of the recorded server; None without one.
     """
 
     real: Any
@@ -115,7 +115,7 @@ class GoingLive:
             differing = await self._session.handshake.again(self._session.real)
         except Exception as error:
             under_way.set_exception(error)
-            under_way.exception()  # the caller may have gone
+            under_way.exception()  # the caller may be gone
         else:
             self.done = True
             under_way.set_result(differing)

@@ -157,7 +157,7 @@ class Line:
                 self._ready.set_result(given)
                 try:
                     await self._closing
-                except asyncio.CancelledError:  # where by itself the agent's own task would be cancelled
+                except asyncio.CancelledError:  # without us, this would cancel the agent's own task
                     self._failing.set_result(None)
                     raise
                 finally:

@@ -239,7 +239,7 @@ class SeamDispatcher:
             return
         if crossing.mode == "live" and self._going is not None:
             self._going.announce()
-        elif self.is_live:  # it has no answer to be kept, and a live server must hear it
+        elif self.is_live:  # a notification has no answer, and a live server must get it
             server_line.go_live(crossing)
         await answered(lane, crossing, perform, mcp_messages.sealed, revealed)
         self.handshake.keep(method, params, opts)

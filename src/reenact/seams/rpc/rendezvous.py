@@ -21,7 +21,7 @@ from reenact.seams.rpc.status import RpcStatus, answer, answered, initial_of, op
 __all__ = ["Rpc", "rendezvous_class"]
 
 _BROKEN = "broken"
-"""In the head of a stream of answers: waiting for it has ended in an exception, which is the end of the stream."""
+"""The mark in the head of a stream of answers whose wait has ended in an exception: that is the end of the stream."""
 
 
 class Rpc:

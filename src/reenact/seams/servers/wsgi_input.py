@@ -27,9 +27,9 @@ class _Way:
     """How much of a body one read takes.
 
     Attributes:
-        limit: At most so many bytes; -1 for any number.
-        line: Up to the end of a line.
-        once: The bytes that have come, as soon as there are any.
+        limit: The most bytes that it takes; -1 for any number.
+        line: Whether it ends with a line.
+        once: Whether it takes the bytes that have come, as soon as there are any.
     """
 
     limit: int

@@ -32,7 +32,9 @@ class InterruptedCall(NamedTuple):
 
 
 class HandlerOwners:
-    """Where handlers were set, by the path of the lane. A handler that is set again keeps its former owner."""
+    """The owner of each handler: the path of the lane that set it.
+
+    A handler that is set again keeps its former owner."""
 
     def __init__(self) -> None:
         self._known: dict[int, list[tuple[Any, str]]] = {}

@@ -58,7 +58,7 @@ class _Stand(type):
                 return cls.native(*args, **options)
             frame = sys._getframe(1)
             while frame.f_globals.get("__name__") == "threading" and frame.f_back is not None:
-                frame = frame.f_back  # a condition or an event makes its lock for the code that made it
+                frame = frame.f_back  # a condition or an event makes its lock for its own maker
             caller = frame.f_globals.get("__name__", "")
             if caller.startswith("reenact.") or caller == _OF_POOLS:
                 return cls.native(*args, **options)

@@ -293,7 +293,7 @@ def hear(gate: Gate) -> None:
     gate.signals.process = ProcessSignals(_ring, _strike, _set_timer, _timer_left)
     if gate.schedule.awaits_signal():
         gate.attend(gate)
-    for number in _signal.valid_signals():  # as plain numbers: making a member of an enumeration of each takes 1 ms
+    for number in _signal.valid_signals():  # as plain numbers: making enumeration members of all takes 1 ms
         handler = _signal.getsignal(number)
         if callable(handler) and not isinstance(handler, HandlerStandIn):
             signal.signal(number, handler)

@@ -68,7 +68,7 @@ def _starting(original: Callable[..., Any]) -> Callable[..., Any]:
         self._reenact_finish = finish  # type: ignore[attr-defined]
         gate.started()
         try:
-            with lanes.inside(None):  # the wait for its first instruction is below us
+            with lanes.inside(None):  # the wait for the thread's start is not the agent's
                 return original(self)
         except BaseException:
             gate.blocked()
@@ -82,7 +82,7 @@ def _keep_out(thread: threading.Thread, lane: Lane | None) -> None:
 
     A thread of a session without a run is no strand either, but still asks that session for the time."""
     body = thread.run
-    # Only this is closed over: a pool's worker outlives the run that it began in.
+    # ``run`` holds on to nothing else: a pool's worker outlives the run that it began in.
     adopted = lane if lane is not None and (lane.below or lanes.is_passive(lane)) else None
 
     def run() -> None:

@@ -288,7 +288,7 @@ def _receiving(original: Any) -> Any:
             message = await _crossed(self, lane, _Message(self), lambda: about(known, "receive", asked), perform)
         except asyncio.CancelledError:
             if known.played:
-                self._close_code = _CANCELLED  # as the library does
+                self._close_code = _CANCELLED  # as the library does when a read is cancelled
             raise
         known.held.clear()
         return message
