@@ -18,7 +18,7 @@ _FAULTS = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGSY
 
 
 def start(body: Callable[..., object], *args: Any) -> None:
-    """Start a thread of ours, which blocks every signal from its first instruction on. About 3 µs beside the start.
+    """Start a thread of ours, which blocks every signal from its first instruction on. Adds about 3 µs to the start.
 
     Args:
         body: The function that it runs.

@@ -83,7 +83,9 @@ class ItemRecorder:
         return turn
 
     def begin(self, lacks: Callable[[], dict[str, Json]] = dict) -> Turn[None]:
-        """Before the first item or end is handed over; ``lacks``: its parts that a replay cannot restore."""
+        """The turn before the first item or the end.
+
+        ``lacks``: gives the parts of an item that a replay cannot restore."""
         if self._begun or self.whole:
             return NOW
         self._begun = True

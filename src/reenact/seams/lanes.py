@@ -375,7 +375,7 @@ class Inside:
         self._token = _context.set(self._lane)
 
     def __exit__(self, *exc: object) -> None:
-        if self._unseen_thread:  # it had no cell of its own, and must find the fallback lane again
+        if self._unseen_thread:  # the thread had no cell, and must find the fallback lane again
             _thread.cell = None
         elif self._cell is not None:
             self._cell.lane = self._before
@@ -410,7 +410,7 @@ def session_began(fallback: Lane | None = None) -> None:
 def session_ended(fallback: Lane | None = None) -> None:
     """The counterpart of ``session_began``."""
     global _sessions, _fallback
-    _sessions = max(0, _sessions - 1)  # it may be 0 already, where the session began in a parent process
+    _sessions = max(0, _sessions - 1)  # the count may be 0 already, if the session began in a parent process
     if fallback is not None and _fallback is fallback:
         _fallback = None
     if not _sessions:

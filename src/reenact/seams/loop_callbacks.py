@@ -46,8 +46,8 @@ def stop_tasks(loop: object, gate: HaltedGate, since: float | None = None) -> No
     """Raise the halt in every task of a halted gate that waits for something else; in the loop's own thread.
 
     Repeated as long as the loop runs: a task that catches it may again wait for a delivery that never comes. No task is
-    stopped while a connection is being closed (``Gate.parts``): it would leave a server behind. The loop's messages on
-    callbacks that fail now are dropped: the halt causes them, and it is reported by itself.
+    stopped while a connection is being closed (``Gate.parts``): a task stopped there would leave a server behind. The
+    loop's messages on callbacks that fail now are dropped: the halt causes them, and it is reported by itself.
 
     Args:
         loop: The loop.

@@ -74,7 +74,7 @@ def uname() -> Any:
 
 
 def meant(pid: int) -> int:
-    """Which process is meant by an id: this one by its recorded id, too."""
+    """The id of the process that is meant: the recorded id means this process."""
     return _getpid() if pid == _kept("pid") else pid
 
 

@@ -86,7 +86,7 @@ class _Patch:
         self._hints: dict[int, Candidates] = {}
 
     def expect(self, part: Json, of: Candidates) -> None:
-        """Note what the object of a part, and all it holds, is declared to be."""
+        """Note the declared types of the object of a part, and of all that it holds."""
         todo = [(part, of)]
         while todo:
             (kind, number), hints = todo.pop()

@@ -53,7 +53,7 @@ class OutputDigest:
         self.sizes = {1: 0, 2: 0}
 
     def update(self, stream: int, data: bytes) -> None:
-        """Add what was written to a stream."""
+        """Add data that was written to a stream."""
         self._hashes[stream].update(data)
         self.sizes[stream] += len(data)
 
@@ -298,7 +298,7 @@ def unwatch() -> None:
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """``watch`` for the length of a block."""
+    """Call ``watch``, and ``unwatch`` at the end of the block."""
     watch()
     try:
         yield

@@ -66,7 +66,7 @@ def hold(place: str) -> int:
 
 
 def let_go(held: int) -> None:
-    """The child, if it still runs, ends now."""
+    """End the child, if it still runs."""
     with _lock:
         if held not in _held:
             return
@@ -75,7 +75,7 @@ def let_go(held: int) -> None:
 
 
 def let_go_of_all() -> None:
-    """Every child of ours ends now. Any thread may call it. A wait for a child ends as if the child was killed."""
+    """End every child of ours. Any thread may call it. A wait for a child ends as if the child was killed."""
     with _lock:
         for held in list(_held):
             let_go(held)

@@ -22,7 +22,7 @@ _FILE: Final = ".reenact-lock"
 
 
 def use(path: str) -> None:
-    """Use a folder that another process has made until this process ends, which may be later than the other's end."""
+    """Use a folder that another process has made. The use ends with this process, perhaps after the other one."""
     held = shared(path)
     if held >= 0:
         relocate(held)

@@ -185,7 +185,7 @@ def _let_go() -> None:
     """At the very end of a child, after its session: leave the shared memory unchanged.
 
     An ending interpreter takes every module apart, and each page that it touches is copied first. This costs more than
-    the fork. Objects that hold themselves, and that no collection looks at any more, are left alone."""
+    the fork. Objects in cycles of references, which no collection looks at any more, are left alone."""
     held: list[Any] = [dict(sys.modules)]
     held.append(held)
     for name in held[0].keys() - {"sys", "builtins", "__main__"}:

@@ -128,7 +128,7 @@ def _row(row: Any) -> Any:
 
 
 class _DataCrossing:
-    """One crossing whose answer is data, and what performs it."""
+    """One crossing whose answer is data, and the code that performs it."""
 
     def __init__(self, lane: Lane | None, describe: Callable[[], Call]) -> None:
         self._crossing = None if lane is None else begin(lane, describe)
@@ -241,7 +241,7 @@ class _Connection:
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a transaction is open; in a replay, as the statements tell."""
+        """Whether a transaction is open; in a replay, according to the recorded statements."""
         real: Any = super()
         if self._played is None:
             return bool(real.in_transaction)

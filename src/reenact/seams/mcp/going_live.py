@@ -81,7 +81,7 @@ class GoingLive:
             self.done = True
 
     def announce(self) -> None:
-        """Something is about to pass through: nothing that the recorded server began is handed over any more."""
+        """A live message is about to pass: messages that the recorded server began are no longer handed over."""
         if not self.is_live:
             self.is_live = True
             if self._session.receiving is not None:

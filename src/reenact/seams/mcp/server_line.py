@@ -39,7 +39,8 @@ async def connected(
         describe: The call that opens it.
         real: Opens it.
         pretended: The streams that the agent gets in a replay, and the streams among them that have to be closed.
-        load: Makes what a live transport makes first, so that the classes of its exceptions are loaded in a replay.
+        load: Makes the objects that a live transport makes first, so that the classes of its exceptions are loaded in a
+            replay.
     """
     lane = listening()
     if lane is not None and backend() is not None:

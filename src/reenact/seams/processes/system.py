@@ -162,7 +162,7 @@ def _by_id(original: Callable[..., Any]) -> Callable[..., Any]:
 def _about(pid: Any, what: str, effect: Effect, asked: Json, perform: Callable[[int], T]) -> T:
     """An operation by process id: a crossing if the id belongs to a process of the agent; else it is left alone.
 
-    A recorded id may by chance be that of another process of today: it is never handed to the system."""
+    A recorded id is never handed to the system, because today it may belong to another process."""
     process: TrackedProcess | None = known(pid) if isinstance(pid, int) else None
     lane = listening() if process is not None else None
     if process is None or lane is None:

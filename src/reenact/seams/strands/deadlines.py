@@ -69,5 +69,5 @@ def _setting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _place(frame: FrameType | None) -> tuple[int, int]:
-    """A line of a function that is running."""
+    """The place of a frame: its function's call, and the line that is running."""
     return (id(frame), frame.f_lineno or 0) if frame is not None else (0, 0)

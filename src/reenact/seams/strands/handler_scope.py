@@ -43,7 +43,7 @@ class HandlerOwners:
         """The owner of a handler.
 
         Args:
-            number: The signal's.
+            number: The number of the signal.
             handler: The handler.
             path: The path of the lane that sets the handler; empty where no session listens.
         """

@@ -16,7 +16,7 @@ from reenact.seams.waits import Rest, rest
 class StrandWaiter:
     """Wakes one waiting strand: ``release`` makes the strand runnable in its turn at the gate.
 
-    A condition has it in its list of waiters in the place of a lock, so it is woken by ``release``.
+    A condition keeps this object in its list of waiters in the place of a lock, and wakes it by ``release``.
 
     Args:
         gate: The gate that gives the turn.
