@@ -81,7 +81,7 @@ _TOPS_OF_CHILDREN: Final = frozenset({"subprocess", "multiprocessing", "concurre
 """Modules that send signals to processes that they started. The start itself was already named or refused."""
 _SETTINGS: Final = ("/proc/", "/sys/")
 _OF_OWN: Final = ("/proc/self/fd/", "/proc/self/comm", "/proc/self/task/")
-"""Paths that are settings of this process alone, or no settings."""
+"""Paths that are settings of this process alone, or are no settings at all."""
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _PAIRS: Final = frozenset({"socketpair", "_fallback_socketpair"})
 

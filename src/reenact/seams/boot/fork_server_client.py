@@ -154,7 +154,7 @@ class ForkServerClient:
 
     Attributes:
         started: The number of started interpreters.
-        served: The number of programs that ran in a twin of one.
+        served: The number of programs that ran in a twin.
     """
 
     def __init__(self, limit: int) -> None:

@@ -1,4 +1,4 @@
-"""Signals that are sent to us while a program runs in our place: they are the program's."""
+"""Signals that are sent to us while a program runs in our place, and that are meant for the program."""
 
 from __future__ import annotations
 

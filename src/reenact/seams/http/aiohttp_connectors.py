@@ -96,9 +96,7 @@ async def _replace(req: Any, out: OutgoingRequest, url: str, body: bytes) -> Non
 
 
 async def _asked_again(req: Any) -> bytes | None:
-    """The body of a request before it was replaced, if a middleware sends it once more; None if its body is the
-    agent's.
-    """
+    """The body from before a request was replaced, if a middleware sends it once more; None if it is unchanged."""
     url, headers, body = req.__dict__.pop(_ASKED, (None, None, None))
     if url is None:
         return None
