@@ -25,11 +25,11 @@ _DESCRIPTORS = next((path for path in ("/proc/self/fd", "/dev/fd") if os.path.is
 
 
 def install(name: Callable[[Any, str, str, str], object], is_named: Callable[[Any, str, str], bool]) -> None:
-    """Look at each accepted connection until one came from outside. Called once a process.
+    """Look at each accepted connection until one comes from outside. Called once in a process.
 
     Args:
-        name: Notes a gap of a session, once for each place: session, what, place, target.
-        is_named: Whether there is nothing more to be noted of a place: session, what, place.
+        name: Notes a gap of a session, once for each place. Its arguments: session, what, place, target.
+        is_named: Whether no further gap of a place is to be noted. Its arguments: session, what, place.
     """
 
     def accepting(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,7 +54,7 @@ def _look(
     connection, peer = accepted
     try:
         place = place_of()
-        if is_named(lane.session, ACCEPTED, place):  # to look at every descriptor would slow a busy server down
+        if is_named(lane.session, ACCEPTED, place):  # looking at every descriptor would slow down a busy server
             return
         with lanes.inside(None):
             ours = _made_here(connection, peer)
@@ -82,5 +82,5 @@ def _address_of(descriptor: int) -> Any:
     try:
         with socket_at(descriptor) as found:
             return None if found is None else found.getsockname()
-    except OSError:  # closed meanwhile
+    except OSError:  # the socket has been closed meanwhile
         return None

@@ -1,4 +1,4 @@
-"""Ambient reads: what the agent learns without asking anybody, how the answers are named, and how they are packed.
+"""Ambient reads: values that the agent learns without a call, and how they are named and packed.
 
 A read has a *source*, a name with an optional parameter after a slash. The parameter is part of the identity, so that
 a value recorded for one shape of question never answers another (sixteen bytes for a draw of eight):
@@ -54,7 +54,7 @@ _FIRST = 8
 
 
 def answer(lane: Lane, source: str, fresh: Any) -> Any:
-    """The value for the agent at one ambient read; the whole crossing, about 0.1 µs beside the session's own work.
+    """The value for the agent at one ambient read. The whole crossing takes about 0.1 µs beside the session's work.
 
     Args:
         lane: From ``lanes.listening()``.
@@ -132,7 +132,7 @@ def extrapolate(source: str, last: Any, n: int, salt: bytes = b"") -> Any:
 
 
 def timed(uuid: int, like: bytes = bytes(17)) -> bytes:
-    """An id as a read of ``TIMED`` gives it, made as safely as another read."""
+    """An id in the form that a read of ``TIMED`` gives; the byte on its safety is taken from ``like``, another read."""
     return uuid.to_bytes(16, "big") + like[16:]
 
 

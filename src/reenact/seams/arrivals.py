@@ -1,8 +1,8 @@
-"""Calling back when a module has been imported: a finder in front of the others, which leaves no trace on the module.
+"""Calls hooks when a module has been imported, by a finder in front of the others that leaves no trace on the module.
 
-It lets the later finders find an awaited module, and replaces its loader until the module's code has run. By then the
-module and its spec name the loader that really loaded it. Nothing is imported for this: a library that does the same
-would bring a hundred modules into a program that may use none of them.
+The finder lets the later ones find an awaited module, and replaces its loader until the module's code has run. By then
+the module and its spec name the loader that really loaded it. Nothing is imported for this: a library that does the
+same would bring a hundred modules into a program that may use none of them.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def _asked() -> set[str]:
 
 
 def on_arrival(name: str, hook: Hook) -> None:
-    """Call ``hook(module)`` after the code of the next module of that name has run; at once if it is there.
+    """Call ``hook(module)`` after the code of the next module of that name has run; at once if the module is loaded.
 
-    An error of a hook reaches the code that imports. It is called once, in the thread that imports. Only Python's lock
-    for the module is held.
+    An error of a hook reaches the code that imports. The hook is called once, in the thread that imports. Only Python's
+    lock for the module is held.
     """
     with _lock:
         if _FINDER not in sys.meta_path:
@@ -82,7 +82,7 @@ class _Loader:
         self._loader = loader
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_loader":  # a copied loader has none yet
+        if name == "_loader":  # a copy of this object has no such attribute yet
             raise AttributeError(name)
         return getattr(self._loader, name)
 
@@ -96,7 +96,7 @@ class _Loader:
         return None if make is None else make(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Make way for the loader, let it run the module's code, and call back."""
+        """Put the real loader back into the module, let it run the module's code, and call the hooks."""
         spec = getattr(module, "__spec__", None)
         if spec is not None and getattr(spec, "loader", None) is self:
             spec.loader = self._loader

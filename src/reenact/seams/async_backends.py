@@ -1,4 +1,4 @@
-"""Async backends: what runs coroutines and is no loop of asyncio.
+"""Async backends: libraries that run coroutines and are no loop of asyncio.
 
 A loop of asyncio is found by asking asyncio for it. Any other library says, at each step of its tasks, that it runs the
 calling strand (``lanes.Cell.backend``). Then turns are awaited and wake-ups posted by that library's means.
@@ -44,7 +44,7 @@ class AsyncBackend(ABC, Generic[G]):
 
     @abstractmethod
     def unwatch(self, gate: G) -> None:
-        """The session of ``gate`` has ended."""
+        """Stop counting for ``gate``, whose session has ended."""
 
 
 _cancelled: tuple[type[BaseException], ...] = ()

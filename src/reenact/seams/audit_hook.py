@@ -13,11 +13,12 @@ from types import FrameType
 from typing import Any
 
 Heard = Callable[[str, tuple[Any, ...], FrameType | None], None]
-"""Called with an event, its arguments, and the frame that causes it: None where the interpreter itself does, with no
-Python code below. An error that it raises is raised by the function that caused the event."""
+"""Called with an event, its arguments, and the frame that causes it, which is None where the interpreter itself causes
+it, with no Python code below. An error that the listener raises is raised by the function that caused the event.
+"""
 
 _listeners: dict[str, tuple[Heard, ...]] = {}
-_lock = threading.RLock()  # a signal's handler may come while it is held
+_lock = threading.RLock()  # a signal's handler may run while the lock is held
 _added = False
 
 

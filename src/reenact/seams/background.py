@@ -1,7 +1,8 @@
 """Threads of our own: no signal that the system sends to the process is ever given to one of them.
 
-The system gives such a signal to any thread that does not block it. A program that blocks a signal and waits for it
-(``signal.sigwait``), or lets it wait, would be ended by it as soon as a recorder's thread does not block it too.
+The system gives such a signal to any thread that does not block it. A program may block a signal and wait for it
+(``signal.sigwait``), or leave it pending. If a recorder's thread did not block that signal too, the signal would end
+the program.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _FAULTS = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGSY
 
 
 def start(body: Callable[..., object], *args: Any) -> None:
-    """Start a thread of ours, which blocks every signal from its first instruction on. About 3 µs beside the start.
+    """Start a thread of ours, which blocks every signal from its first instruction on. Adds about 3 µs to the start.
 
     Args:
         body: The function that it runs.
@@ -34,7 +35,7 @@ def start(body: Callable[..., object], *args: Any) -> None:
     try:
         mask(signal.SIG_BLOCK, _blocked())
         _thread.start_new_thread(body, args)
-    finally:  # a handler of the program may raise at each of these
+    finally:  # a signal handler of the program may raise in either call
         mask(signal.SIG_SETMASK, before)
 
 

@@ -6,7 +6,7 @@ module has imported them by name. The name of the calling module decides which c
 - the agent, and any library above a transport: recorded, and answered from the recording;
 - the machinery of waiting (``EXEMPT``): sees the session's time, unrecorded, because how often it looks is not
   the agent's doing;
-- the module ``logging``: on behalf of its caller, since a program's log has times in it and must read the same;
+- the module ``logging``: reads on behalf of its caller, since a program's log has times in it and must read the same;
 - code below a transport, and all code while no session listens: the real clock.
 
 Sleeps, timers and the event loop's time are not here (``seams.strands``); ``REAL`` keeps the real functions for them.
@@ -44,8 +44,8 @@ EXEMPT: Final = frozenset(
 """Packages whose reads are not the agent's: how often they read the clock depends on the system, not on the agent.
 ``hypothesis`` looks whenever the collector runs.
 
-``threading``, ``queue``, ``concurrent`` and ``sched`` are not among them: they read it once for each turn that the gate
-orders, and the agent goes on differently if a wait has no time left."""
+``threading``, ``queue``, ``concurrent`` and ``sched`` are not among them: they read the clock once for each turn that
+the gate orders, and the agent goes on differently if a wait has no time left."""
 
 _frame = sys._getframe
 
@@ -210,7 +210,7 @@ class _System:
         fresh = REAL.clock_gettime_ns(clk_id)
         lane = listening()
         if lane is None or clk_id == self._realtime:
-            return fresh  # the wall clock was answered in C, on the way
+            return fresh  # the wall clock: its answer has been replaced in C already
         source = "mono" if clk_id == self._mono else f"clock/{int(clk_id)}"
         seen: int = (unrecorded if _by_machinery(frame) else answer)(lane, source, fresh)
         return seen
@@ -267,7 +267,9 @@ _prepare()
 
 
 def install() -> None:
-    """One more session listens: from the first on, reads come here. Costs the search of modules not seen before."""
+    """One more session listens: from the first session on, reads of the clocks come here.
+
+    Costs the search of modules not seen before."""
     _rebinding.join()
 
 

@@ -54,7 +54,7 @@ async def in_coroutine(steps: Steps[T]) -> T:
 
 
 def coloured(like: Callable[..., Any], steps: Callable[..., Steps[Any]]) -> Callable[..., Any]:
-    """The function that runs the steps of each call, in the colour of another one."""
+    """A function that runs the steps of each call, in the colour of the function ``like``."""
 
     async def awaited(*args: Any, **options: Any) -> Any:
         return await in_coroutine(steps(*args, **options))
@@ -70,7 +70,7 @@ class Work:
 
     Args:
         work: Does it; without arguments.
-        scope: In which it is done.
+        scope: The scope in which the work is done.
     """
 
     __slots__ = ("scope", "work")
@@ -82,7 +82,7 @@ class Work:
         self.scope = scope
 
     def wait(self) -> Any:
-        """Do it here."""
+        """Do the work in the calling thread."""
         with self.scope:
             return self.work()
 

@@ -1,8 +1,8 @@
 """Contact with the world as the audit hook sees it: which events are contact, how each is named, and which code made
 it.
 
-Two listeners use this: the one that names gaps while recording, and the guard of a replay. No hook of the interpreter
-can see some contact (a C library's own socket); a seam that knows of it tells both listeners with ``native``.
+Two listeners use this: the one that names gaps while recording, and the guard of a replay. Some contact is invisible to
+every hook of the interpreter (a C library's own socket); a seam that knows of it tells both listeners with ``native``.
 ``machine_actions`` tells of functions that change the machine. Files count as contact where no scratch protects them:
 ``writing`` tells of changes for which the interpreter raises no audit event.
 """
@@ -30,16 +30,16 @@ NATIVE: Final = "reenact.native"
 """Our own audit event: contact that a C library makes by itself. Arguments: the library, and what it reaches."""
 
 DATABASE: Final = "reenact.database"
-"""The same for a database: its driver, and the database."""
+"""Our own audit event: a driver connects to a database. Arguments: the driver, and the database."""
 
 ACTING: Final = "reenact.acting"
-"""The same for a change of the machine or of another process. Arguments: the kind, and its object."""
+"""Our own audit event: the machine or another process is about to be changed. Arguments: the kind, and its object."""
 
 WRITING: Final = "reenact.writing"
-"""The same for a path that is about to be made or changed. Arguments: the path."""
+"""Our own audit event: a path is about to be made or changed. Arguments: the path."""
 
 OPENING: Final = "open"
-"""The interpreter's event of a file that is opened; where a file is a setting of the system, to write it is contact."""
+"""The interpreter's event of a file that is opened. Writing a file that is a setting of the system is contact."""
 
 CONTACTS: Final[Mapping[str, str]] = {
     "socket.connect": "connection",
@@ -69,7 +69,7 @@ CONTACTS: Final[Mapping[str, str]] = {
     ACTING: "effect",
     OPENING: "kernel setting",
 }
-"""The name of each audit event."""
+"""The name of the contact that each audit event reports."""
 
 _COPY: Final = "a copy of this process"
 _LOOPBACK: Final = ("127.", "::1", "localhost")
@@ -81,7 +81,7 @@ _TOPS_OF_CHILDREN: Final = frozenset({"subprocess", "multiprocessing", "concurre
 """Modules that send signals to processes that they started. The start itself was already named or refused."""
 _SETTINGS: Final = ("/proc/", "/sys/")
 _OF_OWN: Final = ("/proc/self/fd/", "/proc/self/comm", "/proc/self/task/")
-"""Paths that are settings of this process alone, or no settings."""
+"""Paths that are settings of this process alone, or are no settings at all."""
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _PAIRS: Final = frozenset({"socketpair", "_fallback_socketpair"})
 
@@ -124,7 +124,7 @@ def word_of(event: str, args: tuple[Any, ...]) -> str:
 
 
 def name_of_signal(number: Any) -> str:
-    """A signal as people know it."""
+    """The name of a signal for people."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -214,7 +214,7 @@ def place_of() -> str:
 
 
 def _starts_a_child(frame: Any) -> bool:
-    """Whether ``multiprocessing`` starts a child here: its seam has named that, or refused it."""
+    """Whether ``multiprocessing`` starts a child here: its seam has named the start, or refused it."""
     for _ in range(_WRAPPED):
         if frame is None:
             return False
@@ -263,10 +263,10 @@ def _program(command: Any) -> str:
 
 
 def watch_attached(connection: Any) -> None:
-    """Tell of the files that a connection to a database in memory takes in, while there are listeners.
+    """Report the files that a connection to a database in memory reaches, while there are listeners.
 
-    ``ATTACH`` and ``VACUUM INTO`` reach them, and no audit event tells. SQLite asks an authorizer about both. Ours
-    stands until the program sets its own: a connection has one.
+    ``ATTACH`` and ``VACUUM INTO`` reach files without an audit event. SQLite asks an authorizer about both. Ours stays
+    until the program sets its own, because a connection has only one.
     """
     connection.set_authorizer(_authorize)
 

@@ -25,10 +25,10 @@ class CountingGate(Protocol):
 
     @property
     def attend(self) -> Callable[[Any], None]:
-        """Tells the watch that something waits there while others run."""
+        """Tells the watch that a delivery waits at the gate while strands run."""
 
     def pump(self) -> bool:
-        """Release one delivery if one may go. Locked."""
+        """Release one delivery if one may go. The caller holds the lock."""
 
 
 class CountedLoops:
@@ -55,7 +55,7 @@ class CountedLoops:
         return loop in self._idle
 
     def __iter__(self) -> Iterator[Any]:
-        """The loops, those of this moment."""
+        """The loops that are counted at this moment."""
         return iter(list(self._idle))
 
     def is_idle(self, loop: object) -> bool:
@@ -67,7 +67,7 @@ class CountedLoops:
         self._idle.pop(loop, None)
 
     def into(self, loop: object, go: Callable[[], Any]) -> Callable[[], None]:
-        """A ``wake`` that runs ``go`` in ``loop`` and hands the gate's count over to the loop's own."""
+        """A ``wake`` that runs ``go`` in ``loop``; the gate's count of the receiver becomes that of the loop."""
         gate = self._gate
 
         def wake() -> None:
@@ -79,7 +79,7 @@ class CountedLoops:
                 gate.running -= 1
             self.posted += 1
             # A handler of a signal runs in the loop's own thread while that waits: the loop has to be woken as from
-            # another one, or it waits on.
+            # another thread, or it goes on waiting.
             post(loop, go, here=not waits and lanes.running_loop() is loop)
 
         return wake
@@ -99,7 +99,7 @@ class CountedLoops:
                 self._gate.running += 1
 
     def rest(self, loop: object) -> bool:
-        """The loop has nothing to run. True if it stays idle, False if it was just handed something."""
+        """The loop has nothing to run. Returns True if it stays idle, False if a callback was just posted to it."""
         gate = self._gate
         with gate.lock:
             if loop not in self._idle or self._idle[loop]:

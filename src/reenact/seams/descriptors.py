@@ -47,7 +47,7 @@ def forget(fd: int) -> None:
 
 
 def renew(fd: int) -> None:
-    """The same descriptor means another file now, and leads where it did."""
+    """A known descriptor means another file now, but leads to the same channel as before."""
     found = _known.get(fd)
     if found is not None:
         _known[fd] = found[0], _identity(fd)
@@ -87,13 +87,13 @@ def read(fd: int, perform: Callable[[], bytes]) -> bytes:
 
 
 def write(fd: int, data: Any, perform: Callable[[], int]) -> int:
-    """``os.write``: likewise."""
+    """``os.write``: a crossing where the descriptor is known."""
     found = _asking(fd)
     return perform() if found is None else found[1].write(found[0], bytes(data), perform)
 
 
 def install() -> None:
-    """Hook closing, and waiting for several at once."""
+    """Hook the functions that close descriptors, and those that wait for several at once."""
     replace(os, "close", _closing)
     when_imported("select", lambda module: replace(module, "select", _selecting))
     when_imported("selectors", _patch_selectors)
@@ -148,7 +148,7 @@ def _choosing(original: Any) -> Any:
         if lane is None or is_carried():
             return original(self, timeout)
         known = self.get_map()
-        if known is None:  # closed: it says so itself
+        if known is None:  # closed: the original raises the error
             return original(self, timeout)
         keys: list[selectors.SelectorKey] = list(known.values())
         channel = next((each for key in keys if (each := channel_of(key.fd)) is not None), None)

@@ -113,7 +113,7 @@ def _node(original: Callable[[], int]) -> Callable[[], int]:
         lane = listening()
         if lane is None:
             return original()
-        with inside(Lane(lane.path, lane.session, lane.gate, below=True)):  # it draws only on the first call
+        with inside(Lane(lane.path, lane.session, lane.gate, below=True)):  # ``uuid`` draws only on its first call
             fresh = original()
         seen: int = answer(lane, "node/48", fresh)
         return seen
@@ -184,9 +184,9 @@ _prepare()
 
 
 def install() -> None:
-    """One more session listens: from the first on, draws come here."""
+    """One more session listens: from the first session on, draws come here."""
     _rebinding.join()
-    when_imported("uuid", _hook_uuid)  # once, for the life of the process
+    when_imported("uuid", _hook_uuid)  # hooked once, for the life of the process
     when_imported("uuid_utils", _hook_uuid_utils)
     when_imported("uuid_utils.compat", _hook_uuid_utils)
 

@@ -1,4 +1,4 @@
-"""Given: the recorded arguments of an entry point, made again through the types that its parameters declare."""
+"""Makes the recorded arguments of an entry point again, through the types that its parameters declare."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ def given_to(function: Callable[..., Any], body: bytes) -> tuple[list[Any], dict
 
 
 def undeclared_of(function: Callable[..., Any], arguments: EncodedValue) -> tuple[str, ...]:
-    """The type in the arguments of a call that a replay cannot make again, as the function does not declare it; empty
-    for none. Costs as much as making them again where they hold records, and nothing else."""
+    """A type in a call's arguments that a replay cannot make again, because the function does not declare it; or empty.
+
+    Costs as much as making the arguments again where they hold records, and nothing where they do not."""
     if not arguments.shapes or arguments.opaque:
         return ()
     try:

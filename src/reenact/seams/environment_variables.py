@@ -1,4 +1,4 @@
-"""The environment: each variable that the agent or a library of its reads is an ambient read, by name and value.
+"""Environment variables: each variable that the agent or its libraries read is an ambient read, by name and value.
 
 A value from ``os.environ``, ``os.getenv`` or ``expandvars`` is noted for the lane that reads it; the write gate removes
 credentials. A replay gives the recorded value. Of a variable that is named like a credential only the name is recorded:
@@ -57,7 +57,7 @@ _walk = _Walk()
 
 
 def _is_read(frame: Any) -> bool:
-    """Whether this frame reads one variable, on behalf of the agent or of a library of its."""
+    """Whether this frame reads one variable, on behalf of the agent or of one of its libraries."""
     for _ in range(_DEPTH):
         if frame is None:
             return False
@@ -141,10 +141,10 @@ _rebinding.add(_Environ, "__iter__", _iterate, _iter, early=False)
 
 
 def install() -> None:
-    """One more session listens: from the first on, reads of variables come here."""
+    """One more session listens: from the first session on, reads of variables come here."""
     _rebinding.join()
 
 
 def remove() -> None:
-    """One session less: after the last, the environment is the interpreter's own again."""
+    """One session has ended. After the last one, the environment is the interpreter's own again."""
     _rebinding.leave()

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def socket_at(number: int) -> Iterator[socket.socket | None]:
-    """A copy of the socket under a number, for the length of the block; None where there is none.
+    """A copy of the socket under a number, for the length of the block; None where the number is no socket's.
 
     Raises:
         OSError: There is no such descriptor, or no room for a copy.
@@ -38,5 +38,5 @@ def _copied(number: int) -> int:
     if not stat.S_ISSOCK(os.fstat(number).st_mode):
         return -1
     copy = os.dup(number)
-    # Between the two the number may have become that of a file: its copy stays open, for the sake of the locks.
+    # Between the two calls the number may have become that of a file: its copy stays open, for the sake of the locks.
     return copy if stat.S_ISSOCK(os.fstat(copy).st_mode) else -1

@@ -41,7 +41,7 @@ _realpath = os.path.realpath
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _NAMELESS: Final = getattr(os, "O_TMPFILE", 0)
 _THROUGH: Final = "reenact.seams.file_contents"
-"""Our module that acts on behalf of others."""
+"""Our module that changes files on behalf of its caller."""
 _MACHINE: Final = ("/dev/", "/proc/", "/sys/")
 
 _Paths = Iterator[tuple[Any, Any]]
@@ -120,7 +120,9 @@ def changing(lane: Lane, event: str, args: tuple[Any, ...], frame: Any) -> None:
 
 
 def opens_database(lane: Lane, path: str) -> None:
-    """A database is about to be opened, which makes a missing file. An existing one is answered, and not kept."""
+    """A database is about to be opened, which makes a missing file.
+
+    Of an existing file only the answers are recorded."""
     keep = getattr(lane.session, "keep_file", None)
     if keep is not None and not lane.quiet and not os.path.lexists(path):
         _of(lane.session).meet(path, "open", "")
@@ -183,7 +185,7 @@ class _Changes:
         self.met: set[str] = set()
 
     def meet(self, path: str, event: str, module: str, *, moved: bool = False) -> None:
-        """A path is changed that was not met before. ``moved``: it becomes what a folder was elsewhere."""
+        """A path is changed that was not met before. ``moved``: a folder is moved to it."""
         if self._names > MOST or project_paths.installed(path) or path.startswith(_MACHINE) or whose(module) == "ours":
             return
         self.met.add(path)
@@ -200,7 +202,7 @@ class _Changes:
             self._makes(place, temporary=module == "tempfile", below=moved)
         elif stat.S_ISDIR(found.st_mode):
             if event in ("open", "os.mkdir"):
-                self.met -= {path, place}  # that changes nothing, and it may be taken away yet
+                self.met -= {path, place}  # the folder stays as it is now, but may still be removed
             elif not self._is_made(place):
                 self._keep(Before(self._name(place), FOLDER, stat.S_IMODE(found.st_mode)))
                 if event == "os.rename":

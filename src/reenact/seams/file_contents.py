@@ -93,7 +93,7 @@ def _kept(lane: Lane, file: Any, mode: Any, frame: Any) -> str | None:
 
 
 def _fits(path: str) -> bool:
-    """Whether a file is small enough to be kept; a missing file is."""
+    """Whether a file is small enough to be kept; a missing file counts as small."""
     try:
         return os.path.getsize(path) <= file_reads.LARGEST and not os.path.isdir(path)
     except OSError:
@@ -128,10 +128,10 @@ _rebinding.add(io, "open", _open, _opening.open)
 
 
 def install() -> None:
-    """One more session keeps contents: from the first on, openings come here."""
+    """One more session keeps contents: from the first session on, openings come here."""
     _rebinding.join()
 
 
 def remove() -> None:
-    """One session less: after the last, ``open`` is the builtin again."""
+    """One session has ended. After the last one, ``open`` is the builtin again."""
     _rebinding.leave()

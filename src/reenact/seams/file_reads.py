@@ -64,7 +64,7 @@ def opened(lane: Lane, args: tuple[Any, ...], frame: Any) -> None:
 
     Args:
         lane: The lane, which has a session.
-        args: Of the audit event ``open``: path, mode (None for ``os.open``), flags.
+        args: The arguments of the audit event ``open``: path, mode (None for ``os.open``), flags.
         frame: The frame that opens it.
     """
     if _busy.now or loads(frame):
@@ -100,7 +100,7 @@ def written(session: Any, name: str) -> bool:
 
 
 def busy() -> bool:
-    """Whether what this thread opens is none of the agent's."""
+    """Whether the files that this thread opens are not the agent's."""
     return _busy.now
 
 

@@ -22,7 +22,7 @@ _NOT_STATE = (
 )
 _MORE = opcode.opmap["EXTENDED_ARG"]
 _GLOBALS = {
-    opcode.opmap[name]: 1 if name == "LOAD_GLOBAL" else 0  # its lowest bit says something else
+    opcode.opmap[name]: 1 if name == "LOAD_GLOBAL" else 0  # its lowest bit is a flag
     for name in ("LOAD_GLOBAL", "STORE_GLOBAL", "LOAD_NAME", "DELETE_GLOBAL")
 }
 """The instructions that name a global, and how many bits of their argument stand below its number."""
@@ -87,7 +87,7 @@ def _global_names(code: types.CodeType) -> Iterator[str]:
     names = code.co_names
     more = 0
     words = code.co_code if names else b""
-    for op, arg in zip(words[::2], words[1::2], strict=True):  # ``dis`` takes ten times as long
+    for op, arg in zip(words[::2], words[1::2], strict=True):  # reading it by ``dis`` takes ten times as long
         more |= arg
         if op in _GLOBALS:
             yield names[more >> _GLOBALS[op]]

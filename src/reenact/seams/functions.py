@@ -125,7 +125,7 @@ class Seam:
 
     @property
     def given(self) -> Any:
-        """Declared type of what it returns, of a generator that of its items; None where none is declared."""
+        """The declared type of the function's result, or of a generator's items; None where none is declared."""
         declared = self.hints.get("return")
         if inspect.isgeneratorfunction(self.function) or inspect.isasyncgenfunction(self.function):
             return next(iter(get_args(declared)), None)
@@ -216,12 +216,12 @@ class SeamCall:
 
     @property
     def observed(self) -> bool:
-        """Whether its body always runs."""
+        """Whether the body of the function always runs."""
         return self._seam.observed
 
     @property
     def declared(self) -> Any:
-        """Declared type of what it returns, of a generator that of its items; None where nothing is."""
+        """The declared type of the function's result, or of a generator's items; None where none is declared."""
         return self._seam.given
 
     def describe(self) -> Call:
@@ -309,7 +309,7 @@ class SeamCall:
         given = self._given(result)
         encoded = self._in_pieces(result)
         if encoded is None:
-            encoded = encode(result, sort_sets=self.observed)  # what always runs is compared, never handed out
+            encoded = encode(result, sort_sets=self.observed)  # of a body that always runs, the result is compared only
         if given is not None:
             head["same"] = given
         else:
@@ -339,7 +339,7 @@ class SeamCall:
         return found
 
     def sticks(self, problem: ReplayError) -> None:
-        """The recorded answer cannot be given: the replay ends so, even if the agent catches the error."""
+        """The recorded answer cannot be given: the replay ends with that error, even if the agent catches it."""
         named = problem.next_command.replace("--through TOOL", f"--through {shlex.quote(self.name)}")
         problem.next_command = named
         self._lane.session.fault(problem)
@@ -395,7 +395,7 @@ def _digest(value: Any) -> str | None:
 
 
 def _encoded_singly(values: Mapping[str, Any]) -> tuple[bytes, dict[str, Json]]:
-    """Arguments encoded one by one, and which of them hold what that cannot be stored."""
+    """Arguments encoded one by one, and by argument the types in it that cannot be stored."""
     parts = []
     opaque: dict[str, Json] = {}
     for name, value in values.items():

@@ -1,9 +1,9 @@
-"""The gate: it hands deliveries out one at a time, in an order that can be had again.
+"""The gate: it hands deliveries out one at a time, in an order that can be repeated.
 
 A *delivery* is anything that makes a waiting strand go on: an answer, a chunk, a timer, the start of a thread, a
 wake-up, a callback posted to a loop. The gate counts the strands that can run without one. When that count is zero
 (quiescence) it releases the next delivery, and counts its receiver *before* waking it, so that the count never dips
-falsely. Which delivery is next is decided by its schedule (``seams.schedules``).
+falsely. The schedule of the gate (``seams.schedules``) decides which delivery is next.
 
 The count is kept by the hooks in ``seams.strands``. A strand may block in a way that no hook sees. ``seams.watch`` then
 notices that no strand runs, or that a bound has passed, and lets one delivery go without proof.
@@ -42,21 +42,21 @@ class Gate:
     Attributes:
         running: Strands that can run without a delivery.
         waiting: Deliveries in order of arrival.
-        passes: The number of deliveries so far; the watch uses it to see progress.
+        passes: The number of deliveries so far, by which the watch sees progress.
         loops: The loops that it counts.
-        nested: Eager first steps under way: their creators run on when they wait.
-        lane_at: The lane of a recorded address, where it has come to anything yet.
-        attend: Tells the watch that something waits while others run.
+        nested: The number of tasks in an eager first step: the creator of a task goes on when that step waits.
+        lane_at: Gives the lane of a recorded address; None where there is no such lane yet.
+        attend: Tells the watch that a delivery waits while strands run.
         shared: Whether its loop runs other runs too (a server's requests): only what is this run's own counts then.
         blocked_us: How long a strand has blocked where no hook sees it, while a look asks for that; else -1.
         parting: The number of connections that are being closed in the world outside of calls; their strands wait for
             that.
-        signals: How it stands with the signals of the process.
-        held_for: For how long nothing has passed.
+        signals: The state of the signals of the process.
+        held_for: For how long no delivery has passed.
     """
 
     ceiling_us = 10_000_000
-    """For how long one delivery waits at most without its being counted (``seams.hold_clock``)."""
+    """The longest wait of one delivery that is not counted (``seams.hold_clock``)."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
@@ -100,11 +100,11 @@ class Gate:
         return True
 
     def goes_on(self, *, uncounted: bool) -> None:
-        """Let a strand run again once the error that interrupted its wait has been raised. Locked.
+        """Let a strand run again once the error that interrupted its wait has been raised. The caller holds the lock.
 
         Args:
-            uncounted: Whether its turn had not come, so that the gate does not count it. Where a handler of a signal
-                has raised, which was counted, that count is the strand's now."""
+            uncounted: Whether its turn had not come, so that the gate does not count it. If a counted handler of a
+                signal has raised, its count now stands for the strand."""
         self.running += uncounted - self.signals.raising
         self.signals.raising = 0
 
@@ -120,7 +120,7 @@ class Gate:
             now_us: Our own monotonic clock.
             still: Nothing has run since the last look: a strand blocks where no hook sees it.
             worked_us: How much of the time since the last look the program has used the processor.
-            spared_us: How much of it is not to be counted: it would have run, and did not get to.
+            spared_us: How much of it is not to be counted: the program was ready to run, and got no processor.
 
         Returns:
             Whether no delivery has passed since the last look, so that the next look may find all strands still.
@@ -147,7 +147,7 @@ class Gate:
             return True
 
     def stirs(self) -> None:
-        """The program has run since the last look: how long nothing has happened is counted from now. Locked."""
+        """The program has run since the last look: its standstill is counted from now. The caller holds the lock."""
         self.held_for = UNSEEN
 
     # --- counting ----------------------------------------------------------------------------------------------
@@ -176,10 +176,11 @@ class Gate:
             self.parting += by
 
     def pump(self, *, settled: bool = True, once: bool = False) -> bool:
-        """Release one delivery if one may go. Locked. ``settled``: as for ``choose``; else it goes without proof.
+        """Release one delivery if one may go. ``settled``: as for ``choose``; else the delivery goes without proof.
 
-        A delivery for a loop whose thread waits here itself (a blocking call in a coroutine) makes nothing run: then
-        the next one goes too, unless ``once`` is set by who has put the count aside."""
+        The caller holds the lock. A delivery for a loop whose thread waits here itself (a blocking call in a coroutine)
+        makes nothing run: then the next one goes too, unless ``once`` is set by a caller that has put the count
+        aside."""
         if self.closed:
             return False
         released = False
@@ -207,7 +208,7 @@ class Gate:
     # --- taking a turn -----------------------------------------------------------------------------------------
 
     def at_once(self, tag: Tag, *, lone: bool) -> int | None:
-        """The number of a delivery that need not wait; None for one that must. Locked."""
+        """The number of a delivery that need not wait; None for one that must. The caller holds the lock."""
         if self.halted is not None:
             raise self.halted
         if self.closed:  # the strand outlives its run
@@ -223,7 +224,7 @@ class Gate:
         return self.schedule.grant(tag, False)
 
     def _let_go(self) -> None:
-        """If a delivery goes although other strands run, earlier ones go first. Locked."""
+        """If a delivery goes although other strands run, earlier ones go first. The caller holds the lock."""
         while self.waiting and self.pump(settled=False, once=True):
             pass
 
@@ -235,7 +236,7 @@ class Gate:
         """
         with self.lock:
             if self.running == 1 and self.halted is None and not self.closed:
-                number = self.schedule.alone(tag)  # what ``at_once`` does for a lone strand, without the call
+                number = self.schedule.alone(tag)  # as ``at_once`` does for a lone strand, but without the call
                 if number is not None:
                     self.passes += 1
                     return number
@@ -362,7 +363,9 @@ class Gate:
     # --- waits without a delivery ------------------------------------------------------------------------------
 
     def sleeping(self, key: int, wake: Callable[[], None] | None) -> None:
-        """Remember how to wake a strand that waits for another strand, so that a halt reaches it; None forgets."""
+        """Remember how to wake a strand that waits for another strand, so that a halt reaches it.
+
+        None forgets the strand."""
         with self.lock:
             if wake is None:
                 self._sleepers.pop(key, None)

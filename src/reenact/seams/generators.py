@@ -78,12 +78,14 @@ class ItemRecorder:
             return NOW
 
     def ready(self) -> Turn[None]:
-        """Before the body begins."""
+        """The turn before the body begins."""
         turn: Turn[None] = NOW if self._crossing.mode == "rerun" else self._crossing.ready()
         return turn
 
     def begin(self, lacks: Callable[[], dict[str, Json]] = dict) -> Turn[None]:
-        """Before the first item or end is handed over; ``lacks``: its parts that a replay cannot restore."""
+        """The turn before the first item or the end.
+
+        ``lacks``: gives the parts of an item that a replay cannot restore."""
         if self._begun or self.whole:
             return NOW
         self._begun = True
@@ -130,7 +132,7 @@ class ItemRecorder:
             yield self._guarded(lambda: self._crossing.end(End(EndKind.ERROR, describe_error(error))))
 
     def dropped(self, kind: EndKind) -> None:
-        """Its consumer ended it."""
+        """The consumer has ended the generator."""
         if self._crossing.mode == "live":
             self._guarded(lambda: self._crossing.dropped(End(kind)))
 

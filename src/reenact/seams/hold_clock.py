@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 LOOK_US = 1_000
-"""How often the watch looks, where it gets to."""
+"""How often the watch looks, if it gets the processor."""
 IMPORTING = 10
 """Of the processor time of an import, one part in this many counts."""
 
@@ -19,7 +19,7 @@ class WatchLook(NamedTuple):
     """One look of the watch at the time since the look before.
 
     Attributes:
-        past_us: How long that is.
+        past_us: How long that time is.
         used_us: How much processor time the program's threads have had in it.
         looking_us: How much of it the watch has used for looking.
         delayed_us: The longest that one of the program's threads has waited for a core. The longest and not the sum:
@@ -37,15 +37,17 @@ class WatchLook(NamedTuple):
 
     @property
     def late_us(self) -> int:
-        """How much later than it asked for the watch has got to look. The thread waits for a core and for the
-        interpreter's lock like every thread of the program. No other measure shows the wait for that lock."""
+        """How much later than it had asked for the watch could look.
+
+        The thread waits for a core and for the interpreter's lock like every thread of the program. No other measure
+        shows the wait for that lock."""
         return max(0, self.past_us - LOOK_US - self.looking_us)
 
     def reckoned(self) -> tuple[int, int]:
         """How much of the time the program has worked, and how much is left out.
 
-        Where a thread is ready, all that it has not worked is left out, and so is most of an import. If none is, one
-        may have been for as long as the look was late, or as a thread was delayed."""
+        Where a thread is ready, all that it has not worked is left out, and so is most of an import. If no thread is
+        ready now, one may have been ready for as long as the look was late, or as a thread was delayed."""
         if not self.ready:
             return 0, max(self.late_us, min(self.past_us, self.delayed_us))
         worked_us = min(self.past_us, self.used_us // IMPORTING if self.importing else self.used_us)

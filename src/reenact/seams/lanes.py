@@ -1,4 +1,4 @@
-"""The caller: lanes, the sequential strands of an agent, and the scopes inside them.
+"""Lanes, the sequential strands of an agent that make its calls, and the scopes inside them.
 
 A lane belongs to the executing unit (a task, a thread, a job in a pool). The unit outranks any context variable,
 because frameworks copy contexts freely; a copied context only says which lane was the parent. A lane's path is given at
@@ -52,8 +52,8 @@ class Lane:
         parent: Event this lane is inside, or None.
         position: How many calls it has issued.
         below: True below a transport: nothing here is recorded, ordered or numbered.
-        call: The exchange that it is performing, or whose inside below the transport it is: an error here is the
-            outcome of that call; None where there is none.
+        call: The exchange that it performs, or inside which it runs below the transport: an error here is the outcome
+            of that exchange. None where there is none.
         number: Number in the log, given by the session when first needed; -1 before.
         ended: Whether its thread or job has finished; ``unit`` refers to its task, if it has one (``finished``).
         expected: The next task created in this context is to have this very lane.
@@ -185,7 +185,7 @@ _SEPARATORS = str.maketrans("/>#", "___")
 
 
 _WORDS = lazy_regex(r"[A-Za-z_.<]{0,28}+")
-"""Names of functions mostly: a credential is longer, or has digits, or stands behind a name and a sign."""
+"""Names that need no cleaning: a credential is longer, or has digits, or stands behind a name and a sign."""
 _clean: Callable[[str], str] = str
 _fault: weakref.WeakMethod[Callable[[Exception], bool]] | None = None
 
@@ -196,7 +196,7 @@ def call_by(clean: Callable[[str], str], fault: Callable[[Exception], bool]) -> 
     Args:
         clean: Cleans a name.
         fault: The method that is told of a name that cannot be cleaned (``abc.session.Session.fault``). Unless it
-        returns True, the lane is ``unnamed``. It keeps nothing alive."""
+            returns True, the lane is ``unnamed``. The session is not kept alive by this."""
     global _clean, _fault
     _clean, _fault = clean, weakref.WeakMethod(fault)
     _plain.cache_clear()
@@ -204,8 +204,9 @@ def call_by(clean: Callable[[str], str], fault: Callable[[Exception], bool]) -> 
 
 @functools.lru_cache(4096)
 def _plain(name: str) -> str:
-    """A name without credentials, and without the characters that separate the parts of a path. Once more without
-    credentials afterwards: the cleaning of a path keeps the names in it."""
+    """A name without credentials, and without the characters that separate the parts of a path.
+
+    Credentials are taken out a second time afterwards: the cleaning of a path keeps the names in it."""
     if _WORDS.fullmatch(name):
         return name
     try:
@@ -328,7 +329,7 @@ def restore_thread(before: Cell | None) -> None:
 
 
 def backend() -> AsyncBackend[Any] | None:
-    """The carrier of the unit that is executing; None for threads and for tasks of asyncio."""
+    """The async backend of the unit that is executing; None for threads and for tasks of asyncio."""
     cell = _thread.cell
     return None if cell is None else cell.backend
 
@@ -374,7 +375,7 @@ class Inside:
         self._token = _context.set(self._lane)
 
     def __exit__(self, *exc: object) -> None:
-        if self._unseen_thread:  # it had no cell of its own, and must find the fallback lane again
+        if self._unseen_thread:  # the thread had no cell, and must find the fallback lane again
             _thread.cell = None
         elif self._cell is not None:
             self._cell.lane = self._before
@@ -409,7 +410,7 @@ def session_began(fallback: Lane | None = None) -> None:
 def session_ended(fallback: Lane | None = None) -> None:
     """The counterpart of ``session_began``."""
     global _sessions, _fallback
-    _sessions = max(0, _sessions - 1)  # it may be 0 already, where the session began in a parent process
+    _sessions = max(0, _sessions - 1)  # the count may be 0 already, if the session began in a parent process
     if fallback is not None and _fallback is fallback:
         _fallback = None
     if not _sessions:

@@ -51,7 +51,7 @@ class LateResource:
         crossing.can_begin()
 
     def begin(self) -> Steps[None]:
-        """Begin it, unless it runs. In the scope of its first live call."""
+        """Begin the resource, unless it runs; in the scope of its first live call."""
         yield Work(self._lock.acquire)
         try:
             if self.real is None:
@@ -65,7 +65,9 @@ class LateResource:
             self._lock.release()
 
     def soon(self) -> None:
-        """Begin it although the caller cannot wait for that; until it has begun, count as waiting for the world."""
+        """Begin the resource for a caller that cannot wait for it.
+
+        The strand counts as waiting for the world until then."""
         lane = lanes.current()
         if self._soon is None and lane is not None:
             lane.gate.parts(1)

@@ -56,15 +56,15 @@ class RecordedEntry:
         return self._sort in ("D", "F", "l")
 
     def is_junction(self) -> bool:
-        """No system that is replayed has any."""
+        """False: no system that we replay on has junctions."""
         return False
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Asked of the disk."""
+        """The state that the disk has now."""
         return os.stat(self.path, follow_symlinks=follow_symlinks)
 
     def inode(self) -> int:
-        """Asked of the disk."""
+        """The number that the disk has now."""
         return os.stat(self.path, follow_symlinks=False).st_ino
 
     def __fspath__(self) -> Any:
@@ -84,11 +84,11 @@ class RelativeEntry(RecordedEntry):
         self._lies = path
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Asked of the disk."""
+        """The state that the disk has now."""
         return os.stat(self._lies, follow_symlinks=follow_symlinks)
 
     def inode(self) -> int:
-        """Asked of the disk."""
+        """The number that the disk has now."""
         return os.stat(self._lies, follow_symlinks=False).st_ino
 
 
@@ -238,17 +238,17 @@ _rebinding.add(os, "listdir", _listdir, _folders.listdir)
 _rebinding.add(os, "scandir", _scandir, _folders.scandir)
 
 _globber: Any = getattr(glob, "_StringGlobber", None)
-if isinstance(getattr(_globber, "__dict__", {}).get("scandir"), staticmethod):  # Python 3.13 binds it in a class
+if isinstance(getattr(_globber, "__dict__", {}).get("scandir"), staticmethod):  # bound in a class by Python 3.13
     _bound = _globber.__dict__["scandir"]
     if _bound.__func__ is _scandir:
         _rebinding.add(_globber, "scandir", _bound, staticmethod(_folders.scandir), early=False)
 
 
 def install() -> None:
-    """One more session listens: from the first on, listings come here."""
+    """One more session listens: from the first session on, listings come here."""
     _rebinding.join()
 
 
 def remove() -> None:
-    """One session less: after the last, folders are the system's own again."""
+    """One session has ended. After the last one, folders are the system's own again."""
     _rebinding.leave()

@@ -8,7 +8,7 @@ The import system uses lower functions, and is not slowed.
 from __future__ import annotations
 
 import os
-import shutil  # at its import it checks whether these functions take descriptors: it has to see the system's own
+import shutil  # imported here, because its import has to see the system's own functions
 import stat as modes
 import sys
 import weakref
@@ -107,7 +107,7 @@ def _look(lane: Lane, path: Any, frame: Any) -> None:
 
 
 def _is_agents(frame: Any) -> bool:
-    """Whether it is not the interpreter that looks for source code, nor we."""
+    """Whether a look is the agent's, and not ours or that of the interpreter for source code."""
     while frame is not None and module_of(frame) in _PATHS:
         frame = frame.f_back
     return frame is not None and not loads(frame) and whose(module_of(frame)) != "ours"
@@ -133,7 +133,7 @@ os.supports_effective_ids |= {_looks.access}
 
 
 def install() -> None:
-    """One more session listens: from the first on, looks come here."""
+    """One more session listens: from the first session on, looks come here."""
     _rebinding.join()
 
 

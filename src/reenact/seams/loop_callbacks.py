@@ -1,6 +1,6 @@
-"""Callbacks put into a loop below every hook, and the halt that ends the tasks of a run.
+"""Puts callbacks into a loop below every hook, and ends the tasks of a run that is halted.
 
-A callback that a hook saw would take a turn at the gate; these come from the gate itself.
+A callback that a hook sees takes a turn at the gate; these callbacks come from the gate itself.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class HaltedGate(Protocol):
 def stop_tasks(loop: object, gate: HaltedGate, since: float | None = None) -> None:
     """Raise the halt in every task of a halted gate that waits for something else; in the loop's own thread.
 
-    Repeated as long as the loop runs: a task that catches it may again wait for a delivery that never comes. Not while
-    a connection is being closed (``Gate.parts``): a task that was stopped there would leave a server behind. The loop's
-    messages on callbacks that fail now are dropped: the halt causes them, and it is reported by itself.
+    Repeated as long as the loop runs: a task that catches it may again wait for a delivery that never comes. No task is
+    stopped while a connection is being closed (``Gate.parts``): a task stopped there would leave a server behind. The
+    loop's messages on callbacks that fail now are dropped: the halt causes them, and it is reported by itself.
 
     Args:
         loop: The loop.

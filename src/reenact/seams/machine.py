@@ -74,7 +74,7 @@ def uname() -> Any:
 
 
 def meant(pid: int) -> int:
-    """Which process is meant by an id: this one by its recorded id, too."""
+    """The id of the process that is meant: the recorded id means this process."""
     return _getpid() if pid == _kept("pid") else pid
 
 
@@ -92,5 +92,5 @@ def install() -> None:
 
 
 def remove() -> None:
-    """One session less: after the last, the machine speaks for itself."""
+    """One session has ended. After the last one, the machine's own facts are given again."""
     _rebinding.leave()

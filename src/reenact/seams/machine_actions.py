@@ -21,7 +21,7 @@ from reenact.seams.patching import replace, when_imported
 from reenact.seams.processes.process_calls import command_of, name_of
 
 _STARTERS: Final = frozenset({"subprocess", "multiprocessing.util"})
-"""Modules that start a process by the function below, and have told of it."""
+"""Modules that start a process by ``_posixsubprocess.fork_exec``, and have reported the start already."""
 
 
 def install() -> None:

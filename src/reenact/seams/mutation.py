@@ -8,7 +8,7 @@ difference is exact. No code of the agent is called; after 500 parts a root is g
 Form of a recorded change (JSON): ``before`` is a digest of the old content of the changed roots; ``count`` the number
 of objects there; ``roots`` maps each changed root to its part after; ``objects`` maps numbers to contents after, for
 changed objects and, from ``count`` on, for new ones. A part is ``["r", number]`` or ``["v", encoded value]``;
-``seams.reapplying`` puts it back.
+``seams.reapplying`` makes the change again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from reenact.facts.value_writer import codec_of
 from reenact.seams.http.source import is_agents
 
 NODE_LIMIT = 500
-"""Parts looked at in one look; beyond it a root is not checked."""
+"""The most parts in one look; a root that reaches more is not checked."""
 
 Part = tuple[str, Any]
 Content = tuple[Any, ...]
@@ -73,7 +73,7 @@ class Sight:
         self._left = NODE_LIMIT
 
     def take(self, roots: Iterable[tuple[str, Any]]) -> Sight:
-        """Look at each root; a root that reaches too much leaves no trace but its name."""
+        """Look at each root; of a root that reaches too much only the name is kept."""
         for root, value in roots:
             known = len(self.objects)
             filled = [number for number, content in enumerate(self.contents) if content is not None]
@@ -149,7 +149,7 @@ class Sight:
 
     def _pairs(self, held: dict[Any, Any]) -> tuple[tuple[Any, Part], ...]:
         read: Any = OrderedDict.items if issubclass(type(held), OrderedDict) else dict.items
-        if dict.__len__(held) > self._left:  # before the contents are listed: listing costs more than this look
+        if dict.__len__(held) > self._left:  # checked first: listing the contents would cost more than this look
             raise _TooLarge
         return tuple((_key(key), self._part(value)) for key, value in list(read(held)))
 
@@ -162,7 +162,7 @@ _BASES: tuple[tuple[type, Any], ...] = (
 
 
 def _exact(value: Any) -> Any:
-    """A scalar in a form whose equality minds the type, and whose ``repr`` no limit forbids."""
+    """A scalar in a form whose equality respects the type, and whose ``repr`` no limit forbids."""
     kind = type(value)
     if kind is bool or kind is float:
         return (kind.__name__, repr(value))
@@ -174,7 +174,7 @@ def _key(key: Any) -> Any:
 
 
 def _of_the_agent(kind: type) -> bool:
-    """Whether the class was written by the agent's author: objects of libraries are not looked into."""
+    """Whether a class was written by the agent's author: objects of libraries are not looked into."""
     if kind is SimpleNamespace:
         return True
     module = sys.modules.get(module_name(kind))
@@ -322,7 +322,7 @@ class _Writer:
         if kind == "bytearray":
             return ["bytearray", "", json.loads(encode(content[2]).body)]
         if kind == "set":
-            # In the order they lie in, not the sorted one that looks compare: the agent may iterate.
+            # In the order of the container, not in the sorted order that looks compare: the agent may iterate.
             return ["set", "", [json.loads(encode(part).body) for part in list(self._after.objects[number])]]
         groups = content[2:]
         if kind in SEQUENCES:

@@ -1,11 +1,12 @@
-"""numpy's chance: draws from its global generator are ambient reads of their lane; entropy already is.
+"""numpy's randomness: draws from its global generator are ambient reads of their lane.
 
 ``default_rng()``, ``SeedSequence()`` and every bit generator without a seed take their entropy from ``secrets``, which
-the seam of ``seams.entropy`` records. There remains the generator behind ``numpy.random.rand`` and its siblings. The
-scheduler decides which strand gets which draw, and the state before the recording would be unknown.
+the seam of ``seams.entropy`` records. This module records the generator behind ``numpy.random.rand`` and its siblings.
+The scheduler decides which strand gets which draw, and the state before the recording would be unknown.
 
 So each draw of a listening strand records the generator's state (2.5 kB), or an empty value if the state is the one
-that this strand left. A replay puts that state back first. A strand that is alone with the generator pays once.
+that this strand left. A replay puts that state back first. A strand that is alone with the generator records the state
+once.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def _hook(module: ModuleType) -> None:
     if before is None or type(before) is not mtrand.RandomState:
         return
     shared = _shared_class(mtrand.RandomState)(before._bit_generator)
-    mtrand.RandomState.set_state(shared, before.get_state(legacy=False))  # no read of the strand that imports it
+    mtrand.RandomState.set_state(shared, before.get_state(legacy=False))  # not as a read
     for namespace in (mtrand, module):
         for name, value in list(vars(namespace).items()):
             if getattr(value, "__self__", None) is before:

@@ -23,7 +23,7 @@ def raised_at(error: BaseException | None, folder: str) -> str:
 
 def agents_line(error: BaseException) -> str:
     """``file:line`` of the agent's code that an exception came from: the line with a syntax error, or the innermost
-    line that was running. Empty where none of the agent's was."""
+    line that was running. Empty where no line of the agent's was running."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return f"{error.filename}:{error.lineno}"
     found = ""

@@ -1,4 +1,4 @@
-"""Parameters of a decorated function: the author's declarations on some, and the arguments of a call by name."""
+"""Parameters of a decorated function: the author's declarations about them, and the arguments of a call by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EMPTY = inspect.Parameter.empty
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The author's declarations on parameters.
+    """The author's declarations about parameters.
 
     Attributes:
         key: Names the effect: a parameter, or a function of the same arguments.
@@ -35,12 +35,12 @@ class Parameters:
     """The parameters of one function.
 
     Args:
-        function: It.
-        state: Those that are its own state.
+        function: The function.
+        state: The parameters that are the function's own state.
 
     Attributes:
-        receives: Whether the first is the object that a method belongs to. Known, as ``leads`` is, after the first
-            ``bind``.
+        receives: Whether the first parameter is the object that a method belongs to. Known, as ``leads`` is, after the
+            first ``bind``.
         leads: The encoded text before each argument, in an object of all arguments (``encode_flat``).
     """
 
@@ -109,10 +109,10 @@ class Parameters:
 
 
 def require_parameters(function: Callable[..., Any], called: str, marks: Marks) -> None:
-    """Every mark names a parameter.
+    """Check that every mark names a parameter.
 
     Raises:
-        UsageError: One does not, or names the object that a method belongs to.
+        UsageError: A mark names no parameter, or names the object that a method belongs to.
     """
     named = [*([marks.key] if isinstance(marks.key, str) else []), *marks.state]
     if not named:

@@ -39,7 +39,7 @@ def _asking(original: Callable[..., str]) -> Callable[..., str]:
         call = Call(Kind.HUMAN, _NAME, Effect.READ, PROMPT_RULE, {"prompt": str(prompt)}, body, "text/plain")
 
         def ask() -> str:
-            with inside(Lane(lane.path, lane.session, lane.gate, below=True)):  # the read below gets the password
+            with inside(Lane(lane.path, lane.session, lane.gate, below=True)):  # its own read gets the password
                 return original(prompt, stream)
 
         given: str = cross(

@@ -16,7 +16,7 @@ def variables_now() -> Mapping[str, str]:
     ``os.environ`` takes a microsecond for each variable."""
     global _seen
     of: Any = os.environ
-    held = getattr(of, "_data", None)  # its inner dictionary: comparing that reads no variable
+    held = getattr(of, "_data", None)  # its inner dictionary: comparing this one reads no variable
     if held is None:
         return MappingProxyType(dict(of))
     if held != _seen[0]:
@@ -35,7 +35,7 @@ def folder_now() -> str:
 
 @contextmanager
 def variables_set(values: Mapping[str, str]) -> Iterator[None]:
-    """Set variables, and restore them afterwards. One that has its value already is not touched."""
+    """Set variables, and restore them afterwards. A variable that already has its value is not touched."""
     changed = {name: value for name, value in values.items() if os.environ.get(name) != value}
     before = {name: os.environ.get(name) for name in changed}
     os.environ.update(changed)

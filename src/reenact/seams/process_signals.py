@@ -10,7 +10,7 @@ from reenact.facts.order import Interruption, Tag, interruption, signal_tag
 
 
 def timeless(which: int, seconds: float = 0.0, every: float = 0.0) -> tuple[float, float]:
-    """How a gate without a process of its own sets timers, and looks at them: not at all."""
+    """Stands for setting and reading timers at a gate without a process of its own: does nothing."""
     return 0.0, 0.0
 
 
@@ -22,7 +22,8 @@ class ProcessSignals:
         ring: Sends a signal to the main thread; False where nothing handles it.
         strike: Sends a signal to the process, as the system does when an alarm is due. Returns whether the program
             handles it.
-        arm: Sets a timer of the system: which, seconds until it is due, and seconds from then on; 0 is never.
+        arm: Sets a timer of the system. Its arguments: which timer, the seconds until it is due, and its interval; 0 is
+            never.
         armed: The remaining time of an alarm, and its interval afterwards, in seconds.
     """
 
@@ -44,10 +45,10 @@ class Alarms(Protocol):
             every: The seconds between further signals; 0: only one signal.
 
         Returns:
-            The time left before, and every how many seconds it came then."""
+            The time that was left of the former timer, and its interval, in seconds."""
 
     def alarm_left(self, which: int) -> tuple[float, float]:
-        """The time left of a timer, and every how many seconds it comes from then on."""
+        """The time left of a timer, and its interval after that, in seconds."""
 
 
 class SignalTurns:
@@ -62,7 +63,7 @@ class SignalTurns:
         held: The turns of the main thread's waits in which a signal handler runs. A wait goes on when the handler has
             returned.
         contained: Whether the answer of the call in which the last signal came is awaited. The handler's exception is
-            in that answer, or it ended inside the call. None where it came in none.
+            in that answer, or it ended inside the call. None where the signal came in no call.
         handled: How many signals have reached a handler in no call that is answered as a whole.
         handling: The turn of the last signal, as the recording has it.
         raising: The counted signal handlers that have raised in a wait which has not noticed yet.
@@ -84,7 +85,7 @@ class SignalTurns:
         """The turn of a signal that comes now, as the recording will have it.
 
         Args:
-            number: The signal's.
+            number: The number of the signal.
             path: The interrupted lane; empty where there is none.
             within: The call that the signal interrupts and that is answered as a whole; None where there is none.
             place: How many calls the lane has issued, and what it has read and printed since."""
@@ -93,7 +94,7 @@ class SignalTurns:
         return Tag("i", path, number, Interruption(self.handled + 1, *place).packed())
 
     def turn(self, turn: Tag) -> Tag:
-        """How the gate knows the turn of a signal that comes now."""
+        """The turn of a signal that comes now, as the gate has it."""
         return turn
 
     def handles_now(self, turn: Tag) -> None:
@@ -108,7 +109,7 @@ class SignalTurns:
         return not self._follows
 
     def hears(self, number: int) -> bool:
-        """Whether a signal that comes now is the world's, and not a recorded one that is sent."""
+        """Whether a signal that comes now is from the world, and not a recorded signal that the replay sends."""
         return not self._follows
 
     def handles(self, number: int, *, raised: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Paths as a run names them: relative to the project where they lie in it, and which belong to the installation."""
+"""Paths as a run names them: relative to the project where they lie in it, and apart from those of the installation."""
 
 from __future__ import annotations
 

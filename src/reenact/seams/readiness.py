@@ -1,6 +1,6 @@
 """Readiness: the result, or the time-out, of a program's own ``select`` within its process comes in its turn.
 
-Without it, no hook sees such a wait, and where readiness and time-out race, a replay may have the other result. A
+Without this seam no hook sees the wait, and where readiness and time-out race, a replay may have the other result. A
 replay gives the recorded result in its turn: by then the pipe is ready again. This covers waits of the agent's own
 code, outside of a loop, for pipes, pairs of sockets and standard input. Connections, listening sockets, the selectors
 of libraries, and a look that does not wait are left alone.
@@ -26,7 +26,9 @@ from reenact.seams.switchboard import begin
 from reenact.seams.waits import Rest, rest
 
 READY_RULE: Final = "ready/1"
-"""Key of a wait for readiness: how many descriptors are waited for. For how long is often reckoned from a clock."""
+"""Key of a wait for readiness: how many descriptors are waited for.
+
+The time-out is left out, because it is often computed from a clock."""
 
 _JSON: Final = "application/json"
 
@@ -36,9 +38,9 @@ def concerns(lane: Lane, caller: Any, numbers: Sequence[int], timeout: Any) -> b
 
     Args:
         lane: The lane that waits.
-        caller: The frame of who calls ``select``.
+        caller: The frame that calls ``select``.
         numbers: The descriptors that are waited for.
-        timeout: Seconds; None for ever.
+        timeout: Seconds; None waits for ever.
     """
     if not lane.owned or not is_agents(caller.f_code.co_filename) or (timeout is not None and not timeout > 0):
         return False
@@ -77,7 +79,7 @@ def ready(lane: Lane, count: int, perform: Callable[[], Any]) -> Any:
     if crossing.mode == "frozen":
         try:
             told = crossing.answer().wait()
-        except BaseException:  # the exception of a signal handler
+        except BaseException:  # a signal handler has raised it
             crossing.dropped()
             raise
         if isinstance(told, Failure):

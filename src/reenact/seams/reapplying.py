@@ -1,4 +1,4 @@
-"""Putting a recorded change back: the after-values go into the objects that are there now, in place.
+"""Makes a recorded change again: the values after the call go into the objects that exist now, in place.
 
 The form is that of ``seams.mutation``. Objects that existed before keep their identity, so that everything else that
 holds them sees the change too; new objects are made from data; records are made through the types that the agent's code
@@ -76,7 +76,7 @@ def _outline(content: Content | None, places: Mapping[int, int]) -> Json:
 
 
 class _Patch:
-    """One change being put back."""
+    """One recorded change, while it is made again."""
 
     def __init__(self, data: Json, existing: list[Any], outlines: Mapping[int, Json]) -> None:
         self._outlines = outlines
@@ -86,7 +86,7 @@ class _Patch:
         self._hints: dict[int, Candidates] = {}
 
     def expect(self, part: Json, of: Candidates) -> None:
-        """Note what the object of a part, and all it holds, is declared to be."""
+        """Note the declared types of the object of a part, and of all that it holds."""
         todo = [(part, of)]
         while todo:
             (kind, number), hints = todo.pop()
@@ -236,5 +236,5 @@ def _text(key: Json) -> str | None:
 def _unset(descriptor: Any, item: Any) -> None:
     try:
         descriptor.__delete__(item)
-    except AttributeError:  # it was not set
+    except AttributeError:  # the slot was not set
         pass

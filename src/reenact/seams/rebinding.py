@@ -1,4 +1,4 @@
-"""Replacing functions of the standard library as long as a session listens, under every name they were imported as.
+"""Replaces functions of the standard library as long as a session listens, under every name they were imported as.
 
 ``from time import monotonic`` binds the function where no attribute of ``time`` can reach it. So the globals of loaded
 modules are searched for it too, once for each module. The found names are remembered, so that replacing and restoring
@@ -18,14 +18,14 @@ from typing import Any
 _STDLIB_FOLLOWS = frozenset({"timeit", "secrets", "threading", "queue"})
 """Modules of the standard library whose early names are rebound too; the others keep the real functions.
 
-``threading`` and ``queue`` reckon how long is left to wait, and must do so in the time their timers fire in."""
+``threading`` and ``queue`` compute the rest of a wait, and must use the clock by which their timers fire."""
 
 
 class _Modules:
     """The loaded modules, each of which is looked through once for the names that any set of replacements asks for."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()  # a handler of a signal may begin a session while it is held
+        self.lock = threading.RLock()  # a signal's handler may begin a session while the lock is held
         self.sets: weakref.WeakSet[Rebinding] = weakref.WeakSet()
         self._wanted: dict[int, weakref.WeakSet[Rebinding]] = {}
         self._fresh: dict[int, weakref.WeakSet[Rebinding]] = {}
@@ -39,7 +39,7 @@ class _Modules:
         self._fresh.setdefault(id(original), weakref.WeakSet()).add(by)
 
     def search(self) -> None:
-        """Look for early names in modules not searched before: about 10 µs a module. Locked."""
+        """Look for early names in modules not searched before: about 10 µs a module. The caller holds the lock."""
         if self._fresh:
             fresh, self._fresh = self._fresh, {}
             for name, seen in list(self._seen.items()):
@@ -68,14 +68,14 @@ class _Modules:
         count, last = self._known
         modules, found = sys.modules, []
         self._known = (0, "")
-        grown = self._has_seen(last, modules.get(last))  # else it was taken out, and perhaps loaded again
+        grown = self._has_seen(last, modules.get(last))  # else the module was removed, and perhaps loaded again
         try:
             size, newest = len(modules), next(reversed(modules))
             for name in reversed(modules) if grown else ():
                 if name == last:
                     break
                 found.append(name)
-        except RuntimeError:  # another thread imports: all of them, and all of them next time
+        except RuntimeError:  # another thread imports: all modules are searched, now and next time
             return list(modules)
         self._known = (size, newest)
         grown = grown and size == count + len(found)
@@ -157,7 +157,7 @@ class Rebinding:
             self._apply()
 
     def leave(self) -> None:
-        """One session less: after the last, the originals are back."""
+        """One session has ended. After the last one, the originals are back."""
         with _modules.lock:
             self._listeners -= 1
             if self._listeners == 0:
@@ -172,7 +172,7 @@ class Rebinding:
             _modules.want(original, self)
 
     def rest_on(self, replacements: dict[int, tuple[Any, Any]]) -> None:
-        """Something else takes the place of the originals, for good. Locked."""
+        """Other functions take the place of the originals, for good. The caller holds the lock."""
         for at, (owner, held, name, original, replacement) in enumerate(self._owned):
             found = replacements.get(id(original))
             if found is not None:
@@ -220,7 +220,7 @@ class Rebinding:
                 namespace[name] = original
 
     def finds(self, module: str, namespace: dict[str, Any], name: str, value: Any) -> None:
-        """A module has a name for a possible original. Locked."""
+        """A module has a name for a possible original. The caller holds the lock."""
         found = self._by_identity.get(id(value))
         if found is None or found[0] is not value or self._keeps(module):
             return
@@ -239,7 +239,7 @@ def _referring(module: object) -> Callable[[], object]:
     """Returns the module as long as it exists; another object may get its address later."""
     try:
         return weakref.ref(module)
-    except TypeError:  # an arbitrary object among the modules
+    except TypeError:  # an object of another type in ``sys.modules``
         return lambda: module
 
 

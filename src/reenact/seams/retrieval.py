@@ -13,7 +13,7 @@ from reenact.facts.shapes import dictionary_of, shape_of, slots_of
 from reenact.facts.values import encode, jsonable
 
 CONTENT_LIMIT = 2_000
-"""Characters of a chunk's content in the reading; the result itself is kept whole."""
+"""The most characters of a chunk's content in the reading; the result itself is kept whole."""
 CHUNK_LIMIT = 200
 
 _IDS = ("id", "chunk_id", "doc_id", "document_id", "_id", "id_", "node_id", "key")

@@ -15,8 +15,8 @@ class Standstill(NamedTuple):
 
     Attributes:
         waiting: The deliveries that wait, in order of arrival.
-        settled: Nothing can run, unless a strand blocks unseen. False when the watch asks although something runs.
-        blocked_us: How long a strand has blocked like this; -1: none does.
+        settled: Whether no strand can run, unless one blocks unseen. False when the watch asks although a strand runs.
+        blocked_us: How long a strand has blocked unseen; -1: none does.
         held: Turns of waits in which a handler of a signal runs (``SignalTurns.held``).
     """
 
@@ -27,7 +27,7 @@ class Standstill(NamedTuple):
 
 
 class PendingChange(NamedTuple):
-    """A step that has to happen before a delivery can be chosen. The gate has it happen, and asks again.
+    """A change that has to be made before a delivery can be chosen. The gate makes the change, and asks again.
 
     Attributes:
         does: Makes the change. Gives true where the gate is not to ask again at once.
@@ -45,7 +45,9 @@ class Schedule(Protocol):
     """Whether the order is that of a recording."""
 
     def grant(self, tag: Tag, proven: bool, due_us: int | None = None) -> int:
-        """Give the next number to ``tag``; of a timer that waits at the gate, time jumps to when it is due."""
+        """Give the next number to ``tag``.
+
+        For a timer that waits at the gate, the time jumps to its due time ``due_us``."""
 
     def alone(self, tag: Tag) -> int | None:
         """The number of the delivery for the only runnable strand; None when that strand must wait."""
@@ -54,21 +56,23 @@ class Schedule(Protocol):
         """The waiter whose turn it is, or a change that comes first; None if no waiter may go. Changes nothing."""
 
     def now_us(self) -> int:
-        """Microseconds since the run began, as the agent's timers see it. Not locked."""
+        """Microseconds since the run began, as the agent's timers see it. The lock is not held."""
 
     def timer_set(self, tag: Tag, times: TimerSpan) -> None:
-        """The agent has set a timer, which will ask for the turn ``tag``. Not locked."""
+        """The agent has set a timer, which will ask for the turn ``tag``. The lock is not held."""
 
     def alarm_set(self, set_us: int, wait_us: int, every_us: int) -> None:
-        """An alarm was set at ``set_us``: its signal comes in ``wait_us`` (0: never), then ``every_us``. Not locked."""
+        """An alarm was set at ``set_us``: its signal comes in ``wait_us`` (0: never), then ``every_us``.
+
+        The lock is not held."""
 
     def impatient(self) -> bool:
-        """Whether a delivery may go at once although others run, because holding has not helped."""
+        """Whether a delivery may go at once although other strands run, because holding deliveries has not helped."""
 
     def overdue(self, waited_us: int, worked_us: int) -> bool:
         """Whether a delivery that has waited this long may go although other strands run (see ``seams.watch``).
 
-        ``worked_us`` of it the program used the processor."""
+        The program used the processor for ``worked_us`` of that time."""
 
     def stalled(self, waited_us: int) -> None:
         """No strand runs, and no delivery has been released for this long (see ``seams.watch``)."""
@@ -77,17 +81,21 @@ class Schedule(Protocol):
         """A strand blocks where no hook sees it, and no delivery could be released for this long."""
 
     def takes(self, tag: Tag, rested: bool) -> bool:
-        """Whether a coroutine that comes back from the world takes a turn, because it waited there. Not locked."""
+        """Whether a coroutine that comes back from the world takes a turn, because it waited there.
+
+        The lock is not held."""
 
     def awaits_signal(self) -> bool:
         """Whether the next delivery is a signal."""
 
     def signalled(self, turn: Tag, uncounted: bool, runs: bool) -> bool:
         """A signal has reached the main thread that the world did not send. Returns whether its handler runs now, as
-        ``Gate.signalled`` describes. Not locked."""
+        ``Gate.signalled`` describes. The lock is not held."""
 
     def meets(self, lane: Lane) -> None:
-        """A lane is about to go on from where it is. Not locked."""
+        """A lane is about to go on from where it is. The lock is not held."""
 
     def signal_due(self, waited_us: int) -> bool:
-        """Send the signal that is the next delivery, if its time has come. Returns whether this is all to do."""
+        """Send the signal that is the next delivery, if its time has come.
+
+        Returns whether nothing else is to be done."""

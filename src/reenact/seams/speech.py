@@ -1,7 +1,7 @@
 """Text on its way to standard output and error, seen piece by piece before any buffer joins it.
 
-Output that leaves the process is noted as bytes (``seams.stdout``); but bytes from a buffer no longer show which code
-wrote them. A replay must know, because the body of a frozen tool does not run and so does not print again.
+Output that leaves the process is noted as bytes (``seams.stdout``), but bytes from a buffer no longer show which code
+wrote them. A replay must know the writer, because the body of a frozen tool does not run and so does not print again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def listen(listener: Listener) -> dict[int, Go]:
         listener: See ``Listener``.
 
     Returns:
-        How to write to each stream unrecorded. A stream of another kind is not listened to.
+        Functions that write to each stream unrecorded. A stream of another kind is not listened to.
     """
     heard: dict[int, Go] = {}
     for fd, stream in ((1, sys.stdout), (2, sys.stderr)):

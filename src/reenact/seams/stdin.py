@@ -28,7 +28,7 @@ from reenact.seams.waits import outside
 __all__ = ["INPUT_RULE", "PROMPT_RULE", "give_back", "is_ours", "take_over", "unwatch", "watch"]
 
 INPUT_RULE: Final = "stdin/1"
-"""Key of a raw read: its name alone. How much was asked for is the buffer's choice, not the agent's."""
+"""Key of a raw read: its name alone. The requested size is left out, because the buffer chooses it, not the agent."""
 
 PROMPT_RULE: Final = "prompt/1"
 """Key of a question: its prompt, which is the body."""
@@ -38,7 +38,7 @@ _real_input = builtins.input
 
 
 def _crossed(lane: Lane, call: Call, perform: Callable[[], bytes]) -> bytes:
-    """One crossing whose answer is bytes. A read may fail, or be ended by a signal: that is its outcome then."""
+    """One crossing whose answer is bytes. If a read fails or is ended by a signal, this is its outcome."""
     crossing = begin(lane, lambda: call)
     if crossing is None:
         return perform()
@@ -77,7 +77,7 @@ class RawInput(io.FileIO):
         self._owed = 0
 
     def _more(self, size: int) -> bytes:
-        """Bytes of the system: a crossing, unless a question is being answered, which is one itself."""
+        """Read from the system. This is a crossing, unless a question is being answered, which is a crossing itself."""
         if self._asked is not None:
             return self._asked(size)
         return _read(lambda: outside(io.FileIO.read, self, size) or b"")
@@ -99,8 +99,9 @@ class RawInput(io.FileIO):
             self._asked = None
 
     def catch_up(self, line: Callable[[], str], chunk: bytes) -> None:
-        """Stand where the stream stood after a recorded answer: feed what was read then, and pass over a line. If
-        questions come in another order, lines that have not come yet are skipped when they come."""
+        """Go to the position of the stream after a recorded answer: feed the data that was read then, and pass over a
+        line. If questions come in another order, lines that are still missing are skipped when they come.
+        """
         self._ahead += chunk
         self._owed += 1
         self._asked = lambda size: b""
@@ -127,7 +128,7 @@ class RawInput(io.FileIO):
         return bytes(buffer[: self.readinto(buffer)])
 
     def readall(self) -> bytes:
-        """Everything up to the end."""
+        """Read everything up to the end."""
         parts = [self._ahead]
         self._ahead = b""
         while True:
@@ -137,7 +138,7 @@ class RawInput(io.FileIO):
             parts.append(part)
 
     def isatty(self) -> bool:
-        """Whether this is, or was when it was recorded, a terminal."""
+        """Whether the stream is a terminal; in a replay, whether it was one when it was recorded."""
         return os.isatty(self.fileno())
 
 
@@ -147,7 +148,7 @@ class _Answers:
     __slots__ = ()
 
     def input(self, prompt: object = "", /) -> str:
-        """``input``: a question to a person at a terminal, or to standard input."""
+        """``input``: a question to a person at a terminal, or a read of standard input."""
         lane = listening()
         if lane is None:
             return _real_input(prompt)
@@ -186,7 +187,7 @@ class _Answers:
 
 
 def _question(prompt: str) -> bytes:
-    """Ask; the first byte says whether there was an answer."""
+    """Ask the person at the terminal. The first byte of the result says whether there was an answer."""
     try:
         text: str = outside(_real_input, prompt)
         return b"+" + text.encode("utf-8", "surrogateescape")
@@ -195,7 +196,7 @@ def _question(prompt: str) -> bytes:
 
 
 class _NoText(Exception):
-    """A line of standard input is no text in its encoding."""
+    """A line of standard input cannot be decoded as text in its encoding."""
 
     def __init__(self, chunk: bytes, error: UnicodeError) -> None:
         super().__init__(chunk)
@@ -204,7 +205,7 @@ class _NoText(Exception):
 
 
 def _our_raw() -> RawInput | None:
-    """The raw layer below ``sys.stdin``, where that is the stream we have made and a prompt can be shown."""
+    """The raw layer below ``sys.stdin``, if we have made that stream and a prompt can be shown; else None."""
     stream: Any = sys.stdin
     if "stdin" not in _taken or stream is not _taken["stdin"][1] or sys.stdout is None or sys.stderr is None:
         return None
@@ -268,7 +269,7 @@ def watch() -> None:
 
 
 def unwatch() -> None:
-    """One block less: after the last, ``input`` is the builtin again."""
+    """One block has ended. After the last one, ``input`` is the builtin again."""
     global _watchers
     with _lock:
         _watchers -= 1

@@ -15,7 +15,7 @@ def install(on_bytes: OnBytes, *, terminal: Mapping[str, Json] | None = None) ->
     """Take over the three standard streams.
 
     Args:
-        on_bytes: Is told of everything that leaves through standard output (1) and error (2).
+        on_bytes: Called with everything that leaves through standard output (1) and error (2).
         terminal: ``facts()`` of a recording: the terminal that the replayed program sees.
 
     Returns:
@@ -29,6 +29,6 @@ def install(on_bytes: OnBytes, *, terminal: Mapping[str, Json] | None = None) ->
 
 
 def remove() -> None:
-    """Put the streams back that were there before."""
+    """Put the earlier streams back."""
     stdin.give_back()
     stdout.give_back()

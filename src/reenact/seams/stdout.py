@@ -1,8 +1,8 @@
 """The standard output streams: everything the agent prints is noted on its way out, unchanged and undelayed.
 
-Two ways, for the two kinds of recording. A recorded *process* takes the streams over before any of its code runs: the
-raw layer under ``sys.stdout`` and ``sys.stderr`` is replaced by one that notes the bytes that the operating system
-accepted. So ``print``, ``sys.stdout.buffer`` and ``os.write`` are all seen, in the chunks in which they left. A
+There are two ways, one for each kind of recording. A recorded *process* takes the streams over before any of its code
+runs: the raw layer under ``sys.stdout`` and ``sys.stderr`` is replaced by one that notes the bytes that the operating
+system accepted. So ``print``, ``sys.stdout.buffer`` and ``os.write`` are all seen, in the chunks in which they left. A
 recorded *block* notes the text that its own lanes write to the present ``sys.stdout``.
 
 A program may ask whether it writes to a terminal, and then print other text. The answer is part of the recording
@@ -40,7 +40,7 @@ _real_size: Callable[..., os.terminal_size] | None = getattr(os, "get_terminal_s
 
 
 class OutputDigest:
-    """The digests of the output, one for each stream, independent of the writes that it came in.
+    """The digests of the output, one for each stream. A digest does not depend on how the output was split into writes.
 
     Args:
         key: Key of the digest, at most 64 bytes.
@@ -53,7 +53,7 @@ class OutputDigest:
         self.sizes = {1: 0, 2: 0}
 
     def update(self, stream: int, data: bytes) -> None:
-        """Add what was written to a stream."""
+        """Add data that was written to a stream."""
         self._hashes[stream].update(data)
         self.sizes[stream] += len(data)
 
@@ -77,7 +77,7 @@ class RawOutput(io.FileIO):
         return count
 
     def isatty(self) -> bool:
-        """Whether this is, or was when it was recorded, a terminal."""
+        """Whether the stream is a terminal; in a replay, whether it was one when it was recorded."""
         return self._told.isatty(self.fileno())
 
 
@@ -102,7 +102,7 @@ class _OutputListener:
             self.on_bytes = None  # the listener has failed for good: the output itself goes on
 
     def unheard(self, data: Any, write: Callable[[], int]) -> int:
-        """``write()``. A replay ignores its OSError: the recorded program did not meet it."""
+        """Call ``write``. A replay ignores its OSError, which the recorded program did not meet."""
         try:
             return write()
         except OSError:
@@ -181,9 +181,9 @@ def take_over(on_bytes: OnBytes, *, terminal: Mapping[str, Json] | None = None) 
     """Take over standard output and error of this process.
 
     Args:
-        on_bytes: Is told of everything written from now on, also by threads and at the interpreter's exit.
-        terminal: ``facts()`` of a recording, which the program sees instead of the real terminal. It makes this a
-            replay, in which a write that fails does so unseen.
+        on_bytes: Called with everything written from now on, also by threads and at the interpreter's exit.
+        terminal: ``facts()`` of a recording, which the program sees instead of the real terminal. Given only in a
+            replay, where a write that fails is not reported to the program.
 
     Returns:
         Names of the streams that could not be taken over at the raw layer, and are watched instead.
@@ -298,7 +298,7 @@ def unwatch() -> None:
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """``watch`` for the length of a block."""
+    """Call ``watch``, and ``unwatch`` at the end of the block."""
     watch()
     try:
         yield
@@ -342,7 +342,7 @@ def _encoded(stream: Any, text: Any) -> bytes:
 
 
 def _silence() -> None:
-    """In a forked child, note no output: it is not this run's."""
+    """In a forked child, note no output: the child is not part of this run."""
     _told.on_bytes = None
 
 

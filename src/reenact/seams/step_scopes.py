@@ -58,14 +58,15 @@ def step(name: str, state: Any = None, *, grows: Sequence[str] = ()) -> StepScop
 
     As a context manager (``with`` and ``async with``) it gives the state back: ``with step("plan", state) as state``.
     As a decorator of a function of any sort, the parameter named ``state`` is the state, and the return value is the
-    state afterwards if it is a mapping or a record. An exception passes through untouched. Idle it does nothing.
+    state afterwards if it is a mapping or a record. An exception passes through untouched. Without a session it does
+    nothing.
 
     Args:
-        name: The author's name for it.
+        name: The author's name for the stretch.
         state: The agent's state, for the context manager.
         grows: The keys of a dictionary state whose lists only grow: new entries go to the end, and existing entries are
-            neither changed nor removed. A step looks only at their new entries. Where that turns out to be wrong, the
-            run says so, and goes on with whole lists.
+            neither changed nor removed. A step looks only at their new entries. If a list has changed in another way,
+            the run notes that, and goes on with whole lists.
 
     Raises:
         UsageError: ``name`` is no text; ``grows`` is a single text, or holds something else than texts.
@@ -86,12 +87,12 @@ def step(name: str, state: Any = None, *, grows: Sequence[str] = ()) -> StepScop
 
 
 class Passage:
-    """One passage through a step: from its first line to its end.
+    """One execution of a step: from its first line to its end.
 
     Args:
         name: The step.
         state: The state at its start, as the live object, so that changes in place show at its end.
-        grows: Names of its lists that only grow.
+        grows: Names of the state's lists that only grow.
     """
 
     __slots__ = ("_crossing", "_grows", "_growth", "_inside", "_lane", "_name", "_place", "_scope", "state")
@@ -150,12 +151,12 @@ class Passage:
             return found
 
         found = encode_state(state, self._grows, look)
-        if seen and not found.grows:  # the new entries of the lists are not in it
+        if seen and not found.grows:  # the encoding does not use the lists' new entries
             growth.restart()
         return found
 
     def enter(self, *, heeds: bool = True) -> None:
-        """The code of the step runs now; ``heeds``: whether it takes the state of the passage."""
+        """The code of the step runs now. ``heeds``: whether the code uses the state that the step gives it."""
         if not heeds and self._lane is not None:
             raise self._lane.session.cannot_go_on(
                 f"the state of step {self._name} is immutable, and the step does not take the one it is given",
@@ -175,7 +176,7 @@ class Passage:
             scope.__exit__(None, None, None)
 
     def end(self, state: Any, error: BaseException | None) -> Turn[None]:
-        """The step has ended; gives the turn to wait for."""
+        """The step has ended. Gives the turn to wait for."""
         self.leave()
         crossing = self._crossing
         if crossing is None:
@@ -284,7 +285,7 @@ def _passage(seam: Seam, args: tuple[Any, ...], kwargs: dict[str, Any], grows: t
 
 
 def _after(passage: Passage, result: Any) -> Any:
-    """The state a decorated function leaves."""
+    """The state after a decorated function."""
     return result if is_state(result) else passage.state
 
 

@@ -1,4 +1,4 @@
-"""How a coroutine has rested: only where it has can another task have run meanwhile."""
+"""How a coroutine has rested: another task can have run only where it has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Suspension:
-    """Awaits another awaitable, and notes whether anything was waited for on the way.
+    """Awaits another awaitable, and notes whether the coroutine has suspended meanwhile.
 
     Args:
         awaitable: The other awaitable. Values that it yields, is sent and is thrown pass through unchanged.
@@ -53,5 +53,5 @@ class Suspension:
         return self._rests(self._inner.throw(*error))
 
     def close(self) -> None:
-        """Close it: it is no longer awaited."""
+        """Close the awaitable, which is no longer awaited."""
         self._inner.close()

@@ -104,7 +104,7 @@ def crossed(
     *,
     own: bool = False,
 ) -> Steps[T]:
-    """The second half of both, for a seam that must know its event before the call is performed.
+    """The second half of ``cross`` and ``across``, for a seam that must know its event before the call is performed.
 
     ``cancels``: returns the exceptions that cancel the caller; none in a thread."""
     if crossing.mode == "frozen":
@@ -122,7 +122,7 @@ def crossed(
     work = OwnWork(perform, crossing.enter()) if own else Work(perform, crossing.enter())
     try:
         result: T = yield work
-    except BaseException as error:  # Ctrl-C and sys.exit inside a tool are how it ended, and end it so again
+    except BaseException as error:  # Ctrl-C and sys.exit inside a tool end it, in a replay too
         if not isinstance(error, (GeneratorExit, *cancels())):
             yield _handed(lane, crossing, partial(seal, None, error), work)
         elif crossing.mode == "live":
@@ -134,8 +134,10 @@ def crossed(
 
 
 def _handed(lane: Lane, crossing: Live | Rerun, sealed: Callable[[], Value | Failure], work: Work) -> Turn[None]:
-    """The turn in which a call hands over its result. A coroutine that has not waited for anything has let no other one
-    run, and must not do so now: its result is at hand."""
+    """The turn in which a call hands over its result.
+
+    A coroutine that has not waited for anything has let no other task run, and must not do so now: it hands over at
+    once."""
     try:
         outcome = sealed()
     except Exception as fault:

@@ -45,7 +45,8 @@ def tool(
     """Make a function a tool: its calls are recorded, and answered from the recording on replay.
 
     Works on plain and ``async`` functions, generators of both sorts, methods, static and class methods; with and
-    without parentheses; next to the function, below a framework's own decorator. Idle it costs about 0.2 µs a call.
+    without parentheses; next to the function, below a framework's own decorator. Without a session it costs about 0.2
+    µs a call.
 
     The arguments are kept by name, defaults applied; ``self`` and ``cls`` are not arguments. An argument that cannot be
     stored is named as opaque and does not take part in finding the recorded call. Changes that the function makes in

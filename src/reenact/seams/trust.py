@@ -98,5 +98,5 @@ def seal(run: str, entry: Entry, entropy: Entropy) -> str:
 def is_ours(run: Run) -> bool:
     """Whether this user recorded the run on this machine, and its entry has not changed since."""
     found = str(run.capture.get("seal") or "")
-    key = _key(None) if found else None  # a run of a bundle has no seal: then nobody has to look for the key
+    key = _key(None) if found else None  # a bundle's run has no seal: the key need not be read
     return key is not None and hmac.compare_digest(found, _digest(key, run.id, run.entry))

@@ -1,4 +1,4 @@
-"""Turns: what a seam waits for before it hands something to the agent, in both colours."""
+"""Turns: a seam waits for its turn before it hands something to the agent, in both colours."""
 
 from __future__ import annotations
 
@@ -18,23 +18,27 @@ from reenact.seams.lanes import Lane
 from reenact.seams.suspension import Suspension
 
 RESTED = "flags/rested"
-"""The source of how a coroutine rested while something of the world was closed: how many turns of its loop it passed
-over, how many cancellations reached it, and 1 where it ended by them; ``-`` where it waited for more than that."""
+"""The ambient source that tells how a coroutine rested while something of the world was closed: how many turns of its
+loop it passed over, how many cancellations reached it, and 1 where it ended by them; ``-`` where the coroutine waited
+for more than that.
+"""
 _WAITED = "-"
 
 SET = "set"
-"""The source of the moments at which the agent sets timers. They show how far the code had come."""
+"""The ambient source of the moments at which the agent sets timers. These moments show how far the code had come."""
 
 
 def timer_due(lane: Lane, tag: Tag, wait_us: int) -> int | None:
-    """The agent sets a timer, which will ask for the turn ``tag``; gives when it is due. None: by the world's clock."""
+    """The agent sets a timer, which will ask for the turn ``tag``; gives its due time.
+
+    None: the world's clock decides."""
     set_us = moment_us(lane)
     lane.gate.schedule.timer_set(tag, TimerSpan(set_us, set_us + wait_us))
     return set_us + wait_us if lane.gate.schedule.follows else None
 
 
 def moment_us(lane: Lane) -> int:
-    """The time for code that sets a timer or an alarm, as far as it is known."""
+    """The time for code that sets a timer or an alarm, if it is known."""
     gate: Gate = lane.gate
     now_us = gate.schedule.now_us()
     return now_us if gate.halted is not None else max(now_us, answer(lane, SET, now_us * 1000) // 1000)
@@ -46,7 +50,7 @@ class Now:
     __slots__ = ()
 
     def wait(self) -> None:
-        """Returns at once."""
+        """Return at once."""
 
     def __await__(self) -> Generator[Any, Any, None]:
         return
@@ -60,7 +64,7 @@ class GateTurn(ABC):
     """A turn at the gate. When it has come, ``then(number)`` returns the turn's result.
 
     Args:
-        gate: Where to wait.
+        gate: The gate at which to wait.
         tag: The identity of the turn.
         owned: Whether the gate counts the calling unit (a thread whose start no hook saw is counted only here).
     """
@@ -74,7 +78,7 @@ class GateTurn(ABC):
 
     @abstractmethod
     def then(self, number: int | None) -> Any:
-        """The thing that the turn hands over; ``number`` is that of the delivery."""
+        """The thing that the turn hands over; ``number`` is the number of the delivery."""
 
     def wait(self) -> Any:
         """Wait in a thread."""
@@ -102,8 +106,8 @@ async def rejoin(*, rested: bool = True) -> None:
     agent's code goes on at a place in the order that both can reach.
 
     Args:
-        rested: Whether the world was waited for. Where it was not, no other task has run, and a recording does not let
-            them; a replay takes the turn if it was taken then."""
+        rested: Whether the coroutine waited for the world. If it did not, no other task has run, and a recording takes
+            no turn; a replay takes the turn if the recording took it."""
     lane = lanes.counted()
     if lane is None or not lanes.is_carried():
         return
@@ -129,13 +133,14 @@ async def rejoin_cancelled(error: BaseException) -> None:
 async def closed(closing: Suspension, cancelled_by: BaseException | None = None) -> None:
     """Come back to the agent's code when something of the world has been closed, or its closing was cancelled.
 
-    Closing rarely waits for the world: it passes over some turns of the loop and no more. How many is noted, so that a
-    replay passes over the same number, and no strand is held. Otherwise the strand that closes the resources of a
-    dropped generator would not be done when the loop ends. Only where the world was waited for is a turn taken.
+    Closing rarely waits for the world: it passes over some turns of the loop and no more. Their number is noted, so
+    that a replay passes over as many, and no strand is held. If a turn were taken each time, the strand that closes the
+    resources of a dropped generator would not be done when the loop ends. So a turn is taken only if the closing waited
+    for the world.
 
     Args:
-        closing: How it went.
-        cancelled_by: The cancellation it ended by, which is raised again by the caller."""
+        closing: The course of the closing.
+        cancelled_by: The cancellation that ended the closing; the caller raises it again."""
     lane = lanes.counted()
     if lane is None or not lanes.is_carried():
         return
@@ -170,9 +175,9 @@ class _PassingTurns:
     """Passes over a number of turns of the loop, and reacts to cancellations as the closed resource did.
 
     Args:
-        turns: How many.
-        thrown: How many cancellations had reached it.
-        raised: Whether it had ended by them."""
+        turns: The number of turns.
+        thrown: The number of cancellations that had reached the resource's closing.
+        raised: Whether the closing had ended by them."""
 
     __slots__ = ("raised", "thrown", "turns")
 
@@ -195,7 +200,7 @@ class _PassingTurns:
 
 
 class _BareTurn:
-    """A bare turn, which may be cancelled without more ado."""
+    """A turn that hands over nothing; a cancellation simply ends the wait for it."""
 
     __slots__ = ("gate", "tag")
 
@@ -208,13 +213,15 @@ class _BareTurn:
 
 
 def _shielded() -> Any:
-    """A cancelled scope of anyio repeatedly cancels all waits in it. Turns of other backends are shielded."""
+    """A shield for a wait, because a cancelled scope of anyio cancels all waits in it again and again.
+
+    Turns of other backends are shielded already."""
     anyio = sys.modules.get("anyio") if lanes.backend() is None else None
     return anyio.CancelScope(shield=True) if anyio is not None else nullcontext()
 
 
 def parent_path(path: str) -> tuple[str, bool]:
-    """The path a lane hangs on (empty for a root), and whether the lane is a scope."""
+    """The path of a lane's parent (empty for a root), and whether the lane is a scope."""
     at = max(path.rfind("/"), path.rfind(">"))
     return ("", False) if at < 0 else (path[:at], path[at] == ">")
 

@@ -1,4 +1,4 @@
-"""The end of a program: its last exception and its exit are reported to us first, and then happen as always."""
+"""The end of a program: its uncaught exception and its exit are reported to us first, and then happen as always."""
 
 from __future__ import annotations
 

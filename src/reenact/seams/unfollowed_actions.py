@@ -7,10 +7,10 @@ from reenact.seams.lanes import Lane
 
 
 def refuse(lane: Lane | None, what: str, cause: str) -> None:
-    """Say that something of another library is not followed, if it would have been listened to.
+    """Report that an action of another library is not followed, if a session listens to the lane.
 
     Args:
-        lane: The lane that comes upon it.
+        lane: The lane of the action.
         what: The thing that is not recorded, in words.
         cause: Why not.
 

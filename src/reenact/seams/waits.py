@@ -24,7 +24,7 @@ class Waiter:
         alive: False once the receiver no longer wants it (a cancelled timer); such a waiter takes no number.
         deadline_us: Virtual time of a timer in a replay; None for other waits than timers.
         sleeper: Whether the timer is a plain sleep, which may always fire.
-        number: The turn it was given.
+        number: The number of the turn that it was given.
         halt: Set instead of a number when the replay stops.
     """
 
@@ -62,19 +62,21 @@ class Rest:
         self.tags = tags
 
     def counted(self) -> bool:
-        """Whether its turn has come, so that the strand runs as soon as it gets to. Gate locked."""
+        """Whether its turn has come, so that the strand runs as soon as the system lets it.
+
+        The caller holds the gate's lock."""
         return bool(self.tags) and not any(tag in self.waiting for tag in self.tags)
 
 
 def rest(out: Rest, wait: Callable[..., Any], *args: object) -> Any:
     """Wait without being counted. All uncounted waits happen in this frame.
 
-    A signal handler that interrupts this frame can tell by it that its strand is not counted: only here is a strand out
-    of the count (``seams.strands.signals``). Call it inside the ``try`` that counts the strand again.
+    So a signal handler that interrupts this frame knows that its strand is not counted (``seams.strands.signals``).
+    Call it inside the ``try`` that counts the strand again.
 
     Args:
-        out: The wait, for that handler.
-        wait: A function that blocks: a door's ``acquire``, a wait of the system.
+        out: The wait, which that handler reads.
+        wait: A function that blocks: a lock's ``acquire``, or a wait of the system.
         args: The arguments of ``wait``.
     """
     return wait(*args)

@@ -1,8 +1,8 @@
-"""The watch: it looks after gates at which something waits although a strand still counts as running.
+"""The watch: it looks after gates at which a delivery waits although a strand still counts as running.
 
-One thread for the whole process, asleep while no gate needs it. It lets a delivery go without proof in two cases:
-the kernel says that no thread of this process ran between two looks (a strand blocks where no hook sees it), or the
-gate's own bound has passed (a busy strand, a spinning wait).
+It is one thread for the whole process, and sleeps while no gate needs it. It lets a delivery go without proof in two
+cases: the kernel says that no thread of this process ran between two looks (a strand blocks where no hook sees it), or
+the gate's own bound has passed (a busy strand, a spinning wait).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _mono_ns = time.monotonic_ns
 _process_ns = time.process_time_ns
 _own_ns = time.thread_time_ns
 QUIET_NS = 200_000
-"""Processor time the other threads may have used between two looks for a closer look to be worth its price."""
+"""The most processor time of the other threads between two looks at which a closer look is worth its price."""
 _imports_under_way = getattr(importlib._bootstrap, "_module_locks", {})
-"""CPython's own list: the import of an SDK can take a second of the processor, and no agent's code spins there."""
+"""CPython's own list of imports: one can take a second of the processor, and no agent's code spins there."""
 WORKING = 5
 """Without ``/proc``, a program computes if it takes one part in this many of the processor between two looks."""
 VIGIL_S = 0.05
@@ -35,13 +35,13 @@ VIGIL_S = 0.05
 IDLE_NS = 1_000_000
 """The processor time between two of those looks up to which a program counts as waiting: it may poll now and then."""
 PROMPTS = frozenset({"bdb", "pdb", "code", "pydevd", "debugpy", "IPython"})
-"""Modules in which a person is at work: a program that stands still there has not stopped for good."""
+"""Modules in which a program waits for a person: if it stands still there, it has not stopped for good."""
 STILL_US = 50_000
 """Without ``/proc``, a gate that makes no progress for this long counts as still."""
 
 
 Picture = dict[str, tuple[bytes, ...]]
-"""The kernel's figures of each thread, by its number: processor time, time of waiting for a core, turns."""
+"""The kernel's figures of each thread, by its number: processor time, time of waiting for a core, number of turns."""
 
 
 class _State:
@@ -66,7 +66,9 @@ class Watch:
         self._alive = False
 
     def attend(self, gate: Gate) -> None:
-        """Something waits at ``gate`` while others run. Called with the gate locked; cheap when already known."""
+        """A delivery waits at ``gate`` while strands run.
+
+        Called with the gate locked; cheap for a gate that is known already."""
         if gate in self._gates:
             return
         with self._lock:
@@ -80,7 +82,7 @@ class Watch:
 
     def keep(self, gate: Gate) -> None:
         """Look at a gate now and then although no strand waits there: the program may wait, where no hook sees it, for
-        a delivery that never comes. For a replay that has its process to itself."""
+        a delivery that never comes. Used by a replay that has its process to itself."""
         with gate.lock, self._lock:
             self._kept.add(gate)
             if not self._alive:
@@ -134,12 +136,12 @@ class Watch:
         if self._bell.acquire(timeout=VIGIL_S):
             return
         with self._lock:
-            if not self._asleep:  # attended just now
+            if not self._asleep:  # a gate was attended just now
                 self._bell.acquire(False)
                 return
             self._asleep = False
         past_ns, used_ns = _mono_ns() - then_ns, _process_ns() - _own_ns() - used_ns
-        waits = used_ns < IDLE_NS and past_ns < 20 * VIGIL_S * 1e9  # else it was not this program that stood still
+        waits = used_ns < IDLE_NS and past_ns < 20 * VIGIL_S * 1e9  # else the machine stood still, not this program
         waits = waits and (self._picture is None or self._picture(me) is not None) and not _at_a_prompt()
         for gate in kept:
             with gate.lock:
@@ -151,9 +153,9 @@ class Watch:
                     gate.stirs()
 
     def _look(self, gate: Gate, state: _State, picture: Picture | None, worked_us: int, spared_us: int) -> None:
-        """One look at one gate; it is forgotten here when it needs no more looks.
+        """Look once at one gate, and forget the gate when it needs no more looks.
 
-        Processor time is put down to a gate's own program only where no other run shares the process."""
+        Processor time counts as that of the gate's own program only where no other run shares the process."""
         now_us = _mono_ns() // 1000
         with gate.lock:
             if gate.closed or not (
@@ -203,7 +205,7 @@ def kernel_picture(me: int) -> Picture | None:
             if done[2:] != [b"0"]:
                 picture[name] = tuple(done)
                 continue
-            with open(f"/proc/self/task/{name}/status", "rb") as file:  # a kernel that keeps no such figures
+            with open(f"/proc/self/task/{name}/status", "rb") as file:  # a kernel without these figures
                 switches = [line for line in file if b"ctxt" in line]
             picture[name] = (fields[11] + b" " + fields[12], b"0", *switches)
     except (OSError, IndexError):

@@ -1,4 +1,4 @@
-"""Which seams there are: put in place once a process, listened to while a session lasts."""
+"""The list of seams: they are put in place once in a process, and a session listens to them while it lasts."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def load() -> None:
 
 
 def rehearse() -> None:
-    """Do once what the first session of a process does for the first time: the sessions of its children need not."""
+    """Do the one-time work of a process's first session now, so that the sessions of its children need not."""
     rebinding.search_ahead()
     lazy_dataclass.complete()
     lazy_regex.complete()

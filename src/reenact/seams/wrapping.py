@@ -67,11 +67,11 @@ def _plain(seam: Seam) -> Callable[..., Any]:
         crossing = begin(lane, call.describe)
         if crossing is None:
             return function(*args, **kwargs)
-        if crossing.mode == "frozen":  # as ``crossed``, without its call: a replay comes here at each step
+        if crossing.mode == "frozen":  # as ``crossed`` does, but faster: every replayed call comes here
             told = crossing.answer().wait()
             if isinstance(told, (Value, Failure)):
                 return call.reveal(told)
-            crossing = told  # it had no end in the recording, and is performed now
+            crossing = told  # the call had no end in the recording, and is performed now
         return in_thread(crossed(lane, crossing, call.perform, call.seal, call.reveal))
 
     return called
@@ -122,7 +122,7 @@ def _async_generator(seam: Seam) -> Callable[..., Any]:
         else:
             await streamed.ready()
             body = taped_async(streamed, function(*args, **kwargs))
-        # Does what ``yield from`` does, which asynchronous generators do not have.
+        # The loop does the work of ``yield from``, which asynchronous generators do not have.
         resume = body.__anext__
         while True:
             try:

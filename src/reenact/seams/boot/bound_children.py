@@ -1,8 +1,8 @@
 """Children that end when the process that started them ends, in whatever way. The parent holds a named pipe for this.
 
-The parent holds the pipe in the private directory of a boot; the child opens it, and has the system kill it when no
-process holds it any more. So a child is bound to the process, and not to the thread that started it, as
-``PR_SET_PDEATHSIG`` would do. Nothing is inherited, and no thread of ours waits in the child. Linux: elsewhere a pipe
+The pipe lies in the private directory of a boot. The child opens it, and asks the system to kill the child when no
+process holds the pipe any more. So a child is bound to the process that started it; ``PR_SET_PDEATHSIG`` would bind it
+to the thread. Nothing is inherited, and no thread of ours waits in the child. This works on Linux; elsewhere a pipe
 cannot send that signal.
 """
 
@@ -22,9 +22,9 @@ __all__ = ["bind", "bound_to_parent", "hold", "let_go", "let_go_of_all"]
 
 _PIPE: Final = "held"
 _PR_SET_PDEATHSIG: Final = 1
-"""Of ``prctl(2)``: the signal that a process gets when its parent has died."""
+"""The option of ``prctl(2)`` that sets the signal a process gets when its parent has died."""
 
-_lock = threading.RLock()  # a signal's handler may come while it is held
+_lock = threading.RLock()  # a signal's handler may run while the lock is held
 _held: set[int] = set()
 _bound = -1
 
@@ -56,7 +56,7 @@ def hold(place: str) -> int:
         return -1
     try:
         os.mkfifo(os.path.join(place, _PIPE), 0o600)
-        # To write and to read: to open it must not wait for the child.
+        # Opened to read as well: opening a pipe only to write would wait for the child.
         held = os.open(os.path.join(place, _PIPE), os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return -1
@@ -66,7 +66,7 @@ def hold(place: str) -> int:
 
 
 def let_go(held: int) -> None:
-    """The child, if it still runs, ends now."""
+    """End the child, if it still runs."""
     with _lock:
         if held not in _held:
             return
@@ -75,7 +75,7 @@ def let_go(held: int) -> None:
 
 
 def let_go_of_all() -> None:
-    """Every child of ours ends now. Any thread may call it. A wait for a child ends as if the child was killed."""
+    """End every child of ours. Any thread may call it. A wait for a child ends as if the child was killed."""
     with _lock:
         for held in list(_held):
             let_go(held)
@@ -88,8 +88,8 @@ def bind(place: str) -> None:
     """Have this process killed when no process holds the pipe of its boot any more. If none holds it already, the
     process ends here.
 
-    The calling process is killed. A process that forks and waits has to pass that on itself. Called once more, it binds
-    to another boot. Does nothing where the parent holds no pipe.
+    Only the calling process is killed: a process that forks and waits has to end its children itself. A second call
+    binds the process to another boot. Does nothing where the parent holds no pipe.
     """
     global _bound
     _release()
@@ -110,12 +110,12 @@ def bind(place: str) -> None:
         gone = os.read(pipe, 1) == b""
     except BlockingIOError:
         return
-    if gone:  # before we could hear of it
+    if gone:  # before the signal was requested
         os._exit(1)
 
 
 def _release() -> None:
-    """This process is bound to no boot any more."""
+    """Unbind this process from its boot."""
     global _bound
     if _bound >= 0:
         with suppress(OSError):
@@ -124,8 +124,9 @@ def _release() -> None:
 
 
 def bound_to_parent() -> Callable[[int], None]:
-    """The function that a forked child calls, with our process id, so that it ends together with our thread that forked
-    it. The function does nothing where the system has no such call."""
+    """The function that a forked child calls, with our process id, so that the child ends together with our thread that
+    forked it. The function does nothing where the system has no such call.
+    """
     if sys.platform != "linux":
         return lambda ours: None
     import ctypes
@@ -134,7 +135,7 @@ def bound_to_parent() -> Callable[[int], None]:
 
     def bind_to(ours: int) -> None:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != ours:  # it has ended in between
+        if os.getppid() != ours:  # the parent has ended in between
             os._exit(1)
 
     return bind_to

@@ -20,13 +20,15 @@ VARIABLE: Final = "REENACT_BOOT"
 """Environment variable that names the private directory of one boot."""
 
 MODE: Final = "REENACT_BOOT_MODE"
-"""The variable with the mode of a boot, unless that is ``RECORD``. Other modes need the directory."""
+"""The environment variable with the mode of a boot, unless that is ``RECORD``.
+
+Other modes need the private directory."""
 
 RECORD: Final = "record"
 """The mode of a boot whose program runs in any case."""
 
 UNIMPORTABLE: Final = "reenact cannot be imported"
-"""How the failure begins that ``sitecustomize`` reports where this module cannot be loaded."""
+"""The beginning of the message that ``sitecustomize`` reports where this module cannot be loaded."""
 
 _BEGINNERS: Final = {
     RECORD: "reenact.recording.recording_process",
@@ -36,7 +38,9 @@ _BEGINNERS: Final = {
     "golden": "reenact.testing.goldens.golden_process",
     "experiment": "reenact.testing.experiments.cell_process",
 }
-"""Modules that begin, by mode, each with ``begin(instructions: dict) -> None``. A closed table: data names no code."""
+"""The module that begins a session, by mode; each has ``begin(instructions: dict) -> None``.
+
+A fixed table, so that no data can name code to run."""
 
 WARM: Final = "warm"
 """The mode of an interpreter that boots and waits. Each of its children continues in a mode of its own."""

@@ -52,7 +52,7 @@ NOTHING: Final = Death()
 
 
 class DeathWatch:
-    """Keeps a trail of this process until it is closed.
+    """Keeps the number of this process's last event, and a traceback of a fatal signal, until it is closed.
 
     Args:
         place: Private directory of its boot.
@@ -62,18 +62,18 @@ class DeathWatch:
         self._fatal = -1
         self._memory: mmap.mmap | None = None
         self.reached: Callable[[int], object] = _nowhere
-        """Told the number of each event that is reached; about 0.2 µs."""
+        """Called with the number of each event that is reached; takes about 0.2 µs."""
         try:
             self._memory = _shared(place / _REACHED)
             self.reached = partial(_reached, self._memory)
             if not faulthandler.is_enabled():  # if the program has turned it on, it belongs to the program
                 self._fatal = _high(os.open(place / _FATAL, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
                 faulthandler.enable(self._fatal)
-        except (OSError, ValueError):  # the disk is full, or there are no descriptors: a death tells less
+        except (OSError, ValueError):  # the disk is full, or no descriptor is free: fewer facts are kept
             pass
 
     def close(self) -> None:
-        """The process goes on without us."""
+        """Keep no more facts: the process goes on without us."""
         self.reached = _nowhere
         if self._memory is not None:
             self._memory.close()
@@ -85,13 +85,13 @@ class DeathWatch:
 
 
 def _nowhere(number: int) -> None:
-    """Nothing is told."""
+    """Keep no number."""
 
 
 def _reached(memory: mmap.mmap, number: int) -> None:
     try:
-        _NUMBER.pack_into(memory, 0, number + 1)  # 0 is none
-    except ValueError:  # closed: a strand has outlived the run
+        _NUMBER.pack_into(memory, 0, number + 1)  # 0 means no event
+    except ValueError:  # the memory is closed: a strand has outlived the run
         return
 
 
@@ -108,11 +108,11 @@ def _shared(path: Path) -> mmap.mmap:
 def _high(descriptor: int) -> int:
     try:
         from fcntl import F_DUPFD_CLOEXEC, fcntl
-    except ImportError:  # no such system
+    except ImportError:  # a system without ``fcntl``
         return descriptor
     try:
         moved = fcntl(descriptor, F_DUPFD_CLOEXEC, _HIGH)
-    except OSError:  # fewer are allowed
+    except OSError:  # the limit of descriptors is lower
         return descriptor
     os.close(descriptor)
     return moved
@@ -156,7 +156,7 @@ def _last_lines(text: str) -> tuple[str, ...]:
 
 
 def name_of_signal(number: int) -> str:
-    """``SIGSEGV``, or what else is known of a signal."""
+    """``SIGSEGV``, or its number where the signal has no name."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -1,4 +1,4 @@
-"""The lock of a folder that several processes use. Each process holds it until it ends, in whatever way."""
+"""The lock of a folder that several processes use. A process holds the lock until the process ends, in whatever way."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from reenact.seams.boot.fd_relocation import relocate
 
 try:
     import fcntl
-except ImportError:  # no such system: nothing is locked there
+except ImportError:  # a system without ``fcntl``: nothing is locked there
     fcntl = None  # type: ignore[assignment]  # typeshed knows the module, and ``LOCKS`` is asked first
 
 __all__ = ["LOCKS", "UNLOCKED", "alone", "has_lock", "shared", "use"]
 
 LOCKS: Final = fcntl is not None
-"""Whether this system has such locks."""
+"""Whether this system has locks of files."""
 UNLOCKED: Final = -2
-"""In place of a lock, where there can be none."""
+"""Stands for a descriptor of the lock where the file system has no locks."""
 _FILE: Final = ".reenact-lock"
 
 
 def use(path: str) -> None:
-    """Use a folder that another process has made, until this one ends, which may be later."""
+    """Use a folder that another process has made. The use ends with this process, perhaps after the other one."""
     held = shared(path)
     if held >= 0:
         relocate(held)
@@ -39,7 +39,7 @@ def shared(path: str, *, make: bool = False) -> int:
 
     Args:
         path: The folder.
-        make: Whether it is new, and has no lock yet.
+        make: Whether the folder is new, and has no lock yet.
     """
     lock = _opened(path, os.O_CREAT if make else 0)
     if lock < 0:
@@ -55,7 +55,7 @@ def shared(path: str, *, make: bool = False) -> int:
     try:
         if os.path.samestat(os.fstat(lock), os.stat(os.path.join(path, _FILE))):
             return lock
-    except OSError:  # it has been removed
+    except OSError:  # the folder has been removed
         pass
     os.close(lock)
     return -1

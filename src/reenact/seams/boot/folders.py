@@ -1,4 +1,4 @@
-"""Temporary folders that no death leaves behind for good: users lock each, and the next start sweeps the rest.
+"""Temporary folders that no death leaves behind for good: users lock each, and the next start removes the others.
 
 Users share the lock. The system releases a lock however a process ends. So a folder that can be locked exclusively has
 no user, and is removed under that lock.
@@ -18,17 +18,17 @@ from reenact.seams.boot import folder_lock
 __all__ = ["Folder", "fleeting", "is_made", "remove_all", "sweep"]
 
 PREFIX: Final = "reenact-"
-"""How the folders are called."""
+"""The beginning of the names of the folders."""
 _MEMORY: Final = "/dev/shm"
 _TRIES: Final = 100
 
-_lock = threading.RLock()  # a signal's handler may come while it is held
+_lock = threading.RLock()  # a signal's handler may run while the lock is held
 _open: set[Folder] = set()
 _swept: set[str] = set()
 
 
 class Folder:
-    """A new folder of ours, for this user alone. A context manager: it is gone afterwards.
+    """A new folder of ours, for this user alone. A context manager, which removes the folder at its end.
 
     Args:
         prefix: The beginning of its name.
@@ -40,7 +40,7 @@ class Folder:
     Raises:
         OSError: The folder cannot be made there.
 
-    Cost: some system calls; the first one of a process also sweeps where such folders are.
+    Cost: some system calls; the first folder of a process also costs a sweep of the place around it.
     """
 
     def __init__(self, prefix: str = PREFIX, within: str | None = None) -> None:
@@ -54,11 +54,11 @@ class Folder:
                 self._held = folder_lock.shared(str(self.path), make=True)
                 if self._held >= 0 or self._held == folder_lock.UNLOCKED:
                     break
-                shutil.rmtree(self.path, ignore_errors=True)  # a sweep has come before the lock
+                shutil.rmtree(self.path, ignore_errors=True)  # a sweep has removed the folder before it was locked
             _open.add(self)
 
     def close(self) -> None:
-        """Remove it."""
+        """Remove the folder."""
         with _lock:
             _open.discard(self)
             shutil.rmtree(self.path, ignore_errors=True)
@@ -74,7 +74,7 @@ class Folder:
 
 
 def remove_all() -> None:
-    """Remove every folder of this process, which is about to end: no other one is made in it any more."""
+    """Remove every folder of this process, which is about to end: the process makes no further one."""
     _lock.acquire()
     for folder in list(_open):
         folder.close()
@@ -104,12 +104,12 @@ def is_made(path: str) -> bool:
 
 
 def fleeting() -> str | None:
-    """Where files lie in memory, on systems that have such a place."""
+    """The directory whose files lie in memory, on systems that have one."""
     return _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else None
 
 
 def _is_of_user(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_uid == os.geteuid()
-    except (OSError, AttributeError):  # it has gone meanwhile; or there are no such users here
+    except (OSError, AttributeError):  # the folder is gone, or the system has no user ids
         return False

@@ -6,10 +6,10 @@ same time. A start takes most of a second, a fork almost no time. A twin forks a
 its own environment, arguments, standard streams and boot directory, boots, and runs the program as a fresh interpreter
 would. No child sees the effects of another child: each starts from the same state.
 
-They talk in JSON, a message at a time over sockets. To the interpreter: a twin's end of its socket, as a descriptor,
-answered with the twin's ``pid``; and ``ended``, the ``pid`` of a twin that has ended, answered with its ``status``. To
-a twin: the program, with its standard streams as descriptors, answered with the child's ``pid``, and with its
-``status`` when it has ended.
+The processes talk in JSON over sockets, one message at a time. The parent sends the interpreter a twin's end of a
+socket, as a descriptor; the answer is the twin's ``pid``. It also sends ``ended``, the ``pid`` of a twin that has
+ended; the answer is that twin's ``status``. The parent sends a twin the program, with its standard streams as
+descriptors; the answer is the child's ``pid``, and the child's ``status`` when it has ended.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def serve(instructions: Mapping[str, Any], beginner: str) -> str:
     killed_with_parent = bound_to_parent()
     fork = os.fork
     gc.collect()
-    gc.freeze()  # a collection in a child would copy every page of what they share
+    gc.freeze()  # a collection in a child would copy every page that the processes share
     channel = _twins(control, fork)
     ours = os.getpid()
     words = len(sys.orig_argv)
@@ -133,7 +133,7 @@ def _twins(control: socket.socket, fork: Callable[[], int]) -> socket.socket:
     while True:
         received = receive(control)
         if received is None:
-            for twin in alive:  # they are let go of too; what they have cost is not known until they are waited for
+            for twin in alive:  # they end too; their processor time counts once they are waited for
                 os.waitpid(twin, 0)
             _gone()
         asked, descriptors = received
@@ -154,7 +154,7 @@ def _twins(control: socket.socket, fork: Callable[[], int]) -> socket.socket:
 
 
 def _gone() -> NoReturn:
-    """The parent has ended, or wants nothing more."""
+    """End this process: the parent has ended, or needs nothing more."""
     os._exit(0)
 
 
@@ -170,7 +170,7 @@ def _become(asked: Mapping[str, Any], streams: list[int], words: int) -> str:
 
 
 def _set(environment: Mapping[str, str]) -> None:
-    """Make the variables of this process those, in their order; most are already."""
+    """Give this process exactly these environment variables, in their order."""
     now = dict(variables_now())  # most have not changed since this process was forked
     if list(now) != list(environment):
         os.environ.clear()
@@ -185,7 +185,7 @@ def _let_go() -> None:
     """At the very end of a child, after its session: leave the shared memory unchanged.
 
     An ending interpreter takes every module apart, and each page that it touches is copied first. This costs more than
-    the fork. Objects that hold themselves, and that no collection looks at any more, are left alone."""
+    the fork. Objects in cycles of references, which no collection looks at any more, are left alone."""
     held: list[Any] = [dict(sys.modules)]
     held.append(held)
     for name in held[0].keys() - {"sys", "builtins", "__main__"}:

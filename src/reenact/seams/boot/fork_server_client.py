@@ -69,7 +69,7 @@ class _Interpreter:
                 raise
 
     def twin(self) -> _Twin | None:
-        """A new twin; None where it has not booted, or is gone."""
+        """A new twin; None where the interpreter has not booted, or is gone."""
         ours, its = socket.socketpair()
         with its:
             told = self._asked({}, (its.fileno(),))
@@ -93,7 +93,7 @@ class _Interpreter:
         return None if told is None else told[0]
 
     def end(self) -> None:
-        """End it, when its twins have been let go of."""
+        """End the interpreter, once its twins have been dropped."""
         self._control.close()
         try:
             self._process.wait(timeout=1.0)
@@ -122,7 +122,9 @@ class _Twin:
     def run(
         self, arguments: Sequence[str], environment: Mapping[str, str], streams: tuple[int, int, int]
     ) -> int | None:
-        """Run one program. Returns its exit status, or the twin's if that died during it; None if it died before."""
+        """Run one program.
+
+        Returns its exit status, or the twin's if the twin died meanwhile; None if it had died before."""
         asked = {"arguments": list(arguments), "environment": dict(environment), "place": environment[VARIABLE]}
         try:
             send(self.channel, asked, streams)
@@ -148,11 +150,11 @@ class ForkServerClient:
     """Starts programs, from a fork server if possible. A context manager; any thread may call it.
 
     Args:
-        limit: The most waiting twins of interpreters.
+        limit: The largest number of twins that wait for a program.
 
     Attributes:
         started: The number of started interpreters.
-        served: The number of programs that ran in one.
+        served: The number of programs that ran in a twin.
     """
 
     def __init__(self, limit: int) -> None:
@@ -175,7 +177,7 @@ class ForkServerClient:
         """Run a program, as ``run_program`` does, and with the same result.
 
         Args:
-            argv, environment, cwd, close_fds, streams: See ``run_program``. A fork server has inherited none.
+            argv, environment, cwd, close_fds, streams: See ``run_program``. A fork server has inherited no descriptors.
 
         Raises:
             UsageError: The program cannot be started.
@@ -211,7 +213,7 @@ class ForkServerClient:
         does not boot.
 
         Raises:
-            OSError: That cannot be started.
+            OSError: A new interpreter cannot be started.
         """
         key = (head, cwd, frozenset(pair for pair in environment.items() if pair[0] not in (VARIABLE, MODE)))
         with self._lock:
@@ -245,7 +247,7 @@ class ForkServerClient:
         self._less(twin.of)
 
     def _less(self, interpreter: _Interpreter) -> None:
-        """A twin of an interpreter is gone; without any it ends."""
+        """Count one twin of an interpreter less; an interpreter without twins ends."""
         with self._lock:
             interpreter.twins -= 1
             over = not interpreter.twins and self._booted.get(interpreter.key) is interpreter

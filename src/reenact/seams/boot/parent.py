@@ -77,7 +77,7 @@ class Boot:
         self._write("instructions.json", json.dumps({**instructions, "place": str(self.place), "restore": restore}))
 
     def leave(self, name: str, text: str) -> None:
-        """Leave a text for the child in the private directory, which it sees whole or not at all. For any thread."""
+        """Leave a text in the private directory, which the child sees whole or not at all. Any thread may call it."""
         partial = self.place / f"{name}.partial"
         try:
             partial.write_text(text, encoding="utf-8")
@@ -101,7 +101,7 @@ class Boot:
 
     @property
     def failure(self) -> str:
-        """Why the session could not begin, in the child's words; empty if it began or the child did not come so far."""
+        """The child's words on why the session could not begin; empty if it began, or the child did not come so far."""
         return self._read("failed") or ""
 
     @property
@@ -110,7 +110,7 @@ class Boot:
         return self._read("result")
 
     def left(self, status: int) -> str | None:
-        """The content of that file; ``status`` is the exit status of the process.
+        """The content of the file ``result``; ``status`` is the exit status of the process.
 
         Raises:
             KeyboardInterrupt: There is none, because Ctrl-C at the terminal interrupted the process and us.
@@ -148,7 +148,7 @@ def choose_hash_seed(environment: Mapping[str, str], entropy: Entropy) -> str | 
 
 
 def find_program(argv: Sequence[str], path: str | None) -> list[str]:
-    """The command with its program found.
+    """The command, with the path of its program.
 
     A bare name that is not on ``PATH`` is looked for beside our own interpreter. So a command of an environment finds
     the tools of that environment, even if the environment is not activated.

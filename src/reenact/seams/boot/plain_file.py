@@ -1,4 +1,6 @@
-"""Reading what a child has left: a plain file of bounded size. Foreign code may leave a link, a pipe or a device."""
+"""Reads a plain file of bounded size that a child has left.
+
+Foreign code may leave a link, a pipe or a device instead."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ An ending interpreter takes every object apart. In a forked process each page th
 costs more than the fork. Leaving by ``os._exit`` after all handlers saves this cost. But only the interpreter knows the
 status of a program that has raised ``SystemExit``. So when the interpreter announces the beginning of the program (by
 an audit event), we run the program in its place and end as it would: wait for threads, run handlers, and flush all
-output, that of C code too. What it would do beyond is not done: to take apart what the program has left, with the
-finalisers that this would run (``__del__``, ``finally`` in a generator, warnings of what was never awaited or closed),
-and to call the C library's own handlers. All of it comes after the end of the recording and of the replay.
+output, that of C code too. Its other work is left out: an interpreter would take apart the objects that the program has
+left, which runs their finalisers (``__del__``, ``finally`` in a generator, warnings of what was never awaited or
+closed), and would call the C library's own handlers. That work comes after the end of the recording and of the replay.
 
 The program runs on one frame of ours, which is in this file; tracebacks name it. Any other form of program than a
 script and a module (text on the command line, a folder, compiled code), and a script that cannot be read, is left to
@@ -35,14 +35,14 @@ __all__ = ["take_over"]
 _FILE: Final = "cpython.run_file"
 _MODULE: Final = "cpython.run_module"
 _KNOWN: Final = sys.implementation.name == "cpython" and sys.version_info < (3, 14)
-"""The interpreters whose way with a program this is: each was compared with it, program by program."""
+"""The interpreters that run and end a program as this module does: each was compared with it, program by program."""
 _OTHERWISE: Final = frozenset("ix")
-"""Options with which an interpreter goes about it in another way: to go on by hand, to skip the first line."""
+"""Options with which an interpreter runs a program in another way: to go on interactively, to skip the first line."""
 
 _UNFLUSHED: Final = 120
 """Status of an interpreter that could not write out its standard streams."""
 
-_leave = os._exit  # before a session puts its own in its place
+_leave = os._exit  # taken before a session replaces it
 
 
 def take_over(otherwise: Callable[[], object]) -> None:
@@ -67,7 +67,7 @@ def take_over(otherwise: Callable[[], object]) -> None:
         start = made()
         if start is None:
             return
-        vars(hook)["__cantrace__"] = False  # of every other event
+        vars(hook)["__cantrace__"] = False  # tracing of all later events is off again
         atexit.unregister(otherwise)
         error: BaseException | None = None
         try:
@@ -76,7 +76,7 @@ def take_over(otherwise: Callable[[], object]) -> None:
             error = _without_our_frame(raised)
         _end(error, last_words, script=event == _FILE)
 
-    vars(hook)["__cantrace__"] = True  # else nothing that runs below it could be traced, by a debugger for one
+    vars(hook)["__cantrace__"] = True  # else no code that runs below the hook could be traced, by a debugger for one
     sys.addaudithook(hook)
 
 
@@ -108,7 +108,7 @@ def _script(path: str) -> Callable[[], object] | None:
 
 
 def _module(name: str) -> Callable[[], object] | None:
-    """The function that runs a module; None for a folder or an archive, which is run as one."""
+    """The function that runs a module; None for a folder or an archive, which also runs as a module."""
     if "-m" not in sys.orig_argv[1:] or name == "__main__":
         return None
     import runpy
@@ -193,20 +193,20 @@ def _told(error: BaseException) -> int:
 
 
 def _asked_for(error: SystemExit) -> int:
-    """The status that a program asks for. Any other value is printed, and the status is 1."""
+    """The status that a program asks for. A value that is no number is printed, and the status is 1."""
     code = error.code
     if code is None:
         return 0
     if isinstance(code, int):
         return int(code) if -(1 << 63) <= code < 1 << 63 else -1
     for told in (code, "\n"):
-        with suppress(Exception):  # there is nowhere else to say it
+        with suppress(Exception):  # there is no other place to report it
             sys.stderr.write(str(told))
     return 1
 
 
 def _flushed(stream: Any, *, tell: bool = False) -> bool:
-    """Write a standard stream out; gives whether that went well. ``tell``: say so where it did not."""
+    """Write a standard stream out; gives whether that went well. ``tell``: report a failure."""
     try:
         if stream is not None and not stream.closed:
             stream.flush()

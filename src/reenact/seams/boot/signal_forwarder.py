@@ -1,4 +1,4 @@
-"""Signals that are sent to us while a program runs in our place: they are the program's."""
+"""Signals that are sent to us while a program runs in our place, and that are meant for the program."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class SignalForwarder:
     beside the program, and again after it.
 
     A signal that this process was started to ignore (by ``nohup``, or in the background of a script) is ignored by the
-    program, too: it inherits that, and may handle the signal all the same. So it is passed on from when the program
-    runs.
+    program too, which inherits that. But the program may still set a handler for it. So the signal is passed on as soon
+    as the program runs.
     """
 
     def __init__(self) -> None:
@@ -38,13 +38,13 @@ class SignalForwarder:
                 if before is signal.SIG_IGN:
                     self._later.append((number, handler))
                 elif before in (signal.SIG_DFL, signal.default_int_handler):
-                    self._take(number, handler)  # else it is our caller's: a time limit of theirs is not the program's
+                    self._take(number, handler)  # else it stays our caller's, such as a time limit
         return self
 
     def _take(self, number: int, handler: Callable[[int, FrameType | None], None]) -> None:
         try:
             self._before.append((number, signal.signal(number, handler)))
-        except (ValueError, OSError):  # not in the main thread: then nobody signals us
+        except (ValueError, OSError):  # only the main thread can handle signals
             return
 
     def to(self, process: subprocess.Popen[bytes]) -> None:

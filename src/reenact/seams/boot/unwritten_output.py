@@ -1,6 +1,6 @@
 """Writes out a program's buffered output that has not reached a descriptor yet, as at an interpreter's end.
 
-There an interpreter closes the files that a program has left open, and the C library writes out what C code has
+At its end an interpreter closes the files that a program has left open, and the C library writes out what C code has
 printed. Neither happens where a process leaves by ``os._exit``. Files are flushed here, not closed, and no finaliser of
 the program's own runs.
 """
@@ -20,7 +20,7 @@ __all__ = ["c_library", "files"]
 
 _DESCRIPTORS: Final = "/dev/fd"
 _KINDS: Final[tuple[tuple[type, ...], ...]] = ((io.TextIOWrapper,), (io.BufferedWriter, io.BufferedRandom))
-"""The objects that hold data back; text goes through the bytes below it."""
+"""The objects that buffer data; a text file is flushed through the binary file below it."""
 
 
 def files() -> None:
@@ -53,7 +53,7 @@ def _left_open() -> bool:
     try:
         return any(_is_written(int(each)) for each in os.listdir(_DESCRIPTORS))
     except OSError:
-        return True  # no telling
+        return True  # unknown: a file may be open
 
 
 def _is_written(descriptor: int) -> bool:
@@ -64,7 +64,7 @@ def _is_written(descriptor: int) -> bool:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return False
         return fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
-    except OSError:  # it was that of the listing
+    except OSError:  # the descriptor of the listing itself, closed by now
         return False
 
 
@@ -77,16 +77,16 @@ def _with_subclasses(kinds: Iterable[Any]) -> Iterator[type]:
 def c_library() -> Callable[[], object]:
     """The function that flushes the data of C code, at the end of the process.
 
-    It waits for no lock, as ``exit`` does: a thread may be reading standard input and hold that. Where it is missing,
-    and it is no part of POSIX, ``fflush`` stands in. To look it up is an audit event, so it is done before there is a
-    program that could hear it.
+    It waits for no lock, as ``exit`` does: a thread may hold one while it reads standard input. Where the C library has
+    no such function, which is no part of POSIX, ``fflush`` is used. Looking the function up raises an audit event, so
+    that is done before there is a program that could hear it.
     """
     try:
         import ctypes
 
-        library = ctypes.PyDLL(None)  # no thread runs on in between
+        library = ctypes.PyDLL(None)  # keeps the interpreter's lock: no thread runs meanwhile
         flush = library.fflush
-    except (ImportError, OSError, AttributeError, TypeError):  # an interpreter without it, or a system
+    except (ImportError, OSError, AttributeError, TypeError):  # an interpreter or a system without it
         return lambda: None
     flush.argtypes = (ctypes.c_void_p,)
     return getattr(library, "fcloseall", lambda: flush(None))

@@ -73,7 +73,7 @@ def name_of(where: str, options: Mapping[str, Any]) -> str:
 
     Args:
         where: A URL, or words ``key=value``; empty where there is none.
-        options: The same as keywords, which come first.
+        options: The same facts as keywords, which outrank ``where``.
     """
     told: dict[str, str] = {}
     if "://" in where:

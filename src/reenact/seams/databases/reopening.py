@@ -95,7 +95,7 @@ class ReopenedConnection:
                 made[name] = None
 
     def _follow(self, sql: str) -> None:
-        """Begin and end the transaction of the real connection with that which was answered."""
+        """Begin and end a transaction of the real connection where the answered statement does."""
         live, word = self.live, first_word(sql)
         if word == "BEGIN":
             self._begun = True
@@ -107,7 +107,7 @@ class ReopenedConnection:
                 live.rollback() if ending == "rollback" else live.commit()
 
     def ended(self) -> None:
-        """The transaction that was open is so no more."""
+        """The open transaction has ended."""
         self._begun = self._uncommitted = self._saved = False
 
     def define(self, how: str, args: tuple[Any, ...], options: dict[str, Any]) -> None:
@@ -125,7 +125,7 @@ class ReopenedConnection:
             sql: The statement.
 
         Raises:
-            Exception: It would answer differently from the recorded connection; the session stops.
+            Exception: The real connection would answer differently from the recorded one; the session stops.
         """
         if self.live is None:
             if self._uncommitted:
@@ -152,7 +152,7 @@ class ReopenedConnection:
         return self.live
 
     def _missing(self, live: Any, sql: str) -> str:
-        """The first missing table of a statement that a recorded, and so not executed, statement made."""
+        """A table that a statement needs and the real database lacks, because its making was answered, not executed."""
         named = {word.lower() for word in re.findall(r"\w+", sql)}
         for table in _made.get(self._path, ()):
             if named.issuperset(re.findall(r"\w+", table)):
@@ -167,7 +167,7 @@ class ReopenedConnection:
         return self.live is None and self._uncommitted
 
     def close(self) -> None:
-        """Close the real one, if there is one."""
+        """Close the real connection, if there is one."""
         if self.live is not None:
             self.live.close()
 

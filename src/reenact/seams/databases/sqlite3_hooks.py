@@ -1,14 +1,14 @@
 """SQLite through ``sqlite3``: each statement is a crossing, its rows the answer; a replay opens no file.
 
 ``connect`` returns a connection of a subclass of the requested class, whose cursors cross at ``execute``. Rows are read
-in portions, the first with the statement and each further one when the program reads on, as tuples; the row factory is
-applied to them in every session, since it is the program's own. A replayed connection is a real connection to an unused
-database in memory, so that other uses of its objects still work. When a statement has to go live, the database itself
-is opened (``reopening``).
+as tuples, in portions: the first with the statement, each further one when the program reads on. The program's own row
+factory is applied to them in every session. A replayed connection is a real connection to an unused database in memory,
+so that other uses of its objects still work. When a statement has to go live, the database itself is opened
+(``reopening``).
 
 A database in memory is the program's own, and left alone, but for the files that it attaches
-(``contacts.watch_attached``). The standard library's own uses are too, and a connection that is made by its class and
-not by ``connect``: the audit hook names the latter.
+(``contacts.watch_attached``). The standard library's own uses are left alone too. So is a connection that is made by
+its class and not by ``connect``, but the audit hook names it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from reenact.seams.patching import replace, when_imported
 from reenact.seams.switchboard import begin
 
 PORTION: Final = 1_000
-"""Rows that are read at once."""
+"""The number of rows that are read at once."""
 _BY_POSITION: Final = 4
-"""Arguments of ``connect`` behind the database that stand before the factory."""
+"""The number of arguments of ``connect`` between the database and the factory."""
 _SAID_DONE: Final[Mapping[str, Any]] = {
     "columns": None,
     "rows": [],
@@ -128,7 +128,7 @@ def _row(row: Any) -> Any:
 
 
 class _DataCrossing:
-    """One crossing whose answer is data, and what performs it."""
+    """One crossing whose answer is data, and the code that performs it."""
 
     def __init__(self, lane: Lane | None, describe: Callable[[], Call]) -> None:
         self._crossing = None if lane is None else begin(lane, describe)
@@ -154,7 +154,7 @@ class _DataCrossing:
                 result = perform()
         except Exception as error:
             if isinstance(error, ReenactError) and crossing.mode == "live":
-                crossing.unmade()  # raised before anything was asked of the database
+                crossing.unmade()  # our own error, raised before the database got the statement
             crossing.settle(Failure(describe_error(error))).wait()
             raise
         except BaseException:
@@ -185,7 +185,7 @@ class _Connection:
     _unsaved = False
     """Whether a statement that may have changed something waits for a commit."""
     _answered = False
-    """Whether one of them was answered from a recording, over a connection that is live."""
+    """Whether a statement that waits for a commit was answered from a recording, while the connection is live."""
     _cursors: Any = None
 
     def _begin(self, cursors: Any, database: str) -> None:
@@ -209,7 +209,7 @@ class _Connection:
         return _Connection.cursor(self).executescript(sql_script)
 
     def commit(self) -> None:
-        """Commit; that it was, or failed, is recorded. Where nothing was changed it does nothing to the world."""
+        """Commit, and record whether it failed. A commit without changes does nothing to the world."""
         self._ended("commit", Effect.WRITE if self._unsaved else Effect.READ)
 
     def rollback(self) -> None:
@@ -232,16 +232,16 @@ class _Connection:
 
             crossed.answer(perform, lambda _: None)
             if played is None and crossed.frozen and real.in_transaction:
-                getattr(real, what)()  # the answer is recorded, and what it ends here was written live
+                getattr(real, what)()  # the answer is recorded, but the open transaction has live writes
         if played is not None:
-            if played.live is not None and played.live.in_transaction:  # a part of the writes that went live in it
+            if played.live is not None and played.live.in_transaction:  # a part of its writes went live
                 getattr(played.live, what)()
             played.ended()
         self._changed = self._unsaved = self._answered = False
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a transaction is open; in a replay, as the statements tell."""
+        """Whether a transaction is open; in a replay, according to the recorded statements."""
         real: Any = super()
         if self._played is None:
             return bool(real.in_transaction)
@@ -302,7 +302,7 @@ class _Cursor:
     _event = -1
     _late: Exception | None = None
     _live: Any = None
-    """The real cursor that a statement went to; None where it is this one, or the recording answered."""
+    """The real cursor that a statement went to; None where this cursor executed it, or the recording answered it."""
 
     def execute(self, sql: str, parameters: Any = (), /) -> Any:
         return self._run("execute", sql, parameters, "")
@@ -320,7 +320,7 @@ class _Cursor:
         ours = bool(getattr(owner, "_database", ""))
         unsaved = ours and owner._unsaved
         if ours and (how or effect_of(sql) is Effect.WRITE):
-            owner._unsaved = True  # also where it fails: the first rows of many are there then
+            owner._unsaved = True  # even if it fails: the first rows of ``executemany`` stay
         if lane is None or not ours:
             self._told, self._rows, self._more = {}, iter(()), False
             return getattr(real, method)(sql) if how == "script" else getattr(real, method)(sql, parameters)

@@ -89,7 +89,7 @@ def ending_of(sql: str) -> str:
 
 
 def ends_with(call: Call) -> str:
-    """The same of a call on a database; a script commits what was open before it begins."""
+    """How a call on a database ends a transaction, as for ``ending_of``; a script first commits an open transaction."""
     if call.head.get("how") == "script":
         return "commit"
     return ending_of(str(call.head.get("sql") or call.head.get("what") or ""))

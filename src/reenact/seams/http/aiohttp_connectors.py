@@ -96,7 +96,7 @@ async def _replace(req: Any, out: OutgoingRequest, url: str, body: bytes) -> Non
 
 
 async def _asked_again(req: Any) -> bytes | None:
-    """The body of a request before it was replaced, if a middleware sends it once more; None: its body is its own."""
+    """The body from before a request was replaced, if a middleware sends it once more; None if it is unchanged."""
     url, headers, body = req.__dict__.pop(_ASKED, (None, None, None))
     if url is None:
         return None
@@ -213,7 +213,7 @@ def _sending(original: Any) -> Any:
 def _receiving(original: Any) -> Any:
     def data_received(self: Any, data: bytes) -> None:
         held: Occupant | None = self._reenact_exchange
-        if held is None or not data:  # nothing: aiohttp goes on with the data left in its parser
+        if held is None or not data:  # without data, aiohttp goes on with the rest in its parser
             original(self, data)
         else:
             held.arrived(data)
@@ -238,7 +238,7 @@ def _failing(original: Any) -> Any:
     def set_exception(self: Any, exc: BaseException, *cause: Any) -> None:
         held: Occupant | None = self._reenact_exchange
         if held is not None and cause and cause[0] is not no_cause and cause[0] is not exc:
-            exc.__cause__ = cause[0]  # as aiohttp does for who waits
+            exc.__cause__ = cause[0]  # as aiohttp does for a waiter
         original(self, exc, *cause)
         if held is not None:
             held.stirred()

@@ -67,7 +67,7 @@ class Occupant(Protocol):
         ...
 
     def released(self) -> AbstractContextManager[None]:
-        """The client lets the connection go; the scope to do it in."""
+        """The client lets the connection go. Gives the scope for that."""
         ...
 
 
@@ -192,7 +192,7 @@ class LiveExchange:
         try:
             getattr(self._protocol.transport, name)()
         except (AttributeError, NotImplementedError, RuntimeError):
-            pass  # closed in between, or a transport that cannot be paused
+            pass  # the transport is closed by now, or cannot be paused
 
     def _let_go(self) -> None:
         """The connection became something else: from now on it is not followed."""
@@ -213,7 +213,7 @@ class LiveExchange:
         """See ``Occupant``."""
         self._drop(CLOSED)
         if any(isinstance(item, bytes) for item in self._inbox):
-            self._protocol.force_close()  # something is unread: this connection cannot be used again
+            self._protocol.force_close()  # data is unread: this connection cannot be used again
         elif self._inbox:
             self._hand_over()
         return self._crossing.enter()
@@ -318,17 +318,17 @@ class PlayedTransport(asyncio.Transport):
         self._closing = False
 
     def write(self, data: Any) -> None:
-        """Nothing: the request has been compared already."""
+        """Send nothing: the request has been compared already."""
 
     def writelines(self, list_of_data: Any) -> None:
-        """Nothing."""
+        """Send nothing."""
 
     def is_closing(self) -> bool:
         """Whether the client has closed it."""
         return self._closing
 
     def close(self) -> None:
-        """Closed by the client. The protocol hears of it a moment later, as with a real connection."""
+        """Close the connection. The protocol hears of it a moment later, as with a real one."""
         if not self._closing:
             self._closing = True
             self._protocol._loop.call_soon(self._protocol.connection_lost, None)
@@ -336,7 +336,7 @@ class PlayedTransport(asyncio.Transport):
     abort = close
 
     def pause_reading(self) -> None:
-        """Nothing: bytes come only when asked for."""
+        """Do nothing: bytes come only when the client asks for them."""
 
     def resume_reading(self) -> None:
-        """Nothing."""
+        """Do nothing."""

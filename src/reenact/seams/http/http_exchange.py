@@ -129,7 +129,7 @@ def broken(lane: Lane, error: BaseException, roles: http_errors.Roles | None = N
 
 
 def unanswered(lane: Lane, crossing: Frozen, roles: http_errors.Roles | None = None) -> Steps[Live]:
-    """Wait with a request that was cancelled before its answer began. If nothing cancels it now, it may be made.
+    """Let a request wait that was cancelled before its answer began. If nothing cancels it now, it may be made.
 
     Args:
         lane: The calling lane.
@@ -138,7 +138,7 @@ def unanswered(lane: Lane, crossing: Frozen, roles: http_errors.Roles | None = N
     """
     try:
         told: Value | Failure | Live = yield crossing.answer()
-    except BaseException:  # cancelled, or the replay has stopped: nobody waits for it any more
+    except BaseException:  # cancelled, or the replay has stopped: its answer has no reader
         crossing.dropped()
         raise
     if isinstance(told, (Value, Failure)):

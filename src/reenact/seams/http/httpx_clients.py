@@ -195,7 +195,8 @@ class _CrossingTransport:
                 yield crossing.end(EOF)
         except BaseException:
             crossing.dropped(CANCELLED)
-            # Below: a coroutine that was cancelled while it waited for a turn has taken another already.
+            # Closed below the seam: a coroutine that was cancelled while it waited for a turn has taken another turn
+            # already.
             yield Work(getattr(source, self.family.close), crossing.enter())
             raise
         return response
@@ -230,7 +231,7 @@ class _CrossingTransport:
             finally:
                 request.headers = headers
             return
-        content = request.__dict__.pop("_content", None)  # what a transport of another library sends, where it was read
+        content = request.__dict__.pop("_content", None)  # the body, once read: other libraries' transports send it
         request.url = type(url)(out.url)
         request.stream = self.family.bytes_stream(out.body)
         if content is not None:
@@ -258,7 +259,7 @@ class _CrossingTransport:
 
 
 class _SyncTransport(_CrossingTransport):
-    """In synchronous colour."""
+    """A crossing transport in synchronous colour."""
 
     __slots__ = ()
 
@@ -267,7 +268,7 @@ class _SyncTransport(_CrossingTransport):
 
 
 class _AsyncTransport(_CrossingTransport):
-    """In asynchronous colour."""
+    """A crossing transport in asynchronous colour."""
 
     __slots__ = ()
 

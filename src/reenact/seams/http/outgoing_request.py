@@ -35,7 +35,7 @@ class SignedRequest:
 
     Args:
         request: The request, signed.
-        unsigned: Its headers before.
+        unsigned: Its headers before it was signed.
         sign: Signs another request in the same way.
     """
 
@@ -150,7 +150,7 @@ class OutgoingRequest:
     host: str = ""
 
     def headers(self, headers: Any) -> Any:
-        """A copy of the agent's headers that follows the rest; everything else in them stays."""
+        """A copy of the agent's headers, changed only as the other attributes require."""
         if headers is None:
             return None
         changed = headers.copy() if hasattr(headers, "copy") else dict(headers)
@@ -170,7 +170,7 @@ class OutgoingRequest:
 
 
 def going_out(crossing: Live, url: str, headers: _Headers, body: bytes) -> OutgoingRequest | None:
-    """The request that is sent in place of the agent's: rewritten, signed again, or with a trace; None: unchanged.
+    """The request that is sent in place of the agent's: rewritten, signed again, or with a trace; None: as it is.
 
     Args:
         crossing: The exchange.

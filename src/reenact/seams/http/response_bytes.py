@@ -25,8 +25,8 @@ class Wire:
     Attributes:
         head: ``status``, ``reason``, ``version`` and ``headers`` of the final response once they have arrived. Interim
             responses (1xx, but 101) are passed over.
-        complete: Whether the response has ended by its own framing. A response that ends with its connection never
-            is.
+        complete: Whether the response has ended by its own framing. A response that ends with its connection is never
+            complete.
     """
 
     __slots__ = ("_bodiless", "_left", "_line", "_lines", "_state", "complete", "head")

@@ -92,7 +92,7 @@ class _Tap(io.RawIOBase):
         self._recorder = recorder
 
     def readable(self) -> bool:
-        """Always true."""
+        """True, always."""
         return True
 
     def readinto(self, buffer: Any) -> int | None:
@@ -152,21 +152,21 @@ class PlayedSocket:
         return len(data)
 
     def settimeout(self, seconds: float | None) -> None:
-        """Nothing: a recorded answer does not take time."""
+        """Set nothing: a recorded answer does not take time."""
 
     def gettimeout(self) -> float | None:
-        """There is none."""
+        """None: a recorded answer does not take time."""
         return None
 
     def setsockopt(self, *args: Any) -> None:
-        """Nothing."""
+        """Set nothing: there is no socket."""
 
     def shutdown(self, how: int) -> None:
         """The client reads no further."""
         self._player.dropped()
 
     def close(self) -> None:
-        """Nothing: the response has a file of its own."""
+        """Close nothing: the response has a file of its own."""
 
     def fileno(self) -> int:
         """A descriptor to poll: always readable."""

@@ -17,7 +17,7 @@ from reenact.seams.lanes import listening
 _HELD = "_reenact_held"
 _LAST = b"\r\n\r\n"
 _LONGEST = 18
-"""Digits of a length that is believed."""
+"""The most digits of an announced length; a longer one is not believed."""
 
 
 class RequestPieces:
@@ -81,7 +81,7 @@ class RequestPieces:
 
         Args:
             conn: The connection.
-            added: Headers that its head has beside those of the program.
+            added: Headers that are added to those of the program.
         """
         head, *rest = self._pieces
         if added:

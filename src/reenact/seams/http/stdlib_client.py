@@ -155,7 +155,7 @@ def _pretend(conn: Any, method: str, lane: Lane, crossing: Frozen) -> None:
     try:
         if crossing.form == "stream":
             player.headed(crossing.head().wait().head)
-        elif crossing.form != "open":  # an answer that never came is missed where it is read
+        elif crossing.form != "open":  # an answer that never came fails only where it is read
             outcome = crossing.outcome().wait()
             failed = http_exchange.revive(lane, outcome, {"conn": conn})
             if outcome.head.get("phase") == "request":
@@ -164,7 +164,7 @@ def _pretend(conn: Any, method: str, lane: Lane, crossing: Frozen) -> None:
         crossing.dropped()
         if not by_signal_handler(error):
             raise
-        failed = error  # it interrupts the wait for the answer, which is not here
+        failed = error  # its interrupt belongs to the wait for the answer, later
     if conn.sock is not None:
         conn.sock.close()
     conn.sock = PlayedSocket(lane, player)
@@ -195,7 +195,7 @@ def _closing(original: Any) -> Any:
     def close(self: Any) -> None:
         stdlib_by_hand.let_go(self, _by_hand)
         _, under_way = self.__dict__.pop(_UNDER_WAY, (None, None))
-        if isinstance(under_way, ResponseRecorder):  # the answer that was never read
+        if isinstance(under_way, ResponseRecorder):  # the program never read the answer
             under_way.dropped(CLOSED)
         original(self)
 

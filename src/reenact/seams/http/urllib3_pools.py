@@ -54,7 +54,7 @@ def _open_tunnel(pool: Any, conn: Any) -> None:
         return
     try:
         prepare(pool, conn)
-    except OSError as error:  # as urlopen does where it would have called it
+    except OSError as error:  # as ``urlopen`` does, which would have called ``prepare``
         pool._raise_timeout(err=error, url=pool.proxy.url, timeout_value=conn.timeout)
         raise
 
@@ -149,7 +149,7 @@ def _perform(pool: Any, conn: Any, method: str, attempt: Callable[[], Any], lane
         _open_tunnel(pool, conn)
         return attempt()
     except http_exchange.RAISED as error:
-        if recorder.began:  # the same bytes raise it again
+        if recorder.began:  # in a replay the same bytes raise the error again
             recorder.dropped(CLOSED)
         else:
             head = {"proxied": bool(getattr(conn, "has_connected_to_proxy", False))}

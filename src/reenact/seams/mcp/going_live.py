@@ -24,7 +24,7 @@ class Dispatcher(Protocol):
     Attributes:
         real: The library's own dispatcher.
         handshake: The client's handshake with its server.
-        receiving: Answers requests of the recorded server; None without such an object.
+        receiving: The object that answers requests of the recorded server; None without one.
     """
 
     real: Any
@@ -81,7 +81,7 @@ class GoingLive:
             self.done = True
 
     def announce(self) -> None:
-        """Something is about to pass through: nothing that the recorded server began is handed over any more."""
+        """A live message is about to pass: messages that the recorded server began are no longer handed over."""
         if not self.is_live:
             self.is_live = True
             if self._session.receiving is not None:
@@ -115,7 +115,7 @@ class GoingLive:
             differing = await self._session.handshake.again(self._session.real)
         except Exception as error:
             under_way.set_exception(error)
-            under_way.exception()  # the caller may have gone
+            under_way.exception()  # the caller may be gone
         else:
             self.done = True
             under_way.set_result(differing)

@@ -37,13 +37,13 @@ class Handshake:
             self.said.append((method, params, opts))
 
     async def again(self, dispatcher: Any) -> list[str]:
-        """Make it with a live server.
+        """Make the handshake with a live server.
 
         Returns:
             The differences between that server and the recorded one, in words.
 
         Raises:
-            Exception: The server does not take it.
+            Exception: The server does not take the handshake.
         """
         told: Mapping[str, Any] = self.told
         for method, params, opts in self.said:

@@ -21,8 +21,9 @@ class InboxMessage:
     """One message that the server began.
 
     Attributes:
-        sort: The sort: a ``request`` to the agent, one ``withdrawn``, a ``notification``, ``progress`` of a call, a
-            ``fault`` of the transport, the connection being ``closed``, or the dispatcher having ``failed``.
+        sort: The sort: a ``request`` to the agent, a request that was ``withdrawn``, a ``notification``, ``progress``
+            of a call, a ``fault`` of the transport, the connection being ``closed``, or the dispatcher having
+            ``failed``.
         method: The method of a request or notification.
         params: Its parameters; for progress the callback's arguments; for a fault or failure the exception.
         id: The id of a request; for progress the event of the call.

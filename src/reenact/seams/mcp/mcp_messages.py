@@ -117,7 +117,7 @@ def digest(tools: Json) -> str:
 
 
 def revealed_to(error_class: Any, outcome: Value | Failure) -> Any:
-    """The same for a request: an error of the protocol is made again from code, message and data."""
+    """The recorded result of a request. An error of the protocol is made again from code, message and data."""
     if isinstance(outcome, Failure) and outcome.error.type.endswith(f".{error_class.__name__}"):
         fact = outcome.error
         if fact.args is not None:

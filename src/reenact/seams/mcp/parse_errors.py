@@ -27,7 +27,7 @@ def _write(error: Any) -> dict[str, Any]:
 
 
 def _read(cls: type[Any], data: dict[str, Any]) -> Any:
-    """The exception again. The exception does not say in which mode it was validated, but its text shows the mode."""
+    """The exception, made again. It does not say in which mode its input was validated, but its text shows the mode."""
     made = [_made(cls, data, mode) for mode in _MODES]
     return next((each for each in made if str(each) == data["text"]), made[0])
 
@@ -41,7 +41,7 @@ def _made(cls: Any, data: dict[str, Any], mode: str) -> Any:
 
 
 def _kind(part: dict[str, Any]) -> Any:
-    """A sort of error: its name where pydantic knows it, or else the text of the error."""
+    """The sort of an error: its name where pydantic knows the sort, or else the text of the error."""
     core: Any = sys.modules["pydantic_core"]
     try:
         core.PydanticKnownError(part["type"], part.get("ctx") or {})

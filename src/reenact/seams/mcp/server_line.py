@@ -1,9 +1,9 @@
-"""The line to an MCP server: opened, perhaps lost, closed; below it the real transport runs, or, in a replay, nothing.
+"""The line to an MCP server: its opening, loss and closing; below it the real transport runs, or, in a replay, nothing.
 
 It goes live when a message must pass through it: then the real transport is opened, with the arguments of the agent's
 own code. It is closed with the line. A real transport lives in a task of its own, so that its failure reaches the agent
-in turn. The error reaches the agent as it would without us: it cancels the agent's work inside the block, and leaves
-the block in an exception group.
+in turn. As without us, the failure cancels the agent's work inside the block, and its error leaves the block in an
+exception group.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ async def connected(
         describe: The call that opens it.
         real: Opens it.
         pretended: The streams that the agent gets in a replay, and the streams among them that have to be closed.
-        load: Makes what a live transport makes first, so that the classes of its exceptions are loaded in a replay.
+        load: Makes the objects that a live transport makes first, so that the classes of its exceptions are loaded in a
+            replay.
     """
     lane = listening()
     if lane is not None and backend() is not None:
@@ -62,7 +63,7 @@ async def connected(
                     given, rest = pretended()
                     line.feeds(given)
             except Exception as error:
-                refused = error  # raised outside the group, which would wrap it
+                refused = error  # it is raised outside the group, which would wrap it
             else:
                 group.start_soon(line.watch, watching, group.cancel_scope)
                 try:
@@ -83,7 +84,7 @@ async def connected(
 
 
 class Line:
-    """One transport.
+    """One transport of a session.
 
     Attributes:
         live: Whether the real one has been opened.
@@ -119,11 +120,11 @@ class Line:
 
     @property
     def event(self) -> int:
-        """The event it was opened with."""
+        """The event of its opening."""
         return self._crossing.event
 
     async def open(self, group: Any) -> Any:
-        """Open it: what the real transport gives; None in a replay."""
+        """Open the line. Gives what the real transport gives; None in a replay."""
         self._group = group
         return await answered(self._lane, self._crossing, self.go_live, _sealed, telling(self._lane, self._revealed))
 
@@ -157,7 +158,7 @@ class Line:
                 self._ready.set_result(given)
                 try:
                     await self._closing
-                except asyncio.CancelledError:  # where by itself the agent's own task would be cancelled
+                except asyncio.CancelledError:  # without us, this would cancel the agent's own task
                     self._failing.set_result(None)
                     raise
                 finally:
@@ -169,7 +170,7 @@ class Line:
             self._lane.gate.parts(-parting)
             if failed is not None and not self._ready.done():
                 self._ready.set_exception(failed)
-                self._ready.exception()  # who waited for it may have gone
+                self._ready.exception()  # its waiter may be gone
             self._ready.cancel()
             if not self._ended.done():
                 self._ended.set_result(failed)
@@ -206,7 +207,7 @@ class Line:
             raise _unwrapped(failed)
 
     async def close(self) -> None:
-        """Close it, once."""
+        """Close the transport, once."""
         if not self._closed:
             self._closed = True
             await self._about(self._lane, "disconnect", self._close)
@@ -219,7 +220,7 @@ class Line:
         await self._failure()
 
     async def settled(self) -> None:
-        """Nothing for a transport at work; of one that fails never returns, because the block is being cancelled."""
+        """Returns at once while the transport works; never if it fails, because the block is being cancelled then."""
         if self._failing.done():
             await asyncio.get_running_loop().create_future()
 

@@ -32,7 +32,7 @@ _log = logging.getLogger("mcp.shared.jsonrpc_dispatcher")
 
 
 def patch(module: ModuleType) -> None:
-    """Hook ``ClientSession``; of a version without dispatchers say that its sessions escape."""
+    """Hook ``ClientSession``; for a version without dispatchers, report that its sessions escape."""
     session = module.ClientSession
     names: Any = module
     if not hasattr(module, "JSONRPCDispatcher"):
@@ -42,7 +42,7 @@ def patch(module: ModuleType) -> None:
     def dispatcher(self: Any) -> SeamDispatcher:
         held = self.__dict__
         known = held.get("_reenact_dispatcher")
-        if known is None and backend() is not None:  # the line was refused: its messages are not recorded
+        if known is None and backend() is not None:  # another backend, whose line is not followed: unrecorded
             known = held["_reenact_dispatcher"] = held["_dispatcher"]
         if known is None:
             known = held["_reenact_dispatcher"] = SeamDispatcher(self, held["_dispatcher"], names)
@@ -57,11 +57,11 @@ def patch(module: ModuleType) -> None:
             try:
                 return await original(self, *exc)
             finally:
-                await rejoin()  # how long a live dispatcher takes to end is nobody's business
+                await rejoin()  # how long a live dispatcher takes to end must not matter
 
         return leave
 
-    session._dispatcher = property(dispatcher, give)  # on the class: of sessions made before we came, too
+    session._dispatcher = property(dispatcher, give)  # on the class, so that sessions made earlier have it too
     replace(session, "__aexit__", leaving)
 
 
@@ -140,7 +140,7 @@ class SeamDispatcher:
         return self._going is not None and self._going.is_live
 
     def _begun_at(self, lane: Lane) -> int:
-        """The event this began with in the run of a lane; -1 where it began outside."""
+        """The event that this session began with in the run of a lane; -1 where it began outside the run."""
         return self._opened[1] if self._opened is not None and self._opened[0] is lane.session else -1
 
     def _request(self, lane: Lane, method: str, params: Mapping[str, Any] | None) -> Call:
@@ -239,7 +239,7 @@ class SeamDispatcher:
             return
         if crossing.mode == "live" and self._going is not None:
             self._going.announce()
-        elif self.is_live:  # it has no answer to be kept, and a live server must hear it
+        elif self.is_live:  # a notification has no answer, and a live server must get it
             server_line.go_live(crossing)
         await answered(lane, crossing, perform, mcp_messages.sealed, revealed)
         self.handshake.keep(method, params, opts)
@@ -292,7 +292,7 @@ class SeamDispatcher:
 
 
 async def _nothing(*_: Any) -> None:
-    """Every notification has been taken before."""
+    """Do nothing: every notification has been taken before."""
 
 
 class _Carrier:
@@ -316,7 +316,7 @@ class _Carrier:
         )
 
     async def carry(self, inbox: Inbox, group: Any) -> None:
-        """Until the connection closes."""
+        """Hand over messages until the connection closes."""
         while True:
             item = await self._next(inbox)
             if item.sort == "closed":
@@ -340,7 +340,7 @@ class _Carrier:
     def _revealed(self, outcome: Value | Failure) -> InboxMessage:
         try:
             return item_revealed(outcome)
-        except UnreplayableRun:  # the error of a transport that is not loaded, because none was opened
+        except UnreplayableRun:  # an error class that is not loaded, because no transport was opened
             server_line.load(self._session.real)
             return item_revealed(outcome)
 

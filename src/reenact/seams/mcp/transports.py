@@ -1,4 +1,4 @@
-"""MCP transports: how each is opened, and the streams for the agent in a replay, which opens none.
+"""MCP transports: how each is opened, and the streams that the agent gets in a replay, which opens no transport.
 
 In a replay the agent gets streams without another end.
 """
@@ -56,23 +56,23 @@ def _hook(module: ModuleType, name: str, describe: Callable[..., Call]) -> None:
 
 
 def patch_stdio(module: ModuleType) -> None:
-    """Servers that are child processes."""
+    """Hook the transport to servers that are child processes."""
     _hook(module, "stdio_client", _stdio)
 
 
 def patch_streamable_http(module: ModuleType) -> None:
-    """Servers behind an address."""
+    """Hook the transport to servers behind an address."""
     _hook(module, "streamable_http_client", lambda url, *_, **__: _address(url, "http"))
     _hook(module, "streamablehttp_client", lambda url, *_, **__: _address(url, "http"))
 
 
 def patch_sse(module: ModuleType) -> None:
-    """Servers behind an address, the older way."""
+    """Hook the older transport to servers behind an address."""
     _hook(module, "sse_client", lambda url, *_, **__: _address(url, "sse"))
 
 
 def patch_memory(module: ModuleType) -> None:
-    """Servers in this process, over streams."""
+    """Hook the transport to servers in this process, over streams."""
 
     def make(original: Any) -> Any:
         def _connect(self: Any) -> Any:
@@ -85,7 +85,7 @@ def patch_memory(module: ModuleType) -> None:
 
 
 def patch_inprocess(module: ModuleType) -> None:
-    """Servers in this process, called directly."""
+    """Hook the transport to servers in this process that are called directly."""
     anyio: Any = module.anyio
 
     def make(original: Any) -> Any:

@@ -141,20 +141,20 @@ class _NoTransport:
     """Stands where the transport of a process that never ran would be."""
 
     def get_pipe_transport(self, _fd: int) -> _NoTransport:
-        """The same, for a pipe."""
+        """Stands for the transport of a pipe: does nothing."""
         return self
 
     def get_extra_info(self, _name: str, default: Any = None) -> Any:
-        """Nothing is known."""
+        """Give the default: nothing is known."""
         return default
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""
 
     resume_reading = pause_reading = close
 
     def is_closing(self) -> bool:
-        """As good as."""
+        """True: there is no transport that could be open."""
         return True
 
 
@@ -181,7 +181,7 @@ class SeamProcess(asyncio.subprocess.Process):
             raise later.failed(RuntimeError("its first call is not a coroutine, so it cannot wait for the start"))
 
     async def begun(self) -> None:
-        """The same before a coroutine: a process that has yet to be started is started."""
+        """Called before a coroutine is performed on the process. Starts the process if that is still to be done."""
         if self._reenact_later is not None:
             await in_coroutine(self._reenact_later.begin())
 
@@ -226,11 +226,11 @@ class SeamProcess(asyncio.subprocess.Process):
         self._signalled({"signal": int(signal)}, lambda: super(SeamProcess, self).send_signal(signal))
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Ask the process to end."""
         self._signalled({"signal": "terminate"}, super().terminate)
 
     def kill(self) -> None:
-        """End it."""
+        """Kill the process."""
         self._signalled({"signal": "kill"}, super().kill)
 
     def _signalled(self, asked: Json, perform: Callable[[], None]) -> None:
@@ -277,15 +277,15 @@ class SeamReader(asyncio.StreamReader):
         self._real = real
 
     def at_end(self) -> bool:
-        """Whether the end has been handed over."""
+        """Whether the end of the stream has been handed over."""
         return bool(self._eof)  # type: ignore[attr-defined]
 
     async def read(self, n: int = -1) -> bytes:
-        """Like asyncio's; arrived parts are read one by one."""
+        """Read as asyncio's reader does; arrived parts are read one by one."""
         return await super().read(n)
 
     async def _wait_for_data(self, func_name: str) -> None:
-        """Where every method of the class waits for more."""
+        """Wait for more data; every reading method of the class comes here."""
         crossing = await self._begun()
         if crossing is None:
             if self._real is None:
@@ -295,7 +295,7 @@ class SeamReader(asyncio.StreamReader):
         elif crossing.mode == "live":
             await self._taped(crossing)
         else:
-            turn = self._turn = self._turn or crossing.part()  # a cancelled reader leaves it to the next reader
+            turn = self._turn = self._turn or crossing.part()  # a cancelled reader leaves the turn to the next one
             part = await turn
             self._turn = None
             if isinstance(part, bytes):
@@ -343,7 +343,7 @@ class SeamReader(asyncio.StreamReader):
                 await rejoin_cancelled(error)
                 raise
             turn = self._turn = crossing.segment(data) if data else crossing.end(End(EndKind.EOF))
-        await turn  # a cancelled reader leaves it, with its result, to the next reader
+        await turn  # a cancelled reader leaves the turn and its result to the next one
         self._turn = None
         self._fed(self._held)
 
@@ -384,7 +384,7 @@ class SeamWriter(asyncio.StreamWriter):
     def _written(self, data: bytes) -> None:
         if self._real is not None:
             self._real.write(data)
-        elif self._of._reenact_later is not None:  # as with a transport, it goes out when there is somewhere to go
+        elif self._of._reenact_later is not None:  # held back until the process has been started
             self._held += data
             self._of._reenact_later.soon()
 
@@ -398,7 +398,7 @@ class SeamWriter(asyncio.StreamWriter):
             real.close()
 
     def writelines(self, data: Any) -> None:
-        """Write all of them."""
+        """Write all the pieces."""
         self.write(b"".join(data))
 
     async def drain(self) -> None:
@@ -406,7 +406,7 @@ class SeamWriter(asyncio.StreamWriter):
         await self._asked("drain", lambda real: real.drain())
 
     async def wait_closed(self) -> None:
-        """Wait until it is closed."""
+        """Wait until standard input is closed."""
         await self._asked("close", lambda real: real.wait_closed())
 
     async def _asked(self, what: str, perform: Callable[[Any], Awaitable[Any]]) -> None:
@@ -429,7 +429,7 @@ class SeamWriter(asyncio.StreamWriter):
             self._real.close()
 
     def can_write_eof(self) -> bool:
-        """A pipe can."""
+        """True: a pipe can."""
         return True
 
     def write_eof(self) -> None:
@@ -439,8 +439,8 @@ class SeamWriter(asyncio.StreamWriter):
             self._real.write_eof()
 
     def is_closing(self) -> bool:
-        """Whether the agent has closed it, or it broke."""
+        """Whether the agent has closed standard input, or the pipe broke."""
         return self._shut if self._real is None else self._shut or self._real.is_closing()
 
     def __del__(self, *_: Any) -> None:
-        """The writer of the transport looks after itself."""
+        """Do nothing: the writer of the transport has a finaliser of its own."""

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def _begun() -> None:
-    """Nothing to begin: it exists already."""
+    """Begin nothing: the process exists already."""
 
 
 class ProcessChannel:

@@ -1,7 +1,7 @@
 """Python programs that the agent's own program starts: each may become a child run of the same lineage.
 
-The recorder sets the function that prepares the environment of such a child. Without it, in a replay above all, nothing
-is prepared: there no child is ever started.
+The recorder sets the function that prepares the environment of such a child. Where none is set, as in a replay, nothing
+is prepared: a replay starts no child.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from reenact.seams.patching import replace
 from reenact.seams.process_setting import variables_set
 
 Maker = Callable[[Sequence[str], Mapping[str, str]], Mapping[str, str]]
-"""From the command and the environment it would have, the environment that makes it a child run."""
+"""Gives the environment that makes a command a child run, from the command and the environment it would have."""
 
 _maker: Maker | None = None
 
 
 def appoint(maker: Maker | None) -> None:
-    """Children started from now on are child runs; None: they are not."""
+    """Make children that start from now on child runs; with None they are not."""
     global _maker
     _maker = maker
 
@@ -59,7 +59,7 @@ def environment_for(lane: Lane, argv: Any, environment: Mapping[Any, Any] | None
 
 
 def _is_ours(program: str) -> bool:
-    """Whether it is the interpreter that runs here, so that it can load our code."""
+    """Whether a program is the interpreter that runs here, and so can load our code."""
     found = program if os.path.dirname(program) else shutil.which(program)
     if not found or not sys.executable:
         return False

@@ -26,9 +26,9 @@ class AgentProcess:
     """Our facts about a process that the agent started.
 
     Attributes:
-        played: Whether it is one of a replay, which never ran.
+        played: Whether it is a process of a replay, which never ran.
         real: The process that runs in its place; None for any other.
-        later: What starts that; None where it cannot be started.
+        later: Starts the process ``real``; None where it cannot be started.
 
     Args:
         program: Its name.
@@ -46,7 +46,7 @@ class AgentProcess:
         self.later: LateResource | None = None
 
     def begin(self) -> None:
-        """Start it, unless it runs: something is about to be performed on it."""
+        """Start the process, unless it runs: something is about to be performed on it."""
         if self.later is not None and self.real is None:
             in_thread(self.later.begin())
             self.real, self.played = self.later.real, False
@@ -71,7 +71,7 @@ def late_process(
 
 
 def starter(module: Any, lane: Lane, original: Any, given: Mapping[str, Any], shell: bool) -> Callable[[], Any] | None:
-    """The function that starts a process later; None where it got files of the agent, which have changed by then.
+    """The function that starts a process later; None where the start passes files of the agent, which change meanwhile.
 
     Args:
         module: ``subprocess``.

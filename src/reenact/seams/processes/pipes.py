@@ -36,7 +36,7 @@ class PipeOwner(Protocol):
     played: bool
 
     def begin(self) -> None:
-        """Start it before its first live use, where its start was answered from a recording."""
+        """Start the process before its first live use, where its start was answered from a recording."""
 
 
 class _Pipe(io.RawIOBase):
@@ -89,7 +89,7 @@ class PipeOutput(_Pipe):
     """Standard input of a process: each write is a call that must match."""
 
     def writable(self) -> bool:
-        """Yes."""
+        """True, unless the pipe is closed."""
         return not self._closed_check()
 
     def _closed_check(self) -> bool:
@@ -122,7 +122,7 @@ class PipeInput(_Pipe):
         self._ended = False
 
     def readable(self) -> bool:
-        """Yes."""
+        """True, unless the pipe is closed."""
         if self.closed:
             raise ValueError("I/O operation on closed file")
         return True
@@ -140,7 +140,7 @@ class PipeInput(_Pipe):
         return len(part)
 
     def readall(self) -> bytes:
-        """Everything up to the end."""
+        """Read everything up to the end."""
         parts = [self._ahead]
         self._ahead = b""
         while data := self._next(READ_AT_ONCE):
@@ -148,7 +148,7 @@ class PipeInput(_Pipe):
         return b"".join(parts)
 
     def close(self) -> None:
-        """Close; reading further would have been possible."""
+        """Close the stream before its end."""
         if not self.closed and self._crossing is not None and not self._ended:
             self._ended = True
             if self._crossing.mode == "live":

@@ -56,7 +56,7 @@ def _starting(module: Any, original: Any) -> Any:
             original(self, *args, **options)
             return
         caller = sys._getframe(1).f_globals.get("__name__", "")
-        if caller.startswith(("asyncio.", "uvloop")):  # a transport of the agent's own: nobody reads it through us
+        if caller.startswith(("asyncio.", "uvloop")):  # a transport of the agent's own, which no seam reads
             lane.session.gap("process", "loop.subprocess_exec")
             original(self, *args, **options)
             return
@@ -86,7 +86,7 @@ def _starting(module: Any, original: Any) -> Any:
 
 
 class _StartArguments:
-    """The arguments of one start, understood."""
+    """The arguments of one start, by name and in their final form."""
 
     __slots__ = ("args", "bufsize", "call", "environment", "inherited", "shell")
 
@@ -138,7 +138,7 @@ def _start(popen: Any, crossing: Live, start: Callable[[], None]) -> None:
 
 
 def _pretend(popen: Any, crossing: Frozen, start: Callable[[], None]) -> None:
-    """The constructor without a child: its pipes are real, without another end."""
+    """Run the constructor without a child: its pipes are real, without another end."""
     pid = revealed(crossing.outcome().wait())["pid"]
     order = list(inspect.signature(type(popen)._execute_child).parameters)[1:]
 
@@ -252,7 +252,7 @@ def _waiting(module: Any, original: Any) -> Any:
 
 
 def _interrupted(popen: Any, process: AgentProcess, lane: Lane) -> None:
-    """After Ctrl-C in a wait: ``subprocess`` has waited a moment longer, and may know how the process ended."""
+    """Record the exit status that ``subprocess`` may have seen after Ctrl-C in a wait, waiting a moment longer."""
     popen._sigint_wait_secs = 0
     call = further(process.program, "poll", process.event)
     popen.returncode = ask(lane, lambda: call, lambda: popen.returncode)
@@ -296,7 +296,7 @@ def _where_it_runs(popen: Any, process: AgentProcess | None, perform: Callable[[
 
 
 def _on_real(popen: Any, process: AgentProcess, perform: Callable[[Any], Any]) -> Any:
-    """The same for a call that a session lets be performed: the process is started, where it is yet to be."""
+    """Start the real process where it does not run yet, and perform a call on it."""
     process.begin()
     return _where_it_runs(popen, process, perform)
 

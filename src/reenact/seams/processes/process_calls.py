@@ -48,7 +48,7 @@ def text_of(value: Any) -> str:
 
 
 def command_of(args: Any) -> list[str] | str:
-    """``args`` of ``Popen`` as data: a list of words, or the one line it was given."""
+    """``args`` of ``Popen`` as data: a list of words, or the one line that was given."""
     if isinstance(args, (str, bytes, os.PathLike)):
         return _portable(text_of(args))
     return [_portable(text_of(word)) for word in args]
@@ -95,7 +95,7 @@ def changes_of(environment: Mapping[Any, Any] | None) -> dict[str, Json]:
 
 
 def _digest(name: str, value: str) -> str:
-    """Short on purpose: enough to see a change, too little to tell the value."""
+    """The digest of a value, short on purpose: enough to see a change, too little to tell the value."""
     text = f"{name}={value}".encode("utf-8", "surrogateescape")
     return hashlib.blake2b(text, digest_size=4, person=b"reenact-env").hexdigest()
 

@@ -52,7 +52,7 @@ class _ProcessById:
         self.played = False
 
     def begin(self) -> None:
-        """The process runs, or never will."""
+        """Do nothing: the process runs already, or never will."""
 
 
 def _running(original: Callable[..., int]) -> Callable[..., int]:
@@ -114,7 +114,7 @@ def _terminal() -> int:
 
 
 def _forked(what: str, perform: Callable[[], tuple[int, int]], stand_in: Callable[[], int]) -> tuple[int, int]:
-    """A copy of this process: the parent's side is recorded, and alone replayed. Gives the id, and its terminal.
+    """Copy this process. Only the parent's side is recorded and replayed. Gives the child's id, and its terminal.
 
     The crossing is not entered, because the copied process also returns from here."""
     lane = listening()
@@ -162,7 +162,7 @@ def _by_id(original: Callable[..., Any]) -> Callable[..., Any]:
 def _about(pid: Any, what: str, effect: Effect, asked: Json, perform: Callable[[int], T]) -> T:
     """An operation by process id: a crossing if the id belongs to a process of the agent; else it is left alone.
 
-    A recorded id may by chance be that of another process of today: it is never handed to the system."""
+    A recorded id is never handed to the system, because today it may belong to another process."""
     process: TrackedProcess | None = known(pid) if isinstance(pid, int) else None
     lane = listening() if process is not None else None
     if process is None or lane is None:

@@ -1,4 +1,4 @@
-"""Which process ids belong to processes that the agent started through a seam, in a replay recorded ones."""
+"""The ids of processes that the agent started through a seam; in a replay these are the recorded ids."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class TrackedProcess(Protocol):
     played: bool
 
     def begin(self) -> None:
-        """Start it before its first live use, where its start was answered from a recording."""
+        """Start the process before its first live use, where its start was answered from a recording."""
 
 
 _known: dict[int, TrackedProcess] = {}
 
 
 def track(pid: int, process: TrackedProcess) -> None:
-    """Remember whose id this is; the last start of an id counts."""
+    """Remember the process of an id; the last start of an id counts."""
     _known[pid] = process
 
 

@@ -1,7 +1,7 @@
 """gRPC, on the client's side: calls of all four shapes, blocking, as futures and in asyncio.
 
 The seam is one RPC below serialisers and interceptors, which stay the agent's own. Messages are kept in the frames they
-have on the wire. In a replay nothing is sent: a channel is an object that connects when it is first used, and never is.
+have on the wire. In a replay nothing is sent: a channel connects when it is first used, and a replay never uses it.
 """
 
 from __future__ import annotations

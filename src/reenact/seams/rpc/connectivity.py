@@ -1,6 +1,7 @@
-"""Whether a channel is connected, as the blocking API tells it: states told to a function of the agent's, in turn.
+"""Whether a channel is connected, in the blocking API: a function of the agent's is called with its states, in turn.
 
-``grpc.channel_ready_future`` is built on it. Making a channel is no call: it connects when it is first used.
+``grpc.channel_ready_future`` is built on it. Making a channel is no call, because the channel connects when it is first
+used.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One call's core in gRPC's asyncio API, with the methods and attributes of the library's C one.
+"""The core of one call in gRPC's asyncio API, with the methods and attributes of the library's core in C.
 
-Decisions of the agent's side (cancelling, its callbacks) take effect here as there. All data from the world arrives
-through the session: the answer, each message, the status, and the notice that the request's metadata or a message was
-sent.
+Decisions of the agent's side (cancelling, its callbacks) take effect here as they do in that core. All data from the
+world arrives through the session: the answer, each message, the status, and the notice that the request's metadata or a
+message was sent.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class CallCore:
             return "<_AioCall object>"
         status = self._status
         named = f"StatusCode.{self._cygrpc.StatusCode(status.code()).name.upper()}"
-        # the library's own words, in which code and details have changed places
+        # the library's own text, in which code and details are swapped
         return (
             f"<_AioCall of RPC that terminated with:\n\tstatus = {status.details()}\n"
             f'\tdetails = "{named}"\n\tdebug_error_string = "{status.debug_error_string()}"\n>'
@@ -96,11 +96,11 @@ class CallCore:
         return self._status is not None and self._status.code() == self._cygrpc.StatusCode.cancelled
 
     def is_ok(self) -> bool:
-        """Whether it ended well."""
+        """Whether the call ended well."""
         return self._status is not None and self._status.code() == self._cygrpc.StatusCode.ok
 
     def is_locally_cancelled(self) -> bool:
-        """Whether the agent cancelled it."""
+        """Whether the agent cancelled the call."""
         return self._cancelled_here
 
     def time_remaining(self) -> float | None:
@@ -115,7 +115,7 @@ class CallCore:
             self._callbacks.append(callback)
 
     def cancel(self, details: str) -> None:
-        """The agent cancels it."""
+        """Cancel the call, on the agent's side."""
         self._cancelled_here = True
         self._set_status(self._cygrpc.AioRpcStatus(self._cygrpc.StatusCode.cancelled, details, None, None))
         if self._watch is not None:
@@ -184,7 +184,7 @@ class CallCore:
         return await self._performed(crossing, real, lambda: real.unary_unary(request, metadata, context))
 
     async def stream_unary(self, metadata: Any, sent: Callable[[], None], context: Any = None) -> bytes | None:
-        """The call but for its requests; ``sent`` is called once they may be sent."""
+        """The call without its requests; ``sent`` is called once they may be sent."""
         crossing = self._begin(lambda: start(self._url, "stream_unary", metadata, b""))
         if crossing is not None and crossing.mode == "frozen":
             await self._opened(None)
@@ -311,7 +311,7 @@ class CallCore:
         return self._cygrpc.EOF
 
     def _watch_status(self) -> None:
-        """The library watches for the status in a task of its own; ours is one of the agent's."""
+        """Watch for the status in a task of the agent's. The library itself does it in a task of its own."""
         self._watch = self._loop.create_task(self._grpc_status())
 
     async def _grpc_status(self) -> None:
@@ -366,7 +366,7 @@ class CallCore:
         return self._real
 
     async def _failed(self, crossing: Live | None, error: BaseException) -> None:
-        """Performing it raised: keep that, and go on with it."""
+        """Keep the exception that performing the call raised, as the outcome of the call."""
         if crossing is None:
             return
         self._over = True
@@ -395,7 +395,7 @@ class CallCore:
 
 
 class _UnderWay:
-    """A coroutine of the library's core that reports in its middle that requests may be sent; below the seam.
+    """A coroutine of the library's core, below the seam, that reports in its middle that requests may be sent.
 
     Args:
         loop: The loop it runs in.
@@ -409,7 +409,7 @@ class _UnderWay:
         self._task: asyncio.Task[Any] | None = None
 
     async def opened(self) -> None:
-        """Begin, and wait for the middle."""
+        """Begin the coroutine, and wait for its middle."""
         self._task = self._loop.create_task(self._run())
         await self._open
 
@@ -424,12 +424,12 @@ class _UnderWay:
             self._open.set_result(None)
 
     async def ended(self) -> Any:
-        """Wait for the end."""
+        """Wait for the end of the coroutine."""
         assert self._task is not None
         return await self._task
 
     def cancel(self) -> None:
-        """Cancel: it has no waiter any more."""
+        """Cancel the coroutine, which has no waiter any more."""
         if self._task is not None:
             self._task.cancel()
 

@@ -1,7 +1,7 @@
 """The object of an RPC under way in the blocking API, live and recorded: a call, a future and an iterator of answers.
 
-It is a subclass of the library's own class, and fills the state of that when the agent reads it. Facts that the
-library's threads know earlier are asked from them, as calls of their own.
+Its class is derived from the library's own, and fills the library's state when the agent reads it. Some facts are known
+earlier to the library's threads: each question for such a fact is a call of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reenact.seams.rpc.status import RpcStatus, answer, answered, initial_of, op
 __all__ = ["Rpc", "rendezvous_class"]
 
 _BROKEN = "broken"
-"""In the head of a stream of answers: waiting for it has ended in an exception, which is the end of the stream."""
+"""The mark in the head of a stream of answers whose wait has ended in an exception: that is the end of the stream."""
 
 
 class Rpc:
@@ -86,7 +86,7 @@ class Rpc:
             with crossing.enter():
                 real.code()
                 return real._state.response, pairs(real.initial_metadata()), _status(real)
-        except RAISED as error:  # Ctrl-C where the program waits is how it ended, and ends it so again
+        except RAISED as error:  # Ctrl-C during the wait ends the RPC, in a replay too
             crossing.head(opening([])).wait()
             crossing.end(http_exchange.broken(self._lane, error)).wait()
             self._over = True
@@ -105,7 +105,7 @@ class Rpc:
         try:
             with crossing.enter():
                 initial = pairs(self.real.initial_metadata())
-        except RAISED as error:  # an interrupt, before the other side has said anything
+        except RAISED as error:  # an interrupt before the first data of the server
             crossing.head({**opening([]), _BROKEN: True}).wait()
             crossing.end(http_exchange.broken(self._lane, error)).wait()
             self._over = True
@@ -177,7 +177,7 @@ class Rpc:
         return ask(lambda: further(self.url, what, event), lambda: perform(self.real))
 
     def learn(self) -> None:
-        """Wait until the RPC has ended, and know how."""
+        """Wait until the RPC has ended, and keep its status."""
         if self.state.code is not None:
             return
         if self.single:
@@ -202,7 +202,7 @@ class Rpc:
             state.code = self.grpc.grpc.StatusCode[status.code]
 
     def cancel(self) -> bool:
-        """The agent cancels: whether that came before the end."""
+        """Cancel the RPC, on the agent's side. Returns whether that came before its end."""
         if self.state.code is not None or not self.ask("cancel", lambda real: real.cancel()):
             return False
         self.state.cancelled = True
@@ -239,7 +239,7 @@ def _ended(real: Any) -> RpcStatus:
 
 
 def _status(real: Any) -> RpcStatus:
-    """The status of an RPC of the library's that has ended; words about errors exist for some only."""
+    """The status of an RPC of the library's that has ended; only some have a text about the error."""
     state = real._state
     return status_of(state.code.name, state.details, state.trailing_metadata, state.debug_error_string)
 

@@ -1,6 +1,6 @@
-"""Streams of requests: the agent's iterator runs in a strand of the agent's own, each message it gives is a call.
+"""Streams of requests: the agent's iterator runs in a strand of the agent's own, and each of its messages is a call.
 
-gRPC itself runs it in a thread of the library, below the seam, where the iterator's calls would not be seen.
+gRPC itself runs the iterator in a thread of the library, below the seam, where its calls would not be seen.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class RequestStream:
 
     def _sent(self, message: bytes) -> bool:
         """Whether the RPC goes on after this message."""
-        if not isinstance(message, bytes):  # as the library has it, in its own thread
+        if not isinstance(message, bytes):  # the error that the library raises in its thread
             raise TypeError(f"Argument 'message' has incorrect type (expected bytes, got {type(message).__name__})")
         feeder = self._feeder
         return ask(

@@ -30,7 +30,7 @@ def patch(module: ModuleType) -> None:
 def _calling(module: Any, original: Any) -> Any:
     @functools.wraps(original)
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-        if not isinstance(self._channel, ChannelCore):  # its target is not known any more
+        if not isinstance(self._channel, ChannelCore):  # a channel from before the hook, of unknown target
             self._channel = ChannelCore(module, self._channel, self._loop, "")
         return original(self, *args, **kwargs)
 
@@ -82,17 +82,17 @@ class ChannelCore:
         return CallCore(self._grpc.cygrpc, make, self._loop, deadline, self._target, method)
 
     def closing(self) -> None:
-        """No new calls."""
+        """Accept no new calls."""
         self._open = False
         self._beneath(self._real.closing)
 
     def close(self) -> None:
-        """Close it."""
+        """Close the channel."""
         self._open = False
         self._beneath(self._real.close)
 
     def check_connectivity_state(self, connect: bool) -> Any:
-        """The state now."""
+        """The present state of the channel."""
         return ask(
             lambda: asked(self._target, "state", connect), lambda: int(self._real.check_connectivity_state(connect))
         )

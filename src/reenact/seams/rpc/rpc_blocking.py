@@ -1,4 +1,4 @@
-"""gRPC's blocking API: where multi-callables are called, below serialisers and interceptors.
+"""gRPC's blocking API: the calls of multi-callables, below serialisers and interceptors.
 
 Each call of a multi-callable is one RPC. A live RPC is performed by a copy of the multi-callable without its
 serialisers, so that the recorded bytes are the delivered bytes. The agent's serialisers run in the agent's strand.
@@ -73,7 +73,7 @@ class RpcArguments:
         return self.way != "future" and self.shape.endswith("unary")
 
     def url(self) -> str:
-        """Of the RPC."""
+        """The URL of the RPC."""
         return address(self.callable._target, self.callable._method)
 
 
@@ -85,7 +85,7 @@ def _calling(grpc: Any, shape: str, way: str, original: Any) -> Any:
         if lane is None or given is None:
             return original(self, *args, **kwargs)
         message = b"" if shape.startswith("stream") else _serialized(grpc, self, given["request"])
-        if not isinstance(message, bytes):  # the library raises before it does anything
+        if not isinstance(message, bytes):  # here the library raises at once
             return original(self, *args, **kwargs)
         asked = RpcArguments(grpc, self, shape, way, given, message)
         crossing = http_exchange.begin(lane, lambda: start(asked.url(), shape, given.get("metadata"), message))
@@ -122,7 +122,7 @@ def _serialized(grpc: Any, of: Any, request: Any) -> bytes:
 
 
 def _made(lane: Lane, crossing: Live | Frozen, asked: RpcArguments) -> Any:
-    """The RPC begun, and what its caller gets."""
+    """Begin the RPC, and give the object that its caller gets."""
     grpc, of = asked.grpc, asked.callable
     rpc = Rpc(grpc, lane, crossing, asked.url(), of._response_deserializer, single=asked.shape.endswith("unary"))
     feeder: Feeder | None = None
@@ -186,7 +186,7 @@ def _begun(asked: RpcArguments) -> Callable[..., Any]:
 
 
 def _waited(failed: type[Exception], perform: Any, bare: Any, message: bytes, **rest: Any) -> Any:
-    """The ended RPC of a call that waits: its error is the same thing as its answer here."""
+    """The ended RPC of a call that waits: both an error and an answer have its status."""
     try:
         return perform(bare, message, **rest)[1]
     except failed as error:

@@ -81,7 +81,7 @@ def further(url: str, what: str, of: int, message: bytes | None = None) -> Call:
 
 
 def traced(crossing: Live | None, metadata: Iterable[Any] | None) -> Any:
-    """Metadata with the run's place in its trace behind the agent's own, where the policy names the host."""
+    """The agent's metadata, followed by the run's place in its trace where the policy names the host."""
     added = crossing.adds() if crossing is not None else {}
     return (*(metadata or ()), *added.items()) if added else metadata
 
@@ -97,7 +97,7 @@ def unframed(frame: bytes) -> bytes:
 
 
 def ask(describe: Callable[[], Call], perform: Callable[[], T]) -> T:
-    """One crossing whose answer is a value; performed directly without a session."""
+    """One crossing whose answer is a value; without a session the call is performed directly."""
     lane = listening()
     if lane is None:
         return perform()

@@ -27,7 +27,7 @@ class RpcStatus:
     debug: str | None
 
     def facts(self) -> dict[str, Json]:
-        """As JSON."""
+        """The status as JSON."""
         return {"code": self.code, "details": self.details, "trailing": self.trailing, "debug": self.debug}
 
 

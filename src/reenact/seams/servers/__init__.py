@@ -1,4 +1,4 @@
-"""Requests that the program serves: each is a run of its own, in a recording and in its replay.
+"""Requests that the program serves: each is a run of its own, both in a recording and in its replay.
 
 A session belongs to a request, never to the server: the server's loop, connections and timers have no session. The
 application's start-up (imports, ``lifespan``) belongs to the run of the process, which is the *preamble* of every

@@ -69,7 +69,7 @@ class AsgiWrapper:
 
 
 def _exchange(request: RequestRun, scope: Scope, receive: Receive, send: Send) -> Exchange | None:
-    """The exchange; None where it cannot be noted: then the application answers unrecorded."""
+    """The exchange; None where it cannot be recorded: then the application answers unrecorded."""
     try:
         return Exchange(request.lane, request_call(scope), receive, send)
     except Exception as error:
@@ -102,7 +102,7 @@ def _value(outcome: Value | Failure) -> Value:
 
 
 def _strand(serving: Host, name: str) -> AbstractContextManager[None]:
-    """The calling task is a strand of the process's own run from now on."""
+    """Make the calling task a strand of the process's own run."""
     try:
         lane = serving.preamble.child(name)
         task = asyncio.current_task()

@@ -17,10 +17,10 @@ class RequestRun(Protocol):
     """The run of one request."""
 
     lane: Lane
-    """Its root."""
+    """The root lane of the run."""
 
     def enter(self) -> Any:
-        """Begin: the calling task runs in the root lane from now on. Never raises."""
+        """Begin the run: the calling task runs in the root lane from now on. Never raises."""
         ...
 
     def suspend(self) -> None:
@@ -32,11 +32,11 @@ class RequestRun(Protocol):
         ...
 
     def leave(self, error: BaseException | None, status: int | None) -> None:
-        """``left`` for a thread."""
+        """End the run, as ``left`` does, in a thread."""
         ...
 
     async def left(self, error: BaseException | None, status: int | None) -> None:
-        """End.
+        """End the run.
 
         Args:
             error: The error that the application raised, if any.
@@ -46,7 +46,7 @@ class RequestRun(Protocol):
 
 
 class Host(Protocol):
-    """The questions of a server in this process."""
+    """The questions that a server in this process asks of the recording or the replay."""
 
     alone: bool
     """Whether one request is played: then one process is enough, for every configuration of the server."""
@@ -55,7 +55,7 @@ class Host(Protocol):
     """Lane of the process's own run: the application's start-up is a strand of it."""
 
     def serving(self) -> None:
-        """The server takes over: from now on nothing belongs to the process's run unless it is said to.
+        """The server takes over: from now on only strands that are declared so belong to the process's run.
 
         Called in each round of a program that handles one request after the other."""
         ...
@@ -77,11 +77,11 @@ class Host(Protocol):
         ...
 
     def player(self) -> Callable[[Application, MutableMapping[str, Any]], Awaitable[None]] | None:
-        """In a replay: what is done instead of listening. When it returns, the server shuts down."""
+        """In a replay: the function that runs instead of listening. When it returns, the server shuts down."""
         ...
 
     def performer(self) -> Callable[[Any], None] | None:
-        """``player`` for a WSGI application, in the server's thread."""
+        """In a replay of a WSGI application: the function that runs instead of listening, in the server's thread."""
         ...
 
     def has_no_client(self) -> bool:

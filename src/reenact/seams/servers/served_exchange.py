@@ -1,8 +1,8 @@
 """One served exchange: the request is a crossing that the application reads, and the response is a crossing that is
 compared.
 
-Incoming parts (the head, each piece of the body, the client's going) are handed over in turn, live or recorded, so the
-application meets it in the same order relative to everything else. Outgoing parts pass at once.
+Incoming parts (the head, each piece of the body, the client's disconnect) are handed over in turn, live or recorded. So
+the application meets them in the same order relative to everything else. Outgoing parts pass at once.
 """
 
 from __future__ import annotations
@@ -67,15 +67,15 @@ class Exchange:
         except Exception as error:
             self._over(error)
             raise
-        except BaseException:  # cancelled, or stopped: nothing was answered any more
+        except BaseException:  # cancelled, or stopped: the answer is not complete
             self._unread()
             raise
         self._over(None)
 
     def _share(self, gate: Gate) -> None:
-        """The loop serves other requests too: this run rests when nothing of its own is ready there."""
+        """Share the loop with other requests: this run rests when nothing of its own is ready there."""
         gate.shared = True
-        near.set(gate)  # in the context of the request's task, which all that it starts inherits
+        near.set(gate)  # in the task's context, which its strands inherit
         loop = asyncio.get_running_loop()
         loops.watch(loop, gate)
         uvloop_hooks.watch(loop, gate)
@@ -118,8 +118,10 @@ class Exchange:
         return await self._arriving(crossing)
 
     async def _arriving(self, crossing: Live) -> Mapping[str, Any]:
-        """The next message. One whose receiver is cancelled while it waits for its turn is kept for the next receiver:
-        the server has handed it out, and will not do so again."""
+        """The next message.
+
+        If its receiver is cancelled while it waits for its turn, the message is kept for the next receiver: the server
+        will not hand it out again."""
         self._waits = True
         if self._message is None:
             try:
@@ -140,7 +142,7 @@ class Exchange:
         return arrived
 
     async def _recorded(self, crossing: Frozen) -> Mapping[str, Any]:
-        """The next piece; with the last piece, the end. The piece of a cancelled receiver is used again."""
+        """The next piece; the last piece comes with the end. A piece that a cancelled receiver left is used again."""
         if self._piece is None:
             part = await self._turn(crossing)
             if isinstance(part, End):
@@ -164,7 +166,7 @@ class Exchange:
         return part
 
     async def _gone(self) -> Mapping[str, Any]:
-        """After the body there is only one message: the exchange is over, or the client has gone."""
+        """The only message after the body: the exchange is over, or the client has gone."""
         lane = listening()
         if lane is None:
             return await self._beside()
@@ -204,7 +206,7 @@ class Exchange:
 
 
 def _notes(crossing: Live, message: Mapping[str, Any]) -> list[Callable[[], Any]]:
-    """The notes on a message that has arrived, each in a turn of its own."""
+    """The functions that note a message that has arrived, each in a turn of its own."""
     if message.get("type") == _GONE_TYPE:
         return [functools.partial(crossing.end, End(EndKind.ERROR, ErrorFact(_GONE_ERROR, "the client has gone")))]
     data = bytes(message.get("body") or b"")

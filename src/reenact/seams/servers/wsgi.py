@@ -67,7 +67,7 @@ def _serving(application_of: Callable[[Any], Any]) -> Callable[[Any], Any]:
                 return
             serving.serving()
             perform = serving.performer()
-            if perform is not None and serving.has_no_client():  # and nothing is waited for
+            if perform is not None and serving.has_no_client():  # the performer returns at once then
                 perform(None)
                 return
             gate = serving.preamble.gate
@@ -155,7 +155,7 @@ class WsgiExchange:
 
             def noted(data: bytes) -> Any:
                 self.sent(data)
-                with lanes.inside(None):  # the server sends, and logs
+                with lanes.inside(None):  # the server's own code: it sends and logs
                     return write(data)
 
             return noted
@@ -236,7 +236,7 @@ class WsgiResponse:
         return piece
 
     def close(self) -> None:
-        """The server has sent it, or given up."""
+        """The server has sent the response, or given up."""
         if self._done:
             return
         self._request.resume()
@@ -249,7 +249,7 @@ class WsgiResponse:
         self._end(None)
 
     def _end(self, error: BaseException | None) -> None:
-        """The run is over, once."""
+        """End the run, once."""
         if self._done:
             return
         self._done = True

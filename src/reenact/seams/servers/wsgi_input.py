@@ -19,7 +19,7 @@ from reenact.seams import lanes
 from reenact.seams.lanes import Lane
 
 _BY_THE_PIECE = "by_the_piece"
-"""In the head of the stream: the server's stream may give less than was asked for, and go on afterwards."""
+"""The mark in a head that the server's stream may give less than was asked for, and go on afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class _Way:
     """How much of a body one read takes.
 
     Attributes:
-        limit: At most so many bytes; -1 for any number.
-        line: Up to the end of a line.
-        once: The bytes that have come, as soon as there are any.
+        limit: The most bytes that it takes; -1 for any number.
+        line: Whether it ends with a line.
+        once: Whether it takes the bytes that have come, as soon as there are any.
     """
 
     limit: int
@@ -37,7 +37,7 @@ class _Way:
     once: bool = False
 
     def cut(self, data: bytes | bytearray) -> int:
-        """How many of these bytes it takes; -1 where it waits for more."""
+        """How many of these bytes the read takes; -1 where it waits for more."""
         at = data.find(b"\n") + 1 if self.line else 0
         if at and (self.limit < 0 or at <= self.limit):
             return at
@@ -46,7 +46,7 @@ class _Way:
         return len(data) if self.once and data else -1
 
     def rest(self, taken: int) -> _Way:
-        """The rest of the request after so many bytes that are no end of it."""
+        """The read that is left after so many bytes, none of which has ended it."""
         return _Way(self.limit - taken if self.limit >= 0 else -1, self.line, self.once)
 
 
@@ -76,13 +76,13 @@ class Body:
             self._by_the_piece = bool(crossing.head().wait().head.get(_BY_THE_PIECE))
 
     def __getattr__(self, name: str) -> Any:
-        """All that is no way of reading is the server's stream's own."""
+        """An attribute of the server's stream: only the ways of reading are ours."""
         return getattr(self.__dict__["_source"], name)
 
     # --- reading -----------------------------------------------------------------------------------------------
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """As the server's stream reads."""
+        """Read as the server's stream does."""
         limit = _limit(size)
         return self._take(_Way(limit, once=self._by_the_piece and limit >= 0))
 
@@ -154,7 +154,7 @@ class Body:
             if way.cut(data) < 0:
                 data += self._arriving(crossing, way.rest(len(data)))
         else:
-            self._source.read(0)  # complains if it has been closed
+            self._source.read(0)  # raises if the stream has been closed
             while way.cut(data) < 0 and not self._over:
                 data += self._recorded(crossing)
             if not data and self._error is not None:
@@ -210,7 +210,7 @@ class Body:
             crossing.end(end).wait()
 
     def _recorded(self, crossing: Frozen) -> bytes:
-        """The next recorded portion, and with the last one the end."""
+        """The next recorded portion; the last one comes with the end."""
         part = crossing.part().wait()
         if not isinstance(part, End):
             if self._remaining > 0:

@@ -1,7 +1,7 @@
 """Hooks that see every strand of an agent start, block, wake and end: loops, tasks, threads, pools.
 
-Each hook begins with the question whether anybody listens, and leaves at once when not. Below a transport nothing
-takes ordinals, timer identities or turns: what a live transport starts exists only while recording.
+Each hook first checks whether any session listens, and returns at once if none does. Below a transport nothing takes
+ordinals, timer identities or turns: what a live transport starts exists only while recording.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from reenact.seams.patching import replace
 
 
 class _Handover:
-    """Awaits the turn of a result that has already come back from a worker thread."""
+    """An awaitable for the turn of a result that has already come back from a worker thread."""
 
     __slots__ = ("gate", "tag")
 
@@ -33,8 +33,9 @@ def patch(module: ModuleType) -> None:
 
 
 def _spawning(original: Callable[..., Any]) -> Callable[..., Any]:
-    """With an eager task factory anyio bypasses ``create_task``: the lane is numbered here, for both ways, and such a
-    task finds it in its context when it first runs."""
+    """With an eager task factory anyio bypasses ``create_task``: the lane is numbered here, for both ways, and an eager
+    task finds it in its context when it first runs.
+    """
 
     def _spawn(self: Any, *args: Any, **options: Any) -> Any:
         lane = lanes.counted()
@@ -70,7 +71,7 @@ class AnyioJob:
         self._begun = self._ended = self._abandoned = False
 
     def __call__(self, *args: Any) -> Any:
-        """Run it in its lane and in its turn, in the worker thread."""
+        """Run the job in its lane and in its turn, in the worker thread."""
         self._begun = True
         before = lanes.adopt_thread(self.lane)
         token = lanes._context.set(self.lane)
@@ -88,7 +89,7 @@ class AnyioJob:
                 self.gate.blocked()
 
     def abandon(self) -> None:
-        """It is no longer awaited."""
+        """The job is no longer awaited."""
         with self.gate.lock:
             self._abandoned = True
             running = self._begun and not self._ended
@@ -105,7 +106,7 @@ def _working(original: Any) -> Any:
             return await function(cls, func, args, *rest, **options)
         gate: Gate = lane.gate
         child = lane.child(name_of(func))
-        handover = _Handover(gate, Tag("p", child.path, 0, 0))  # its own: a job more or less shifts no other's
+        handover = _Handover(gate, Tag("p", child.path, 0, 0))  # its own tag, so that a job shifts no other tag
         job = AnyioJob(child, gate, func)
         gate.started()
         try:

@@ -1,9 +1,9 @@
-"""Waits for signals: which one ended ``sigwait``, ``sigwaitinfo``, ``sigtimedwait`` or ``pause`` is an answer.
+"""Waits for signals: the signal that ends ``sigwait``, ``sigwaitinfo``, ``sigtimedwait`` or ``pause`` is an answer.
 
-Each is an event of kind ``input``: the awaited signals are its request, and the signal that came is its answer, in its
-turn. A replay waits for that turn and for no signal. The strand is not counted while it waits, and the program's
-handlers run during the wait (``pause`` only waits for those). Their calls are recorded as in a ``time.sleep``. An
-exception of a handler ends the call, which then stays without an answer.
+Each wait is an event of kind ``input``: the awaited signals are its request, and the signal that came is its answer, in
+its turn. A replay waits for that turn and for no signal. The strand is not counted while it waits, and the program's
+handlers run during the wait (``pause`` waits only for handlers). The handlers' calls are recorded as in a
+``time.sleep``. If a handler raises, the call ends and stays without an answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from reenact.seams.switchboard import begin, listening
 from reenact.seams.waits import Rest, rest
 
 SIGNAL_RULE: Final = "signal/1"
-"""Key of a wait for a signal: what is waited for, and how long."""
+"""Key of a wait for a signal: the signals that are waited for, and how long."""
 
 _NAMES: Final = ("sigwait", "sigwaitinfo", "sigtimedwait", "sigpending", "pause")
 _REFUSALS = (OSError, ValueError, TypeError, OverflowError)
@@ -48,12 +48,12 @@ def _asking(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
             return original(*args)
         if args and not isinstance(args[0], (set, frozenset)):
             try:
-                args = (frozenset(args[0]), *args[1:])  # it can be gone through only once
+                args = (frozenset(args[0]), *args[1:])  # an iterator can be read only once
             except TypeError:
-                return original(*args)  # which complains of it in its own words
+                return original(*args)  # which raises its own error
         try:
             call = _call(name, args)
-        except (TypeError, ValueError, OverflowError):  # so does it here
+        except (TypeError, ValueError, OverflowError):  # it raises its own error here too
             return original(*args)
         crossing = begin(lane, lambda: call)
         if crossing is None or crossing.mode == "rerun":
@@ -106,7 +106,7 @@ def _performed(lane: Lane, crossing: Live, name: str, original: Callable[..., An
 
 
 def _uncounted(lane: Lane, original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """Wait without being counted, where the strand is."""
+    """Wait without being counted, if the strand is counted."""
     if not lane.owned or lanes.is_carried():
         return original(*args)
     gate: Gate = lane.gate

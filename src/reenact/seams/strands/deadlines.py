@@ -1,14 +1,14 @@
-"""Deadlines of asyncio: a deadline that passes between its making and its entering is a timer like any other.
+"""Deadlines of asyncio: a deadline that passes before it is entered is a timer like any other.
 
-``asyncio.timeout(delay)`` reads the loop's clock when it is made and again when it is entered. Where a busy machine
-takes the processor away in between, the deadline has passed: asyncio then sets no timer, and cancels the task at its
-first chance. A replay's clock stands still there, so the replay would set a timer, and no delivery of the recording
-would fire it. So a recording sets a timer too, as the agent would have seen it if its process had not been delayed
-there.
+``asyncio.timeout(delay)`` reads the loop's clock when it is made and again when it is entered. If a busy machine takes
+the processor away in between, the deadline may have passed: asyncio then sets no timer, and cancels the task at its
+first chance. A replay's clock stands still in between, so the replay would set a timer, and no delivery of the
+recording would fire it. So a recording sets a timer too, as the agent would have seen it if its process had not been
+delayed there.
 
-If code of the agent runs in between, it has let the deadline pass itself, and that is left alone. anyio's scopes
-(``move_on_after``) decide in the same way and are not hooked: if one has passed like this, a replay says that its order
-is not proven.
+If code of the agent runs in between, the agent itself has let the deadline pass, and no timer is set. anyio's scopes
+(``move_on_after``) decide in the same way and are not hooked: if a scope's deadline has passed like this, a replay
+reports that its order is not proven.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def install() -> None:
 
 
 def _making(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a timeout, and note the place where one with a delay is made while a strand is counted."""
+    """The constructor of a timeout.
+
+    It notes the place of the call if the timeout has a delay and the strand is counted."""
 
     def init(self: Any, *args: Any, **options: Any) -> None:
         original(self, *args, **options)
@@ -67,5 +69,5 @@ def _setting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _place(frame: FrameType | None) -> tuple[int, int]:
-    """A line of a function that is running."""
+    """The place of a frame: its function's call, and the line that is running."""
     return (id(frame), frame.f_lineno or 0) if frame is not None else (0, 0)

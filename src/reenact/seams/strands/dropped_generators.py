@@ -2,13 +2,13 @@
 
 A loop keeps its generators in a set and closes the remaining ones in the order of that set, which depends on their
 addresses. So the output of their cleanup differs from run to run. A recorded program closes them in the order in which
-they were begun. It could have taken this order by itself, and its replay can take it again.
+they were begun. The program could have used this order by itself, and its replay can repeat it.
 
-When a generator is dropped is told by the collector of garbage, which comes when it comes. The strand that closes one
-is therefore a child of the strand that began it, numbered there and then.
+The garbage collector, which runs at any time, finds the generators that are dropped. The strand that closes a generator
+is therefore a child of the strand that began it, and is numbered at that beginning.
 
-Generators of a transport exist only while recording. The transport closes its own below it: that takes no ordinals and
-no turns, and a replay repeats the loop's messages on it.
+Generators of a transport exist only while recording. They are closed below the transport: this takes no ordinals and no
+turns, and a replay repeats the loop's messages about it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CLOSING = type(_none().aclose())
 
 
 def install() -> None:
-    """Hook how loops learn of generators, and of what happens when these are closed."""
+    """Hook the calls by which loops learn of generators and of the errors of closing them."""
     replace(_Base, "_asyncgen_firstiter_hook", beginning)
     replace(_Base, "_asyncgen_finalizer_hook", dropping)
     replace(_Base, "call_exception_handler", _complaining)
@@ -48,11 +48,11 @@ class LoopGenerators(weakref.WeakSet[Any]):
     The closer is found by the generator's address, because a weak reference is gone before the loop hears of the drop.
 
     Args:
-        agens: The generators that the loop knows at first.
+        agens: The generators that the loop knows already.
 
     Attributes:
         closers: The lane of the strand that closes a dropped generator.
-        dropped: Those that are dropped, and whose closing has not begun.
+        dropped: The generators that are dropped, and whose closing has not begun.
     """
 
     def __init__(self, agens: Iterable[Any] = ()) -> None:
@@ -74,7 +74,7 @@ class LoopGenerators(weakref.WeakSet[Any]):
         return iter(sorted(super().__iter__(), key=self._at.__getitem__))
 
     def closed_in(self, agen: Any, lane: Lane) -> None:
-        """A generator is closed in ``lane``. Those that came to their end are forgotten now and then."""
+        """A generator is closed in ``lane``. Generators that have ended are forgotten now and then."""
         closers = self.closers
         if len(closers) > _MANY + 2 * (len(self) + len(self.dropped)):
             alive = self.dropped | {id(each) for each in self}
@@ -84,7 +84,7 @@ class LoopGenerators(weakref.WeakSet[Any]):
 
 
 _MANY = 64
-"""So many closers are kept at least."""
+"""The least number of closers that are kept."""
 
 
 def _begun(loop: Any) -> LoopGenerators | None:
@@ -126,7 +126,7 @@ def closer_of(loop: Any, work: Any) -> Lane | None:
     """The lane of a task that closes a generator; None for any other task.
 
     Args:
-        loop: The task's.
+        loop: The loop of the task.
         work: The coroutine of the task.
     """
     if type(work) is not _CLOSING:

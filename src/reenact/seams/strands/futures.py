@@ -2,8 +2,8 @@
 
 The order of a set of tasks is the order of their hashes, and by default these are memory addresses: ``TaskGroup``
 cancels in that order, ``asyncio.wait`` and ``concurrent.futures.wait`` return in it, ``gather(*tasks)`` numbers its
-results by it. Any such order is one the program could have taken by itself; only this one can be had again. Tasks made
-by a task factory of the agent's own keep their addresses.
+results by it. The program could have had any of these orders by itself, but only the order of identities can be
+repeated. Tasks made by a task factory of the agent's own keep their addresses.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from reenact.seams.patching import replace
 
 
 def install() -> None:
-    """Let what wraps the future of a thread pool in a loop carry its identity."""
+    """Give the loop's wrapper of a thread pool's future the identity of that future."""
     replace(asyncio.futures, "wrap_future", _wrapping)
     asyncio.wrap_future = asyncio.futures.wrap_future
 
 
 class Task(asyncio.Task[Any]):
-    """A task that hashes by the path of its lane. It calls itself what any task is called."""
+    """A task that hashes by the path of its lane. Its class has the same name as asyncio's."""
 
     __module__ = "_asyncio"
 

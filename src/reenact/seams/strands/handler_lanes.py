@@ -1,7 +1,7 @@
 """Handler lanes: each run of a signal handler has a lane of its own, whichever lane it interrupts.
 
-Otherwise its reads, random values and calls would be among those of the interrupted lane, at a place that a replay
-reaches a little earlier or later.
+Without it, the handler's reads, random values and calls would be among those of the interrupted lane, at a place that a
+replay reaches a little earlier or later.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from reenact.facts.order import Tag, interruption
 from reenact.seams.lanes import Lane, steps_of
 
 UNKNOWN = -1
-"""How much a lane has read and printed, where that cannot be said."""
+"""Stands for how much a lane has read and printed, where the number is unknown."""
 
 
 def agents_lane(lane: Lane | None) -> Lane | None:
@@ -39,11 +39,12 @@ def own_lane(turn: Tag | None, interrupted: Lane | None) -> Lane | None:
     """The lane of a run of a handler.
 
     Args:
-        turn: Of the signal, as the recording has it.
-        interrupted: Where the main thread is; in a replay it may be another lane than in the recording.
+        turn: The turn of the signal, as the recording has it.
+        interrupted: The lane of the main thread; in a replay it may be another lane than in the recording.
 
     Returns:
-        None where it runs in the interrupted lane: it came in a call, or the recording is of before there were such.
+        None where the handler runs in the interrupted lane: the signal came in a call, or the recording is older than
+        lanes of handlers.
     """
     came = None if turn is None else interruption(turn)
     if turn is None or came is None or not turn.lane or interrupted is None:

@@ -1,4 +1,4 @@
-"""Owning: whose a handler of a signal is, and which call of the agent's it has interrupted from outside.
+"""Owners of signal handlers: the lane that set a handler, and the agent's call that it interrupts from outside.
 
 A call that is answered as a whole has its answer in a replay, and its body does not run. A handler that was set inside
 the call belongs to it, and so do the handler's effects. A handler that was set outside the call is the agent's own: its
@@ -14,13 +14,13 @@ from reenact.seams import lanes
 from reenact.seams.lanes import Lane
 
 _OF_A_CALL = ">"
-"""The mark in paths of lanes that lie in a call, which may be over when the handler is set again."""
+"""The mark in paths of lanes inside a call, which may be over when the handler is set again."""
 _MOST = 8
-"""Handlers of one signal whose owners are remembered."""
+"""The most handlers of one signal whose owners are remembered."""
 
 
 class InterruptedCall(NamedTuple):
-    """A call that a handler has interrupted which is not its own.
+    """A call that a handler has interrupted, and in which the handler was not set.
 
     Attributes:
         lane: The lane that made the call, and that the handler runs in.
@@ -32,7 +32,9 @@ class InterruptedCall(NamedTuple):
 
 
 class HandlerOwners:
-    """Where handlers were set, by the path of the lane. A handler that is set again keeps its former owner."""
+    """The owner of each handler: the path of the lane that set it.
+
+    A handler that is set again keeps its former owner."""
 
     def __init__(self) -> None:
         self._known: dict[int, list[tuple[Any, str]]] = {}
@@ -41,14 +43,14 @@ class HandlerOwners:
         """The owner of a handler.
 
         Args:
-            number: The signal's.
-            handler: It.
-            path: Of the lane that sets it; empty where no session listens.
+            number: The number of the signal.
+            handler: The handler.
+            path: The path of the lane that sets the handler; empty where no session listens.
         """
         known = self._known.setdefault(number, [])
         for place, (before, owner) in enumerate(known):
             if before == handler and (_OF_A_CALL not in owner or is_within(path, owner)):
-                known.append(known.pop(place))  # so that a call which sets dozens of them does not push it out
+                known.append(known.pop(place))  # so that a call that sets dozens does not push it out
                 return owner
         known.append((handler, path))
         del known[:-_MOST]
@@ -60,8 +62,8 @@ def interrupted(lane: Lane | None, owner: str) -> InterruptedCall | None:
     where there is none.
 
     Args:
-        lane: Where the main thread is.
-        owner: Path of the lane that has set the handler.
+        lane: The lane of the main thread.
+        owner: The path of the lane that has set the handler.
     """
     found = None
     while lane is not None and lane.owned:
@@ -75,7 +77,7 @@ def interrupted(lane: Lane | None, owner: str) -> InterruptedCall | None:
 
 
 def is_within(path: str, around: str) -> bool:
-    """Whether a lane is another one, or lies in it."""
+    """Whether the lane ``path`` is the lane ``around``, or lies in it."""
     return path == around or path.startswith((f"{around}/", f"{around}>"))
 
 

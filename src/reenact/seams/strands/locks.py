@@ -1,12 +1,12 @@
 """Locks: the gate decides which strand gets a contended lock next, and a waiter for a lock does not count as running.
 
 The interpreter's own locks are written in C: a strand that waits for one seems to run, so the gate never finds
-quiescence, and the next holder is random. Locks that a strand of the agent makes while somebody listens (its SDKs'
-among them, where the whole program is recorded) are of the classes here instead. For a free lock they cost one more C
-call. A lock that another strand of the same run holds is handed over to the longest waiter, which goes on in its turn.
-Between turns one strand runs at a time, so an uncontended lock needs no turn.
+quiescence, and the next holder is random. So locks that a strand of the agent makes while a session listens are of the
+classes here. Where the whole program is recorded, this includes the locks of its SDKs. A free lock of these classes
+costs one more C call. A lock that another strand of the same run holds is handed over to the longest waiter, which goes
+on in its turn. Between turns one strand runs at a time, so an uncontended lock needs no turn.
 
-Everybody else (a thread below a transport, another run, code of our own) waits for the C lock inside, as ever.
+All others (a thread below a transport, another run, code of our own) wait for the C lock inside, as always.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _NativeLock = _thread.LockType
 _NativeRLock = _thread.RLock
 _get_ident = _thread.get_ident
 _queueing = _NativeRLock()
-"""Guards all lists of waiters, on slow paths only. Re-entrant: a finaliser may come in between."""
+"""Guards all lists of waiters, on slow paths only. Re-entrant, because a finaliser may run while it is held."""
 _OF_POOLS = "concurrent.futures.thread"
 """A pool's own queue of jobs: ``strands.pools`` counts the jobs, and its workers are no strands."""
 _SOMEBODY: Any = object()
-"""Stands for a holder who is no strand of an agent."""
+"""Stands for a holder that is no strand of an agent."""
 _MOMENT_S = 0.0005
-"""How long to wait for a lock that is just changing hands."""
+"""How long to wait for a lock whose holder is just changing."""
 
 
 def install() -> None:
@@ -47,7 +47,7 @@ def install() -> None:
 
 
 class _Stand(type):
-    """Makes the ordered object for a strand of the agent, the interpreter's own for everybody else."""
+    """Makes the ordered object for a strand of the agent, and the interpreter's own for other code."""
 
     native: Any
     native_type: type
@@ -58,7 +58,7 @@ class _Stand(type):
                 return cls.native(*args, **options)
             frame = sys._getframe(1)
             while frame.f_globals.get("__name__") == "threading" and frame.f_back is not None:
-                frame = frame.f_back  # a condition or an event makes its lock for the code that made it
+                frame = frame.f_back  # a condition or an event makes its lock for its own maker
             caller = frame.f_globals.get("__name__", "")
             if caller.startswith("reenact.") or caller == _OF_POOLS:
                 return cls.native(*args, **options)
@@ -87,11 +87,11 @@ class Lock(metaclass=_Stand):
 
     def __init__(self) -> None:
         self._inner = _thread.allocate_lock()
-        self._holder: Any = None  # a lane, somebody, or nobody
+        self._holder: Any = None  # a lane, ``_SOMEBODY``, or None
         self._waiters: deque[_LockWaiter] = deque()
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """As the interpreter's own; about 0.3 µs where the lock is free.
+        """Acquire, as the interpreter's own lock does; about 0.3 µs where the lock is free.
 
         Raises:
             Halt: The replay stopped while waiting.
@@ -106,7 +106,7 @@ class Lock(metaclass=_Stand):
 
     def _contend(self, blocking: bool, timeout: float) -> bool:
         """Wait for a lock that is held."""
-        _thread.allocate_lock().acquire(blocking, timeout)  # complains of bad arguments in the interpreter's own words
+        _thread.allocate_lock().acquire(blocking, timeout)  # raises the interpreter's own error for bad arguments
         while True:
             lane, holder = lanes.counted(), self._holder
             if holder is None and lane is not None and timeout == -1:
@@ -127,7 +127,7 @@ class Lock(metaclass=_Stand):
                 self._waiters.append(waiter)
                 if self._holder is holder:
                     break
-                self._waiters.remove(waiter)  # it has changed hands meanwhile: look again at whose they are
+                self._waiters.remove(waiter)  # the holder has changed meanwhile: look again
         return self._wait(lane, waiter, None if timeout < 0 else timeout)
 
     def _wait(self, lane: Lane, waiter: _LockWaiter, timeout: float | None) -> bool:
@@ -151,10 +151,10 @@ class Lock(metaclass=_Stand):
                 pass
 
     def release(self) -> None:
-        """As the interpreter's own.
+        """Release, as the interpreter's own lock does.
 
         Raises:
-            Halt: The replay has stopped, and took the lock from who would release it.
+            Halt: The replay has stopped, and took the lock from the strand that would release it.
         """
         if not self._inner.locked():
             lane = lanes.counted()
@@ -163,7 +163,7 @@ class Lock(metaclass=_Stand):
         self._pass_on()
 
     def _pass_on(self) -> None:
-        """Hand the lock to the longest waiter, or free it without a waiter."""
+        """Hand the lock to the longest waiter; without a waiter, free it."""
         while True:
             if self._waiters and self._inner.locked() and self._hand_over():
                 return
@@ -173,7 +173,7 @@ class Lock(metaclass=_Stand):
                 return  # no strand took it in between, or its holder will pass it on
 
     def _hand_over(self) -> bool:
-        """Ring for the first that still waits; False when none does."""
+        """Wake the first waiter that still waits; False when none does."""
         while True:
             with _queueing:
                 if not self._waiters:
@@ -184,7 +184,7 @@ class Lock(metaclass=_Stand):
                 return True
 
     def locked(self) -> bool:
-        """Whether somebody holds it."""
+        """Whether the lock is held."""
         return self._inner.locked()
 
     def _at_fork_reinit(self) -> None:
@@ -219,7 +219,7 @@ class RLock(metaclass=_Stand):
         self._count = 0
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """As the interpreter's own; about 0.4 µs where the lock is free or the caller's.
+        """Acquire, as the interpreter's own lock does; about 0.4 µs where the lock is free or the caller's.
 
         Raises:
             Halt: The replay stopped while waiting.
@@ -235,11 +235,11 @@ class RLock(metaclass=_Stand):
         return True
 
     def release(self) -> None:
-        """As the interpreter's own.
+        """Release, as the interpreter's own lock does.
 
         Raises:
-            RuntimeError: The caller does not hold it.
-            Halt: The replay has stopped, and took the lock from who would release it.
+            RuntimeError: The caller does not hold the lock.
+            Halt: The replay has stopped, and took the lock from the strand that would release it.
         """
         if self._owner != _get_ident():
             lane = lanes.counted()
@@ -252,7 +252,7 @@ class RLock(metaclass=_Stand):
             self._block.release()
 
     def locked(self) -> bool:
-        """Whether somebody holds it."""
+        """Whether the lock is held."""
         return self._block.locked()
 
     def _is_owned(self) -> bool:
@@ -290,7 +290,7 @@ class RLock(metaclass=_Stand):
 
 
 class SimpleQueue(metaclass=_Stand):
-    """``queue.SimpleQueue`` for strands of an agent: who waits for an item is woken in turn, as at a ``Queue``."""
+    """``queue.SimpleQueue`` for strands of an agent: a waiter for an item is woken in turn, as at a ``Queue``."""
 
     native = _queue.SimpleQueue
     native_type = _queue.SimpleQueue
@@ -298,7 +298,7 @@ class SimpleQueue(metaclass=_Stand):
 
     def __init__(self) -> None:
         self._items: deque[Any] = deque()
-        self._filled = threading.Condition()  # re-entrant, as ``put`` of the interpreter's own is
+        self._filled = threading.Condition()  # re-entrant, as the interpreter's own ``put`` is
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
         """Add an item; never waits, whatever ``block`` and ``timeout`` say."""
@@ -310,7 +310,7 @@ class SimpleQueue(metaclass=_Stand):
         """Take the oldest item, waiting up to ``timeout`` seconds for one.
 
         Raises:
-            queue.Empty: There is none, or none came in time.
+            queue.Empty: There is no item, or none came in time.
         """
         if timeout is not None and timeout < 0 and block:
             raise ValueError("'timeout' must be a non-negative number")
@@ -341,6 +341,6 @@ class SimpleQueue(metaclass=_Stand):
 
 
 def _bear_names() -> None:
-    """Errors, logs and recorded values name these objects as the interpreter names its own."""
+    """Give the classes the interpreter's names, which errors, logs and recorded values show."""
     for cls, native in ((Lock, _NativeLock), (RLock, _NativeRLock), (SimpleQueue, _queue.SimpleQueue)):
         cls.__module__, cls.__qualname__, cls.__name__ = native.__module__, native.__qualname__, native.__name__

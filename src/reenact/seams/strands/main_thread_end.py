@@ -1,8 +1,8 @@
 """The end of the main thread: it waits for the remaining threads and jobs, and does not count during that wait.
 
-The interpreter joins them where no hook sees it. Counted as running, the main thread would leave each of their turns to
-the bounds of the gate. The strand that ends last counts it again before being counted out, so that the count never dips
-to zero while the main thread is about to run its exit handlers.
+The interpreter joins them where no hook sees it. If the main thread counted as running, each of their turns would have
+to wait for a bound of the gate. The strand that ends last counts the main thread again before it is itself counted out,
+so that the count never falls to zero while the main thread is about to run its exit handlers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reenact.seams.gate import Gate
 _lefts: list[Callable[[], bool]] = []
 """Functions that say whether the interpreter still waits for threads or jobs of the agent."""
 _waiting: list[Gate] = []
-"""The gate at which the main thread does not count while it waits."""
+"""The gate that does not count the main thread while it waits."""
 _lock = _thread.allocate_lock()
 
 
@@ -32,7 +32,7 @@ def watch(left: Callable[[], bool]) -> None:
     counted.
 
     Args:
-        left: Whether something is left that the interpreter waits for; asked in any thread.
+        left: Whether the interpreter still waits for a thread or job; called in any thread.
     """
     if left in _lefts:
         return

@@ -29,7 +29,7 @@ class Desk:
     """How many of one gate's jobs run, and how many wait for a worker, in one pool.
 
     Attributes:
-        active, queued: Those numbers.
+        active, queued: The number of jobs that run, and of those that wait.
         awaited: How many strands wait for all of them, in ``shutdown``, and do not count meanwhile.
     """
 
@@ -42,11 +42,11 @@ class Desk:
 
     @property
     def busy(self) -> bool:
-        """Whether there is a job that is not over."""
+        """Whether any job is not over yet."""
         return bool(self.active or self.queued)
 
     def waits(self, gate: Gate) -> bool:
-        """A strand waits for the jobs that are left; False where there is none."""
+        """A strand waits for the jobs that are left; False where no job is left."""
         with gate.lock:
             self.awaited += self.busy
             return self.busy
@@ -76,7 +76,7 @@ def _jobs_left() -> bool:
     """Whether the interpreter waits for a job of the agent."""
     try:
         return any(desk.busy for desks in list(_desks.values()) for desk in list(desks.values()))
-    except RuntimeError:  # another thread has just made a pool: there is one
+    except RuntimeError:  # another thread has just made a pool: it has a job
         return True
 
 
@@ -89,7 +89,7 @@ class PoolJob:
     Attributes:
         lane: The job's own lane.
         desk: Where the job is counted, together with its gate.
-        begun: Whether a worker has taken it up.
+        begun: Whether a worker has taken the job.
     """
 
     __slots__ = ("_door", "_halt", "_over", "_tag", "begun", "desk", "function", "gate", "lane")
@@ -106,7 +106,7 @@ class PoolJob:
         self.function = function
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Run it, in the pool's thread."""
+        """Run the job, in the pool's thread."""
         before = lanes.adopt_thread(self.lane)
         token = lanes._context.set(self.lane)
         try:
@@ -119,7 +119,7 @@ class PoolJob:
             lanes.restore_thread(before)
 
     def begin(self) -> None:
-        """A worker has taken it up: wait for its turn, or until it is cancelled. Never raises."""
+        """A worker has taken the job: wait for the job's turn, or until it is cancelled. Never raises."""
         gate = self.gate
         with gate.lock:
             if self._over:
@@ -139,7 +139,7 @@ class PoolJob:
         self._halt = gate.halted
 
     def over(self) -> None:
-        """The pool's thread is through with the job, its future's callbacks included."""
+        """The pool's thread has finished the job and the callbacks of its future."""
         with self.gate.lock:
             if self.desk.queued:
                 self.desk.queued -= 1  # the worker goes on to the next job: it stays counted
@@ -152,7 +152,9 @@ class PoolJob:
         self.gate.blocked()
 
     def settled(self, future: Any) -> None:
-        """Its future is done. One that never began (cancelled, or dropped by the pool) is counted no more."""
+        """The future of the job is done.
+
+        A job that never began (cancelled, or dropped by the pool) is no longer counted."""
         with self.gate.lock:
             if self.begun:
                 if future.cancelled() and self._door is not None and self.gate.withdraw(self._tag):
@@ -162,7 +164,7 @@ class PoolJob:
         self.refused()
 
     def refused(self) -> None:
-        """It will never begin. Its count may have passed to another job meanwhile."""
+        """The job will never begin. Its count may have passed to another job meanwhile."""
         with self.gate.lock:
             self._over = True
         self.lane.ended = True
@@ -229,7 +231,7 @@ def _shutting_down(original: Callable[..., Any]) -> Callable[..., Any]:
         gate: Gate = lane.gate
         desks = _desks.get(self)
         desk = desks.get(gate) if desks is not None else None
-        original(self, False, **options)  # no job is taken from now on, and those that are called off are over
+        original(self, False, **options)  # no job is accepted any more, and the cancelled ones are over
         if desk is None or not desk.waits(gate):
             return original(self, wait)
         gate.blocked()

@@ -1,4 +1,4 @@
-"""Signals that came in the middle of our own code: each is sent again a moment later, for some time at the most."""
+"""Signals that came in the middle of our own code: each is sent again a moment later, for a limited time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from reenact.seams import background, lanes
 from reenact.seams.clock import REAL
 
 MOMENT_S = 0.0005
-"""After how long a signal is sent again."""
+"""The time after which a signal is sent again."""
 PATIENCE_NS = 250_000_000
 """The longest postponement: our own code may wait for the system in an unforeseen place."""
 TRIES = 100
-"""How often at least, all the same: on a loaded machine the main thread may not have run in that time."""
+"""The least number of postponements: on a loaded machine the main thread may not have run in that time."""
 _mono_ns = REAL.monotonic_ns
 
 
@@ -40,8 +40,10 @@ class PostponedSignals:
         self._bell.acquire()
 
     def postpone(self, number: int, for_long: bool) -> bool:
-        """Have a signal sent again in a moment, in the main thread; False where that has gone on long enough and is not
-        to go on ``for_long``, or where no thread can be started."""
+        """Have a signal sent again in a moment, in the main thread.
+
+        False where it has been postponed for long enough, unless ``for_long`` is set, or where no thread can be
+        started."""
         now_ns = _mono_ns()
         since_ns, tries = self.since.get(number, (now_ns, 0))
         self.since[number] = since_ns, tries + 1
@@ -58,7 +60,7 @@ class PostponedSignals:
         if self._bell.locked():
             try:
                 self._bell.release()
-            except RuntimeError:  # a signal that came just now has done it
+            except RuntimeError:  # a signal that came just now has released it
                 pass
         return True
 

@@ -1,11 +1,11 @@
-"""Signals: when a handler of the program ran is a place in the order, and a replay sends the signal there again.
+"""Signals: each run of a program's handler has a place in the order, and a replay sends the signal there again.
 
 A signal reaches the main thread wherever it is: in a sleep, in a wait for a lock, in a loop with nothing to do, in the
 middle of a computation. While recording, the moment at which the program's handler is about to run is noted as a
 delivery. In a replay the gate really sends the signal when its turn has come: the main thread is interrupted where it
-waits, the program's own handler runs, and its error is raised there. Signals that the program sends to itself, and its
-alarms, do not fire on their own then. Where the main thread waits for another strand, the handler takes its turn like a
-woken strand, and counts until it has returned.
+waits, the program's own handler runs, and its error is raised there. In a replay, signals that the program sends to
+itself, and its alarms, do not fire on their own. Where the main thread waits for another strand, the handler takes its
+turn like a woken strand, and counts until it has returned.
 
 While recording, a signal that comes in the middle of our own code is sent again a moment later: a handler may raise,
 and would leave our counts half done, or a lock of ours held for ever.
@@ -57,9 +57,9 @@ _COUNTING = (
     *(f"reenact.{room}." for room in ("recording", "privacy", "store", "facts")),
     *(f"reenact.seams.{name}" for name in _SEAMS),
 )
-"""The modules in which our work can be half done; not those that pass a call on, such as ``os.kill``."""
+"""The modules in which our work can be half done; modules that only pass a call on are not among them."""
 _ENTERING = frozenset({"reenact.recording.live_calls", "reenact.seams.lanes"})
-"""Where a lane below a transport is entered or left."""
+"""The code that enters or leaves a lane below a transport."""
 _taking = False
 
 
@@ -81,7 +81,7 @@ class HandlerStandIn:
     def __call__(self) -> Callable[[int, Any], Any]:
         """The handler to call now. Runs in the main thread, between two instructions of its code."""
         gate = _gate
-        if gate is None or gate.halted is not None or gate.closed or not lanes.anybody():  # nobody in a forked child
+        if gate is None or gate.halted is not None or gate.closed or not lanes.anybody():  # none in a forked child
             return self.handler
         return _chosen(self, gate, sys._getframe(1))
 
@@ -97,7 +97,7 @@ def _chosen(heard: HandlerStandIn, gate: Gate, frame: Any) -> Callable[[int, Any
         return _nothing
     _POSTPONED.since.pop(heard.number, None)
     raises = heard.handler is signal.default_int_handler  # the handler raises, and no other code runs
-    theirs = lane is None or lane.gate is not gate  # of another run, which a server has begun
+    theirs = lane is None or lane.gate is not gate  # the lane is of another run, begun by a server
     call = None if raises or theirs else interrupted(lane, heard.owner)
     around = None if theirs else agents_lane(lane)
     worldly = gate.signals.hears(heard.number)
@@ -129,7 +129,7 @@ def _chosen(heard: HandlerStandIn, gate: Gate, frame: Any) -> Callable[[int, Any
         return _nothing
     handler = heard.handler if raises else _in_its_lane(heard.handler, gate.signals.handling, around, call is not None)
     contained = gate.signals.contained
-    if contained is not None and frame.f_code is rest.__code__:  # a body that runs again may rest on its own account
+    if contained is not None and frame.f_code is rest.__code__:  # a body that runs again may rest by itself
         contained = any(tag.kind == "e" for tag in frame.f_locals["out"].tags)
     if contained:
         handler = _containing(handler)
@@ -139,8 +139,9 @@ def _chosen(heard: HandlerStandIn, gate: Gate, frame: Any) -> Callable[[int, Any
 def _in_its_lane(
     handler: Callable[[int, Any], Any], turn: Tag | None, around: Lane | None, other: bool
 ) -> Callable[[int, Any], Any]:
-    """Runs a handler in its own lane. Without one it runs in the agent's lane, if the main thread is elsewhere: a loop
-    that waits for the answer of the interrupted call may be in no task."""
+    """Runs a handler in a lane of its own. If it has none, it runs in the agent's lane, where the main thread is
+    elsewhere: a loop that waits for the answer of the interrupted call may be in no task.
+    """
     own = own_lane(turn, around) or (around if other else None)
     if own is None and turn is not None and around is not None and call_around(turn) is not None:
         own = around.gate.lane_at(turn.lane)
@@ -150,8 +151,9 @@ def _in_its_lane(
 def _beneath(
     handler: Callable[[int, Any], Any], gate: Gate, turn: Tag, around: Lane | None, counts: bool
 ) -> Callable[[int, Any], Any]:
-    """Below a transport: the agent's handler runs in no lane of the transport's, and counts where the main thread does
-    not. An error of the handler is the outcome of the call, which is recorded."""
+    """Runs a handler of the agent below a transport, in no lane of the transport's. It counts where the main thread
+    does not. An error of the handler is the outcome of the call, which is recorded.
+    """
     gate.signalled(turn, True, counts)
     handler = _in_its_lane(handler, turn, around, True)
     if not counts:
@@ -167,8 +169,9 @@ def _beneath(
 
 
 def _containing(handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]:
-    """Runs a handler that interrupted a call which is answered as a whole. Its exception ended inside that call or came
-    out of it; the recorded answer says which."""
+    """Runs a handler that interrupted a call which is answered as a whole.
+
+    Its exception ended inside that call or came out of it; the recorded answer says which."""
 
     def handle(number: int, frame: Any) -> None:
         try:
@@ -188,9 +191,10 @@ def _counted(
     runs. An error of the handler ends the wait, which is counted then.
 
     Args:
-        handler: It.
-        gate: Where it is counted already.
-        turn: While recording it takes its turn first, like a woken strand; in a replay its turn has come.
+        handler: The handler.
+        gate: The gate, which counts the handler already.
+        turn: While recording, the handler takes this turn first, like a woken strand; in a replay the turn has come
+            already.
         held: The turns of that wait. They come when the handler has returned, for until then no code takes them up."""
 
     def handle(number: int, frame: Any) -> None:
@@ -200,7 +204,7 @@ def _counted(
             if turn is not None:
                 _take(gate, turn)
             handler(number, frame)
-        except BaseException:  # however the wait ends, its count passes to the strand
+        except BaseException:  # however the wait ends, the count passes to the strand
             gate.signals.held = before
             gate.signals.raising += 1
             raise
@@ -211,8 +215,10 @@ def _counted(
 
 
 def _take(gate: Gate, turn: Tag) -> None:
-    """Wait for the turn of a handler. A signal that comes during this is sent again afterwards. Otherwise the handlers
-    of a frequent signal would pile up, each in the wait of the one before."""
+    """Wait for the turn of a handler.
+
+    A signal that comes during this is sent again afterwards. Without this, the handlers of a frequent signal would pile
+    up, each in the wait of the handler before."""
     global _taking
     _taking = True
     try:
@@ -222,7 +228,7 @@ def _take(gate: Gate, turn: Tag) -> None:
 
 
 def _comes_amiss(gate: Gate, interrupted: Any, below: bool) -> bool:
-    """Whether our own code is interrupted, and not where it waits for a turn or performs a call in the world."""
+    """Whether our own code is interrupted where it neither waits for a turn nor performs a live call."""
     if _taking or gate.lock._is_owned():  # type: ignore[attr-defined]  # in no stub
         return True
     name = interrupted.f_globals.get("__name__")
@@ -246,7 +252,7 @@ def _path() -> str:
 
 
 def _afterwards(heard: HandlerStandIn, gate: Gate) -> Callable[[int, Any], Any]:
-    """A handler of other code, below a transport: its return is noted, its exception is the call's outcome."""
+    """Runs a handler of other code below a transport, and notes its return; its exception is the call's outcome."""
 
     def handle(number: int, frame: Any) -> None:
         gate.signals.handles(number)
@@ -261,7 +267,7 @@ def _afterwards(heard: HandlerStandIn, gate: Gate) -> Callable[[int, Any], Any]:
 
 
 def _nothing(_number: int, _frame: Any) -> None:
-    """Instead of the handler, where the recorded signal has its own place."""
+    """Runs in place of the handler where the recorded signal has its own place."""
 
 
 # --- what the program does with signals ----------------------------------------------------------------------------
@@ -287,14 +293,14 @@ def hear(gate: Gate) -> None:
     gate.signals.process = ProcessSignals(_ring, _strike, _set_timer, _timer_left)
     if gate.schedule.awaits_signal():
         gate.attend(gate)
-    for number in _signal.valid_signals():  # as plain numbers: making a member of an enumeration of each takes 1 ms
+    for number in _signal.valid_signals():  # as plain numbers: making enumeration members of all takes 1 ms
         handler = _signal.getsignal(number)
         if callable(handler) and not isinstance(handler, HandlerStandIn):
             signal.signal(number, handler)
 
 
 def leave(gate: Gate) -> None:
-    """The run of ``gate`` has ended: its handlers stay, and are not looked at any more."""
+    """The run of ``gate`` has ended: its handlers stay, and are no longer followed."""
     global _gate
     if _gate is gate:
         _gate = None
@@ -387,7 +393,7 @@ def _alarm(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _kept(alarms: Alarms, name: str, original: Callable[..., Any], args: tuple[Any, ...]) -> tuple[float, ...]:
-    """The same, where a gate keeps the timers. A refusal of the system is raised here."""
+    """Set or read an alarm where a gate keeps the timers. An error of the system for these arguments is raised here."""
     if name == "getitimer":
         original(*args)
         return alarms.alarm_left(args[0])

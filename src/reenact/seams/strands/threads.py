@@ -1,7 +1,7 @@
 """Threads: lanes at ``start``, and every way to block that Python code can see.
 
-Starting, waking after ``notify``, returning from ``join`` and the end of a sleep are deliveries: with answers alone
-only two of three runs of threaded programs could be repeated, because one ``Event.set`` wakes five threads at once.
+Starting, waking after ``notify``, returning from ``join`` and the end of a sleep are deliveries: if only answers were,
+a third of the runs of threaded programs could not be repeated, because one ``Event.set`` may wake five threads at once.
 ``Condition.wait`` covers ``Event``, ``Semaphore``, ``queue.Queue``, ``Barrier`` and ``Future.result``.
 """
 
@@ -68,7 +68,7 @@ def _starting(original: Callable[..., Any]) -> Callable[..., Any]:
         self._reenact_finish = finish  # type: ignore[attr-defined]
         gate.started()
         try:
-            with lanes.inside(None):  # the wait for its first instruction is below us
+            with lanes.inside(None):  # the wait for the thread's start is not the agent's
                 return original(self)
         except BaseException:
             gate.blocked()
@@ -78,10 +78,11 @@ def _starting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _keep_out(thread: threading.Thread, lane: Lane | None) -> None:
-    """A thread that is started below a transport, or by a pool for itself, is no strand. This is noted before it runs.
-    Nor is one of a session without a run, which goes on to ask it for the time."""
+    """Note, before it runs, that a thread is no strand: it is started below a transport, or by a pool for itself.
+
+    A thread of a session without a run is no strand either, but still asks that session for the time."""
     body = thread.run
-    # Only this is closed over: a pool's worker outlives the run that it began in.
+    # ``run`` holds on to nothing else: a pool's worker outlives the run that it began in.
     adopted = lane if lane is not None and (lane.below or lanes.is_passive(lane)) else None
 
     def run() -> None:
@@ -92,14 +93,14 @@ def _keep_out(thread: threading.Thread, lane: Lane | None) -> None:
 
 
 def run_strand(lane: Lane, gate: Gate, body: Callable[[], Any], finish: Finish) -> None:
-    """The body of a thread, in its lane and in its turn; it is counted from before its start to its end."""
+    """Run the body of a thread, in its lane and in its turn; the thread is counted from before its start to its end."""
     lanes.adopt_thread(lane)
     token = lanes._context.set(lane)
     try:
         gate.take(Tag("s", lane.path, 0, 0))
         body()
     except Halt:
-        pass  # our own: the session tells of it
+        pass  # our own error, which the session reports
     finally:
         lane.ended = True
         with finish.condition:
@@ -118,7 +119,7 @@ def _joining(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, timeout)
         with finish.condition:
             if not finish.ended and not finish.condition.wait_for(lambda: finish.ended, timeout):
-                return None  # timed out in the agent's time
+                return None  # the join has timed out in the agent's time
         with lanes.inside(None):
             return original(self)
 
@@ -172,7 +173,7 @@ def _sleeping(original: Callable[..., Any]) -> Callable[..., Any]:
             gate.blocked()
             try:
                 rest(Rest(gate.waiting), original, seconds)
-            except BaseException:  # what a handler of a signal has raised: the strand runs again
+            except BaseException:  # a signal handler has raised: the strand runs again
                 with gate.lock:
                     gate.goes_on(uncounted=True)
                 raise

@@ -25,7 +25,7 @@ from reenact.seams.strands.trio_runs import TrioRun, entries, here
 from reenact.seams.unfollowed_actions import refuse
 
 FOLLOWED = 1 << 40
-"""Added to the identity of a followed task where trio keeps a serial number, so that the two are told apart."""
+"""The offset of a followed task's identity in the place of trio's serial number: larger than any such number."""
 
 
 _INSIDE = "nothing inside trio.run() is recorded"
@@ -86,7 +86,7 @@ def _fits(module: Any) -> bool:
 
 
 def _beginning(original: Callable[..., Any], module: Any) -> Callable[..., Any]:
-    """The hook of ``trio.run``'s runner; by then all that could be wrong with the call has been found."""
+    """The hook of ``trio.run``'s runner; by then trio has checked the arguments of the call."""
 
     def setup_runner(clock: Any, instruments: Any, *rest: Any) -> Any:
         if here.guest:
@@ -157,7 +157,7 @@ def _starting_processes(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _InOrder:
-    """trio's source of chance: none in a followed run."""
+    """Stands in for trio's random generator; in a followed run it gives a fixed order."""
 
     def __init__(self, chance: Any) -> None:
         self._chance = chance
@@ -166,7 +166,7 @@ class _InOrder:
         return getattr(self._chance, name)
 
     def random(self) -> float:
-        """Below a half trio runs a batch first in, first out."""
+        """A number below 0.5 in a followed run, so that trio runs a batch first in, first out."""
         run = here.run
         return 0.0 if run is not None and run.gates else float(self._chance.random())
 
@@ -231,7 +231,7 @@ def _spawning(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _task_name(async_fn: Any, name: Any) -> str:
-    """anyio runs a method of its own, and passes the name of the agent's function."""
+    """The name of a task's function. anyio runs a method of its own, and passes the name of the agent's function."""
     ours = str(getattr(async_fn, "__module__", "")).startswith("anyio.")
     return str(name).replace("<locals>.", "") if ours and type(name) is str else name_of(async_fn)
 
@@ -262,11 +262,11 @@ class _OrderedSet(dict[Any, None]):
     """A set, as far as trio uses it, walked in the order of adding."""
 
     def add(self, item: Any) -> None:
-        """Add it, at the end where it is new."""
+        """Add an item, at the end if it is new."""
         self[item] = None
 
     def remove(self, item: Any) -> None:
-        """Remove it.
+        """Remove an item.
 
         Raises:
             KeyError: It is not there.
@@ -274,12 +274,12 @@ class _OrderedSet(dict[Any, None]):
         del self[item]
 
     def discard(self, item: Any) -> None:
-        """Remove it if it is there."""
+        """Remove an item if it is there."""
         self.pop(item, None)
 
 
 def _nesting(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Scopes are cancelled in the order in which they were entered."""
+    """Hook the making of cancel scopes: their children are cancelled in the order of entering."""
 
     def __attrs_post_init__(self: Any) -> None:  # noqa: N807 - the method it replaces
         run = here.run

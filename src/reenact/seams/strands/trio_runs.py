@@ -5,7 +5,7 @@ the cell of that task the cell of the thread. So code that asks for the current 
 
 In trio a cancelled scope cancels each wait inside it, again and again. A turn therefore cannot be cancelled: an answer
 from the world is handed over first, and the cancellation finds the task at its next wait, as if the answer had come a
-little sooner. Only the wait for what never came is ended by being cancelled.
+little sooner. Only the wait for a delivery that never came ends when it is cancelled.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Here(threading.local):
 
 
 here = _Here()
-"""The run of the calling thread, and whether one is being made that another loop will drive."""
+"""The run of the calling thread, and whether a run is being made that another loop will drive."""
 
 entries: dict[int, TrioRun] = {}
 """The runs under way, by the identity of their entry queue, which other threads hold."""
@@ -42,13 +42,13 @@ class TrioRun(AsyncBackend[Gate]):
     """One ``trio.run`` while it is under way.
 
     Attributes:
-        lane: The lane that called ``trio.run``; None where nobody listened.
+        lane: The lane that called ``trio.run``; None where no session listened.
         runner: trio's own object, from the first moment of the run on.
         cells: Where each task keeps its lane.
         pending: The cell of the task that is about to be made.
         timers: Followed deadlines, by the identity of their scope (``trio_timers``).
         gates: The gates that count it.
-        ready: The tasks that have been scheduled and have not run since, in order, each with its position.
+        ready: The tasks that are scheduled and have not run since, in order, each with its position.
     """
 
     def __init__(self, trio: Any, lane: Lane | None) -> None:
@@ -108,11 +108,11 @@ class TrioRun(AsyncBackend[Gate]):
         lanes.restore_thread(self.cells.get(task, self._between))
 
     def after_task_step(self, task: Any) -> None:
-        """It waits, or has ended."""
+        """The task waits, or has ended."""
         lanes.restore_thread(self._between)
 
     def task_exited(self, task: Any) -> None:
-        """It has ended."""
+        """The task has ended."""
         cell = self.cells.pop(task, None)
         lane = None if cell is None else cell.lane
         if lane is not None and not lane.below:
@@ -132,7 +132,7 @@ class TrioRun(AsyncBackend[Gate]):
     # --- as an async backend ------------------------------------------------------------------------------------------
 
     def take(self, gate: Gate, tag: Tag) -> Generator[Any, Any, int]:
-        """A turn, which cannot be cancelled unless it never comes."""
+        """Wait for a turn, which cannot be cancelled unless it never comes."""
         self.watch(gate)
         with gate.lock:
             number = gate.at_once(tag, lone=gate.running == 1 and self.rests())
@@ -155,13 +155,13 @@ class TrioRun(AsyncBackend[Gate]):
             yield from sleep.until_woken(lambda: False)
 
     def post(self, go: Callable[[], Any]) -> None:
-        """At once in the run's own thread; from others the way trio has for it."""
+        """Run ``go``: at once in the run's own thread; from another thread in trio's own way."""
         if threading.get_ident() == self._thread:
             go()
             return
         try:
             self._enter(self.runner.entry_queue, go)
-        except self._trio.RunFinishedError:  # nobody is left to receive it
+        except self._trio.RunFinishedError:  # no task is left to receive it
             pass
 
     def stop(self, gate: Gate) -> None:
@@ -239,7 +239,7 @@ class _Sleep:
         self._asleep = self._woken = False
 
     def wake(self) -> None:
-        """End it, before or after it began; in the run's own thread."""
+        """End the wait, before or after it began; in the run's own thread."""
         if not self._woken:
             self._woken = True
             if self._asleep:

@@ -24,7 +24,7 @@ _WRAPPED = ("sync_fn", "func")
 
 
 def patch(module: Any) -> None:
-    """Hook the cache of threads, and the door through which threads come back."""
+    """Hook the cache of threads, and the function by which threads call back into trio."""
     replace(module._core._thread_cache.ThreadCache, "start_thread_soon", _starting)
     replace(module._threads, "_send_message_to_trio", _calling_back)
 
@@ -76,7 +76,7 @@ class _Job:
             lanes.restore_thread(before)
 
     def run(self, fn: Callable[[], Any]) -> Any:
-        """Compute, in turn."""
+        """Run the call's function, in its turn."""
 
         def compute() -> Any:
             self.gate.take(Tag("s", self.lane.path, 0, 0))
@@ -85,7 +85,7 @@ class _Job:
         return self._inside(compute)
 
     def deliver(self, deliver: Callable[[Any], Any], result: Any) -> None:
-        """Post; the strand ends."""
+        """Post the result; the strand ends."""
         try:
             self._inside(lambda: deliver(result))
         finally:

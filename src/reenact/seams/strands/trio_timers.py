@@ -24,11 +24,11 @@ _mono_ns = REAL.monotonic_ns
 MOST_S = 1e9
 """Deadlines further off, infinite ones too, are kept as this many seconds."""
 _SLEEP_FRAMES = 10
-"""How far above a new deadline ``trio.sleep_until`` is looked for: between lie a scope and two of its decorators."""
+"""The number of frames above a new deadline in which ``trio.sleep_until`` is looked for."""
 
 
 class TrioClock:
-    """The clock of a run: the program's monotonic one, or that of its session.
+    """The clock of a run: the program's monotonic clock, or that of its session.
 
     Args:
         run: The run whose clock it is.
@@ -41,7 +41,9 @@ class TrioClock:
         """trio says that the run begins."""
 
     def current_time(self) -> float:
-        """Seconds. What the program itself reads, by ``trio.current_time``, is recorded like any clock."""
+        """The time in seconds.
+
+        Reads of the program itself, by ``trio.current_time``, are recorded like those of any clock."""
         fresh = _mono_ns()
         lane = lanes.listening() or self._run.lane
         if lane is None or lane.below:
@@ -55,7 +57,7 @@ class TrioClock:
         return lane.session.ambient(lane, "mono", fresh) / 1e9  # type: ignore[no-any-return]
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Seconds until ``deadline``: what lies on trio's own heap are deadlines of the world."""
+        """Seconds until ``deadline``; trio's own heap holds deadlines of the world."""
         return deadline - _mono_ns() / 1e9
 
 
@@ -82,7 +84,7 @@ class TrioTimer:
         return self.run.timers.get(id(self.scope)) is self
 
     def queue(self, deadline_us: int | None = None, sleeper: bool = False) -> None:
-        """Put it at the gate."""
+        """Put the timer at the gate."""
         self.at_gate = True
         self.gate.offer(
             self.tag,
@@ -93,7 +95,7 @@ class TrioTimer:
         )
 
     def _fire(self) -> None:
-        """Its turn has come. trio itself expires it, from a heap that holds nothing else."""
+        """The timer's turn has come. trio itself lets it expire, from a heap that holds nothing else."""
         if not self.alive():
             return
         heap = type(self.run.runner.deadlines)()
@@ -106,7 +108,7 @@ def patch(deadlines: Any, sleep_until: Any) -> None:
     """Hook trio's collection of deadlines.
 
     Args:
-        deadlines: Its class.
+        deadlines: The class of the collection.
         sleep_until: The function that sleeps by a deadline, and by nothing else.
     """
     expire = deadlines.expire
@@ -159,7 +161,7 @@ def _expiring(original: Callable[..., Any]) -> Callable[..., Any]:
             timer: TrioTimer | None = run.timers.get(id(scope))
             if timer is None or timer.scope is not scope or timer.deadline != deadline or timer.at_gate:
                 continue
-            self.remove.__wrapped__(self, deadline, scope)  # off trio's books; what is left on its heap is stale
+            self.remove.__wrapped__(self, deadline, scope)  # trio no longer counts it; its heap entry is stale
             timer.queue()
             queued = True
         self._heap[:] = [entry for entry in self._heap if not _queued(run, entry[2])]

@@ -1,8 +1,8 @@
 """uvloop: recorded on, replayed on the standard loop in the same order.
 
-uvloop shows no view of its ready queue. Quiescence is found by a probe: posted behind everything that is ready, it
-finds the queue empty when nothing was posted since. In a replay the module's name ``Loop`` stands for a standard
-loop, which ``new_event_loop`` and ``uvloop.run`` look up when they are called.
+uvloop shows no view of its ready queue. Quiescence is found by a probe, a callback that is posted behind everything
+that is ready: if nothing was posted before it runs, the queue is empty. In a replay the module's name ``Loop`` stands
+for a standard loop; ``new_event_loop`` and ``uvloop.run`` look that name up when they are called.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Probe:
         self.posts = 0
         self.probing = False
         self.stopping = False
-        """The loop returns to its caller behind what is ready now, and hands nothing over before."""
+        """Whether the loop returns to its caller after what is ready now, and hands nothing over before."""
 
     def begin(self) -> None:
         """Start probing, unless a probe is under way. In the loop's own thread."""
@@ -78,7 +78,7 @@ class Probe:
         """Start probing from another thread."""
         try:
             self.foreign.call_soon_threadsafe(self.loop, self.begin)
-        except RuntimeError:  # closed meanwhile
+        except RuntimeError:  # the loop has been closed meanwhile
             pass
 
 

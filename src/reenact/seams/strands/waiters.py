@@ -14,9 +14,9 @@ from reenact.seams.waits import Rest, rest
 
 
 class StrandWaiter:
-    """The waker of one waiting strand: its release makes the strand runnable in its turn at the gate.
+    """Wakes one waiting strand: ``release`` makes the strand runnable in its turn at the gate.
 
-    A condition has it in its list of waiters in the place of a lock, so it is woken by ``release``.
+    A condition keeps this object in its list of waiters in the place of a lock, and wakes it by ``release``.
 
     Args:
         gate: The gate that gives the turn.
@@ -37,7 +37,7 @@ class StrandWaiter:
         self.door.acquire()
 
     def release(self) -> bool:
-        """Wake it; False when its strand waits no more (timed out, or interrupted)."""
+        """Wake the strand; False when it waits no more (timed out, or interrupted)."""
         with self.gate.lock:
             if self.noticed or self.timed_out:
                 return False
@@ -48,7 +48,7 @@ class StrandWaiter:
             return True
 
     def open(self) -> None:
-        """Let the strand go on (gate locked). A halt may find it twice: as a timer, and as a sleeper."""
+        """Let the strand go on (gate locked). A halt may call this twice: for a timer, and for a sleeper."""
         if self.door.locked():
             self.door.release()
 
@@ -65,7 +65,7 @@ class StrandWaiter:
 
 
 class WaiterRest(Rest):
-    """The rest of a strand until its waiter is woken."""
+    """The uncounted wait of a strand until its waiter is woken."""
 
     __slots__ = ("waiter",)
 
@@ -74,7 +74,7 @@ class WaiterRest(Rest):
         self.waiter = waiter
 
     def counted(self) -> bool:
-        """Whether it was woken, or its time is up, and its turn has come. Gate locked."""
+        """Whether the strand was woken, or its time is up, and its turn has come. The caller holds the gate's lock."""
         return self.waiter.timed_out or (self.waiter.noticed and super().counted())
 
 
@@ -82,8 +82,8 @@ def wait_in_turn(lane: Lane, waiter: StrandWaiter, timeout: float | None) -> boo
     """Block the calling, counted strand until the waiter is woken, or its time is up, and its turn has come.
 
     Args:
-        lane: The strand's.
-        waiter: Known already to what will wake it.
+        lane: The lane of the strand.
+        waiter: The waiter, which its waker knows already.
         timeout: Seconds; None waits for ever.
 
     Returns:
@@ -95,7 +95,7 @@ def wait_in_turn(lane: Lane, waiter: StrandWaiter, timeout: float | None) -> boo
     gate: Gate = lane.gate
     due_us = None
     if timeout is not None and waiter.timer is not None:
-        wait_us = math.ceil(min(timeout, 1e9) * 1e6) + 1  # so that a computation of the remaining time finds none
+        wait_us = math.ceil(min(timeout, 1e9) * 1e6) + 1  # so that no time is left when the agent computes the rest
         due_us = timer_due(lane, waiter.timer, wait_us)
         if due_us is not None:
             gate.offer(waiter.timer, waiter.expire, deadline_us=due_us, alive=lambda: not waiter.noticed)

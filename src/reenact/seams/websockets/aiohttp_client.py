@@ -79,7 +79,7 @@ def _connecting(module: Any, original: Any) -> Any:
 
 
 def _target(session: Any, url: Any, params: Any) -> str:
-    """The address with its query."""
+    """The address of a connection, with its query."""
     built = session._build_url(url)
     if params:
         built = built.extend_query(params) if hasattr(built, "extend_query") else built.update_query(params)
@@ -91,7 +91,7 @@ def _unused(_outcome: object) -> Any:
 
 
 def _opened(connection: Any, error: BaseException | None) -> Value | Failure:
-    """The outcome of opening: what was agreed on, and the answer's head."""
+    """The outcome of opening: the agreed protocol and compression, and the head of the answer."""
     if error is not None:
         headers = getattr(error, "headers", None)
         given = {"request_info": getattr(error, "request_info", None), "headers": headers}
@@ -111,7 +111,7 @@ def _opened(connection: Any, error: BaseException | None) -> Value | Failure:
 
 
 def _plain(headers: Mapping[str, str]) -> list[list[str]]:
-    """Headers as text of the plain class; the library's names are of a class of their own."""
+    """Headers as plain strings; the library's names are of a subclass."""
     return [[name.encode().decode(), value.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")]
             for name, value in headers.items()]  # fmt: skip
 
@@ -152,11 +152,11 @@ class _Answer:
         self.headers = multidict.CIMultiDictProxy(multidict.CIMultiDict([tuple(pair) for pair in told["headers"]]))
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 def _played(module: Any, session: Any, line: WebSocketLine, told: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
-    """A connection without a network, as it stood when it was open."""
+    """A connection without a network, in the state that the recorded connection had when it was open."""
     kind = getattr(session, "_ws_response_class", module.ClientWebSocketResponse)
     own = {name: options.get(name, True) for name in ("autoclose", "autoping")}
     agreed = {name: told[name] for name in ("compress", "client_notakeover")}
@@ -174,7 +174,7 @@ def _played(module: Any, session: Any, line: WebSocketLine, told: Mapping[str, A
 
 
 def _state(connection: Any) -> dict[str, Json]:
-    """How a connection stands."""
+    """The state of a connection."""
     code = connection._close_code
     return {
         "closed": connection._closed,
@@ -226,10 +226,10 @@ class _Message(_Outcomes):
         if error is not None:
             return super().seal(result, error)
         head: dict[str, Json] = {"line": _state(self._connection), "class": type(result).__name__}
-        if isinstance(result.data, BaseException):  # passed on as a failure, not raised
+        if isinstance(result.data, BaseException):  # the library passes the exception on without raising it
             told = {**head, "handed": [int(result.type), result.extra]}
             return Failure(http_errors.describe(result.data), head=told)
-        data = int(result.data) if isinstance(result.data, int) else result.data  # a code may be of an enumeration
+        data = int(result.data) if isinstance(result.data, int) else result.data  # a close code may be an ``IntEnum``
         return Value(encode([int(result.type), data, result.extra]).body, head=head)
 
     def reveal(self, outcome: Value | Failure) -> Any:
@@ -253,7 +253,7 @@ class _Message(_Outcomes):
 
 
 def _known(connection: Any) -> tuple[Lane | None, WebSocketLine | None]:
-    """The caller, and the facts on the connection; None where the library works by itself."""
+    """The calling lane, and the facts about the connection; None where the library works by itself."""
     return listening(), connection.__dict__.get(_LINE)
 
 
@@ -280,7 +280,7 @@ def _receiving(original: Any) -> Any:
         async def perform() -> Any:
             if not known.held:
                 message = await original(self, timeout)
-                known.held.append(message)  # a reader that is cancelled during its turn leaves it to the next reader
+                known.held.append(message)  # a reader cancelled during its turn leaves the message
             return known.held[0]
 
         asked = None if timeout is None else {"timeout": timeout}
@@ -288,7 +288,7 @@ def _receiving(original: Any) -> Any:
             message = await _crossed(self, lane, _Message(self), lambda: about(known, "receive", asked), perform)
         except asyncio.CancelledError:
             if known.played:
-                self._close_code = _CANCELLED  # as the library does
+                self._close_code = _CANCELLED  # as the library does when a read is cancelled
             raise
         known.held.clear()
         return message
@@ -311,7 +311,7 @@ def _sending(original: Any) -> Any:
 
 
 def _framing(original: Any) -> Any:
-    """``ping``, ``pong`` and ``send_frame``: frames of the agent's own."""
+    """Hook ``ping``, ``pong`` and ``send_frame``, which send frames of the agent's own."""
     what = original.__name__
 
     async def frame(self: Any, message: Any = b"", *args: Any, **options: Any) -> None:
@@ -350,7 +350,7 @@ def _closing(original: Any) -> Any:
 
 
 def _looking(original: Any) -> Any:
-    """A look at the state: it changes by itself only where a heartbeat may find the other side gone."""
+    """Hook a look at the state, which changes by itself only where a heartbeat may find the other side gone."""
 
     def look(self: Any) -> Any:
         lane, line = _known(self)

@@ -50,7 +50,7 @@ def _addressed(original: Any, at: int) -> Any:
 
 
 def name_as_gap(connection: Any) -> None:
-    """Say of each connection that it escapes."""
+    """Report each connection as an escape."""
 
     def make(original: Any) -> Any:
         def init(self: Any, *args: Any, **options: Any) -> None:

@@ -24,7 +24,7 @@ from reenact.seams.websockets.websocket_messages import ConnectionOutcomes, WebS
 def patch(module: ModuleType) -> None:
     """Hook the connecting class and its connections. An unknown version is reported as an escape."""
     connection = module.ClientConnection
-    connecting = getattr(module, "reconnect", module.connect)  # the class of each client that connects
+    connecting = getattr(module, "reconnect", module.connect)  # the connecting class of this client
     if not hasattr(connecting, "connect"):
         properties.name_as_gap(connection)
         return
@@ -124,7 +124,7 @@ def _receiving(original: Any) -> Any:
 
         def described(line: WebSocketLine) -> Call:
             nonlocal held
-            held = line.held  # a reader that is cancelled during its turn leaves it to the next reader
+            held = line.held  # a reader cancelled during its turn leaves the message
             return about(line, "receive", asked or None)
 
         message = yield from _asked(self, described, perform if awaits else partial(original, self, *args, **options))
@@ -151,7 +151,7 @@ def _receiving_parts(original: Any) -> Any:
 
 
 async def _first(parts: AsyncIterator[Any]) -> list[Any]:
-    """The next of an iterator, if there is one."""
+    """The next item of an iterator, in a list; an empty list at its end."""
     try:
         return [await anext(parts)]
     except StopAsyncIteration:
@@ -181,7 +181,7 @@ def _closing(original: Any) -> Any:
 
 
 def _simple(original: Any) -> Any:
-    """A method that gives at most a truth value."""
+    """Hook a method that returns None or a truth value."""
     describe = partial(about, what=original.__name__.replace("_", " "))
 
     def method(self: Any, *args: Any, **options: Any) -> Steps[Any]:
@@ -211,7 +211,7 @@ class _Pong:
     """The answer to a ping of the agent's own.
 
     Args:
-        connection: Through which it comes.
+        connection: The connection that brings the answer.
         real: The event, or the awaitable, that the library gave; None in a replay.
     """
 
@@ -226,21 +226,21 @@ class _Pong:
 
 
 class ThreadPong(_Pong):
-    """An event that is set when it has come."""
+    """An event that is set when the answer to a ping has come."""
 
     __slots__ = ()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for it."""
+        """Wait for the answer."""
         return bool(in_thread(self._asked("pong", lambda: self._real is not None and self._real.wait(timeout))))
 
     def is_set(self) -> bool:
-        """Whether it has come."""
+        """Whether the answer has come."""
         return bool(in_thread(self._asked("pong state", lambda: self._real is not None and self._real.is_set())))
 
 
 class AwaitablePong(_Pong):
-    """Its round trip in seconds, to be awaited."""
+    """An awaitable for the round trip of a ping, in seconds."""
 
     __slots__ = ()
 

@@ -25,10 +25,10 @@ from reenact.seams.late_resource import LateResource
 T = TypeVar("T")
 
 RULE: Final = "websocket/1"
-"""Key of everything here: the whole head and body. The head names the connection by the event it was opened with."""
+"""Key of all calls here: the whole head and body. The head names the connection by the event of its opening."""
 
 WHOLE: Final = (str, bytes, bytearray, memoryview)
-"""Messages that are sent in one piece."""
+"""The types of messages that are sent in one piece."""
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class WebSocketLine:
     Attributes:
         event: The event of its opening.
         name: Host and path.
-        addresses: The own address and the other's, for a replayed connection; None for a live one.
+        addresses: The addresses of both ends, for a replayed connection; None for a live one.
         held: A message that came while its reader was cancelled, for the next reader.
         later: The later opening of a replayed connection; None for a live one.
     """
@@ -70,7 +70,7 @@ def opening(url: str, subprotocols: Json) -> Call:
 
 
 def about(line: WebSocketLine, what: str, asked: Json = None) -> Call:
-    """Anything but sending.
+    """Any call on a connection but sending.
 
     Args:
         line: The connection.
@@ -99,10 +99,10 @@ def sending(line: WebSocketLine, message: Any, args: tuple[Any, ...], options: M
 
 
 def in_parts(lane: Lane, line: WebSocketLine) -> None:
-    """Say that a message sent in fragments escapes.
+    """Report that a message sent in fragments escapes.
 
     Raises:
-        UnreplayableRun: In a replay, where there is nothing to send it through.
+        UnreplayableRun: In a replay, which has no connection to send the fragments through.
     """
     if line.played:
         lane.session.fault(
@@ -124,7 +124,7 @@ def in_parts(lane: Lane, line: WebSocketLine) -> None:
 
 
 def state_of(protocol: Any) -> dict[str, Json]:
-    """How a connection stands: its state, and the close frames of both sides."""
+    """The state of a connection, and the close frames of both sides."""
     return {
         "state": int(protocol.state),
         "received": _frame(protocol.close_rcvd),
@@ -204,7 +204,7 @@ def _is_closing(error: BaseException) -> bool:
 
 
 def opened(connection: Any, error: BaseException | None) -> Value | Failure:
-    """The outcome of opening: what the other side answered."""
+    """The outcome of opening: the answer of the other side."""
     if error is not None:
         answer = getattr(error, "response", None)
         roles = {} if answer is None else {"response": answer}
@@ -280,11 +280,11 @@ def opens_later(
     """Open a connection without a network at its first live use.
 
     Args:
-        connection: In the agent's hands.
+        connection: The connection that the agent has.
         line: The facts about it.
-        crossing: Its opening.
-        open_it: Opens it as the agent has asked for it. Both objects share one state from then on, so that the library
-            may use either.
+        crossing: The crossing of its opening.
+        open_it: Opens the connection as the agent has asked for it. Both objects share one state from then on, so that
+            the library may use either.
         protocol_of: Returns the agreed subprotocol.
         kept: Names of attributes that stay as they are.
         lock: The lock for ``LateResource``.

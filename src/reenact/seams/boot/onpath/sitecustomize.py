@@ -47,8 +47,10 @@ def _make_way() -> None:
 
 
 def _interrupted() -> None:
-    """End as a program does that was interrupted before its first line. Making way, with no module of the program's own
-    there, would turn the interrupt into a missing module: Python passes over that, and runs the program for real."""
+    """End as a program does that was interrupted before its first line.
+
+    If this module made way, and the program had none of its own, the interrupt would look to Python like a missing
+    module: Python would pass over it, and run the program for real."""
     try:
         import signal
 
