@@ -45,10 +45,10 @@ class _Bottom:
         self.time_ns = time_ns
 
     def _start(self) -> None:
-        """Nothing: we carry no time zone."""
+        """Do nothing: we carry no time zone."""
 
     def _stop(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class WallClock:
@@ -76,7 +76,7 @@ class WallClock:
         """Nanoseconds since the epoch, even if the program has changed the clock."""
         try:
             return self._original()
-        except ValueError:  # nobody travels
+        except ValueError:  # no traveller is there
             return self._plain()
 
     def install(self) -> None:
@@ -98,7 +98,7 @@ class WallClock:
         module.traveller_stack.insert(0, self._bottom)
 
     def remove(self) -> None:
-        """Take our reader away; the program's own travels stay."""
+        """Remove our reader; the program's own travels stay."""
         if self._unpatch is None or self._functions is None:
             return
         module = _time_machine_module()
@@ -113,7 +113,7 @@ class WallClock:
 
 
 def _nothing() -> None:
-    """Instead of ``unpatch`` while we are installed."""
+    """Do nothing: replaces ``unpatch`` while we are installed."""
 
 
 def _time_machine_module() -> Any:
@@ -127,8 +127,9 @@ def _time_machine_module() -> Any:
 def _unloaded() -> ModuleType:
     """An empty module that loads ``time_machine`` into itself when asked for any of its names.
 
-    It has what the C code looks for. A subclass of the module type would be simpler, and make each read of the clock
-    0.1 µs slower. The word in its documentation keeps pytest from complaining that it came too late to rewrite it.
+    It has the attributes that the C code reads. A subclass of the module type would be simpler, but would make each
+    read of the clock 0.1 µs slower. The word in its documentation keeps pytest from warning that the module was
+    imported too early to be rewritten.
     """
     import _time_machine  # type: ignore[import-not-found]
 

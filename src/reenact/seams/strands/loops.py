@@ -60,7 +60,7 @@ def creating(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def create_task(self: Any, coro: Any, **options: Any) -> Any:
         near = lanes._context.get()
-        if near is not None and near.expected:  # somebody nearer to the agent has numbered it already
+        if near is not None and near.expected:  # a hook nearer to the agent has numbered it already
             near.expected = False
             task = futures.make_task(original, self, coro, near, options)
             lanes.adopt_task(task, near)
@@ -71,7 +71,7 @@ def creating(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, coro, **options)
         if lane.below:
             if options.get("name") is None:
-                options["name"] = "Task-below"  # takes no number that a task of the agent would have had
+                options["name"] = "Task-below"  # uses up no number of the agent's tasks
             task = original(self, coro, **options)
             lanes.adopt_task(task, lane)
             return task
@@ -185,7 +185,7 @@ class SelectorHook:
             self._woke_us = 0
 
     def _busy(self, gates_now: list[Gate], timeout: float) -> Any:
-        """A loop that never rests keeps the bound by itself: no other task may get to run."""
+        """Let a loop that never rests keep the gate's bound by itself: no other task may get to run."""
         now_us = _mono_ns() // 1000
         worked_us = now_us - self._woke_us if self._woke_us else 0
         if worked_us < WORK_US or not lanes.whole_process():
@@ -201,7 +201,7 @@ class SelectorHook:
 
 
 def hook(loop: Any) -> SelectorHook | None:
-    """The hook before this loop's selector, put there if need be; None for loops without one."""
+    """The hook before this loop's selector, installed if it is missing; None for loops without a selector."""
     selector = getattr(loop, "_selector", None)
     if selector is None:
         return None
@@ -235,7 +235,7 @@ def unwatch(loop: Any, gate: Gate) -> None:
         if gate in selector.gates:
             selector.gates.remove(gate)
         if not selector.gates and (lanes.running_loop() is loop or not loop.is_running()):
-            loop._selector = selector.selector  # from another thread it would race with a session that begins there
+            loop._selector = selector.selector  # in another thread, a session that begins could interfere
     gate.loops.forget(loop)
 
 
@@ -274,7 +274,7 @@ class GateTimer(asyncio.TimerHandle):
     tag: Tag
 
     def cancel(self) -> None:
-        """Cancel it and take it back from the gate."""
+        """Cancel the timer and take it back from the gate."""
         if not self.cancelled():
             self.gate.withdraw(self.tag)
         super().cancel()
@@ -320,8 +320,8 @@ def due_at_gate(gate: Gate, tag: Tag, due: asyncio.Handle, arm: Callable[[Callab
     """Arm a timer of the world that queues at the gate when it is due.
 
     Args:
-        gate: Where it queues.
-        tag: Its identity.
+        gate: The gate at which the timer queues.
+        tag: The identity of the timer.
         due: The callback to run when its turn comes.
         arm: Sets the world's timer.
 
@@ -377,7 +377,7 @@ def _telling(original: Callable[..., Any]) -> Callable[..., Any]:
         if lane is None:
             return original(self)  # type: ignore[no-any-return]
         caller = sys._getframe(1)
-        if caller.f_code.co_name == "_run_once":  # on the loop's own heap are timers of the world only
+        if caller.f_code.co_name == "_run_once":  # the loop's own heap holds only timers of the world
             return _mono_ns() / 1e9
         session = lane.session
         fresh = int(original(self) * 1e9)
