@@ -81,8 +81,8 @@ class Recording(Protocol):
         ...
 
     def pieces(self, payload: Payload) -> Iterator[bytes]:
-        """The exact bytes in pieces: long text and bytes are never in memory as a whole. The first piece has some
-        length. The bytes are verified only when the last piece has come.
+        """The exact bytes in pieces: long text and bytes are never in memory as a whole. The first piece is long enough
+        to show how the value is encoded. The bytes are verified only when the last piece has come.
 
         Raises:
             BlobMissing, BlobCorrupt: As ``body``.
