@@ -133,7 +133,7 @@ def _asks(call: Call) -> bool:
 
 
 def _body(recording: Recording, payload: Payload | None) -> bytes | None:
-    """The bytes of a payload; None where the run was thinned: what is gone has no form."""
+    """The bytes of a payload; None where the run was thinned: a body that is gone has no form."""
     try:
         return recording.body(payload)
     except BlobMissing:
