@@ -21,7 +21,7 @@ _SHOWN = 300
 _COMPUTES = "the agent's own code computes something else from the same answers"
 _GAVE = "the code of {} gives another result than it did then, as a mended one should"
 _LEAD = 60
-"""Characters shown before the place where two long texts part."""
+"""The number of characters shown before the place where two long texts begin to differ."""
 
 
 def asked(head: Any, body: bytes, kind: Kind, *, tagged: bool = False) -> Json:
@@ -43,7 +43,7 @@ def _in_short(head: Any, body: bytes, kind: Kind) -> Json:
 
 
 def _plain(value: Json) -> Json:
-    """Credentials, and what redaction left of them, are never the difference."""
+    """A value in which credentials and their stand-ins are equal, so that they are never the difference."""
     return normalise(value.encode()).decode() if isinstance(value, str) else value
 
 
@@ -112,7 +112,7 @@ def _parted(
 
 
 def added(call: Call, lane: str, next_command: str, *, imported: bool = False) -> Divergence:
-    """A call for which the recording holds nothing; an imported one never holds anything but HTTP exchanges."""
+    """A call for which the recording holds nothing; an imported recording holds nothing but HTTP exchanges."""
     now = _in_short(call.head, call.body, call.kind)
     cause = f"the code makes a further call in lane {lane}, or makes it elsewhere than before"
     if imported and call.kind is Kind.HTTP:
@@ -131,7 +131,7 @@ def added(call: Call, lane: str, next_command: str, *, imported: bool = False) -
 
 
 def ambiguous(nearest: Event | None, call: Call, next_command: str) -> Divergence:
-    """Several recordings would fit, and they hold different outcomes."""
+    """Several recorded calls would fit, and they hold different outcomes."""
     return Divergence(
         f"diverged: {call.kind.value} {call.name} fits several recorded calls that hold different outcomes"
         + _place(call),
@@ -219,7 +219,7 @@ def output_differs(nearest: Event, recorded_body: bytes, call: Call, next_comman
     was: Json
     now: Json
     was, now = _answer(nearest.call.head, recorded_body), _answer(call.head, call.body)
-    if was == now:  # most headers are not compared: they are looked at where nothing else differs
+    if was == now:  # headers, most of which are not compared, count where nothing else differs
         was, now = dict(nearest.call.head), dict(call.head)
     if isinstance(nearest.outcome, Failure):
         was = _result(nearest.outcome, b"")
@@ -302,7 +302,7 @@ def given(turns: Sequence[str]) -> list[str]:
 
 
 def _sides(recorded: Json, now: Json) -> str:
-    """Both sides on a line each, cut so that the place where they part is seen however far in it lies."""
+    """Both sides on a line each, cut so that the place where they begin to differ is seen, however far in it lies."""
     was, is_now = _line(recorded), _line(now)
     start = 0
     if max(len(was), len(is_now)) > _SHOWN:

@@ -45,10 +45,10 @@ NATIVE_UNFILTERED = _NATIVE | frozenset(
         *("mq_open", "mq_unlink", "shm_open", "shm_unlink", "reboot", "init_module", "delete_module"),
     )
 )
-"""The same where the system does not refuse the calls behind them."""
+"""Functions that Python code may not use where the system does not refuse the system calls behind them."""
 
 _ALONE = frozenset(("process", "priority", "limit", "clock", "host name", "kernel setting"))
-"""Kinds of contact whose target follows without a word between."""
+"""Kinds of contact whose target follows in the message without a word between."""
 _THROUGH = frozenset(("reenact.seams.file_contents", "reenact.seams.contacts", "reenact.replaying.folder_moves"))
 """Our modules that act, or report, on behalf of others."""
 

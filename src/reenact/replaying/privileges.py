@@ -1,7 +1,8 @@
-"""The privileges of a replaying process: it keeps those over files and ids, and gives up those over the system.
+"""The privileges of a replaying process: the process keeps those over files and ids, and gives up those over the
+system.
 
 A program that root runs may change what no folder and no namespace holds. In a replay it may not; a program of any
-other user has none, and gets none from the user namespace that a replay takes.
+other user has no such privileges, and gets none from the user namespace that a replay takes.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def _head() -> Any:
 
 
 def _read(libc: Any) -> tuple[int, int, int]:
-    """Effective, permitted and inheritable ones."""
+    """The effective, permitted and inheritable privileges, as bits."""
     data = ctypes.create_string_buffer(24)
     if libc.capget(_head(), data) != 0:
         return 0, 0, 0
