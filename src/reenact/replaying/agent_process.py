@@ -54,7 +54,7 @@ class ProcessStarter:
         start_it: The function that starts it.
         hash_seed: A hash seed; empty takes the recorded one.
         silent: Whether the agent's output is dropped.
-        place: The private directory for its boot, which is made; None for one among the temporary files.
+        place: The private directory for its boot, which does not exist yet; None for one among the temporary files.
     """
 
     start_it: Starter = run_program
@@ -92,7 +92,7 @@ class ProcessToStart:
         given: Its standard input; None for ours.
         silent: Whether its output is dropped.
         again: Whether it may be run a second time, because it changes nothing in the world.
-        place: The private directory for its boot, which is made; None for one among the temporary files.
+        place: The private directory for its boot, which does not exist yet; None for one among the temporary files.
         alone: For foreign code, the whole environment beside the recorded variables; None for today's.
     """
 
