@@ -59,7 +59,8 @@ _LENGTH = 4
 _PASSES = 8
 _CONSTANT = lazy_regex(rb"~rx[a-uw-z]~")
 _VARIABLE = lazy_regex(rb"(~rxv[a-z2-7]{3})[a-z2-7]+~")
-"""A stand-in that names a variable. For a value of eight bytes, it has room for this much of the name's digest."""
+"""A stand-in that names a variable. Three characters of the name's digest are kept: the stand-in for a value of eight
+bytes has no room for more."""
 _ANY = constant(CredentialSort.NAMED)
 _IMMUTABLE = (str, int, float, bool, type(None))
 _UNCLEAN = "could not be cleaned"

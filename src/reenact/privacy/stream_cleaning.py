@@ -284,11 +284,11 @@ class WithheldBody:
         return [withheld_segment(record, "could not be cleaned")]
 
     def rest(self) -> list[Record]:
-        """Nothing: no segment is held back."""
+        """An empty list: no segment is held back."""
         return []
 
     def held(self) -> list[HeadArrived | SegmentArrived]:
-        """Nothing: no segment is held back."""
+        """An empty list: no segment is held back."""
         return []
 
 

@@ -122,7 +122,7 @@ class ArrivalSchedule:
         return number
 
     def alone(self, tag: Tag) -> int | None:
-        """A lone strand never waits."""
+        """The number of a lone strand's delivery, which never waits; None while other strands wait."""
         return None if self.gate.waiting and self._exact else self.grant(tag, True)
 
     def choose(self, at: Standstill) -> Waiter | None:
@@ -155,7 +155,7 @@ class ArrivalSchedule:
         return True
 
     def stalled(self, waited_us: int) -> None:
-        """Nothing to do: the world has yet to answer."""
+        """Do nothing: the world has yet to answer."""
 
     silent = stalled
 
@@ -172,7 +172,7 @@ class ArrivalSchedule:
         return False
 
     def meets(self, lane: Lane) -> None:
-        """Nothing to do: a recording knows no signal for this place."""
+        """Do nothing: a recording knows no signal for this place."""
 
     def signal_due(self, waited_us: int) -> bool:
         """False: a recording sends no signals."""

@@ -209,7 +209,7 @@ class RootBlock(Block):
         return context
 
     def failed(self, error: Exception) -> bool:
-        """The recording is degraded."""
+        """Mark the recording as degraded. True only for an error of the program's own."""
         return self._opened.session.fault(error)
 
     def finish(self, error: BaseException | None, result: Any) -> Rest:

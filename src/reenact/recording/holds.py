@@ -54,19 +54,20 @@ class Holds(NamedTuple):
         return waited_us - worked_us + worked_us // WORK_RATE < self.hold_us
 
     def in_vain(self, waited_us: int) -> Holds:
-        """A hold has ended without proof, ``waited_us`` after it began, whether or not its clock stood still."""
+        """The holds after one that ended without proof, ``waited_us`` after it began, whether or not its clock stood
+        still."""
         shorter = self.hold_us // 2 if self.hold_us > SHORTEST_US else 0
         return self._replace(hold_us=shorter, spent_us=self.spent_us + waited_us)
 
     def helped(self) -> Holds:
-        """A delivery went with proof: nothing runs without end, so holds may last longer again."""
+        """The holds after a delivery that went with proof: nothing runs without end, so holds may last longer again."""
         if self.hold_us == self.longest_us:
             return self
         return self._replace(hold_us=min(self.longest_us, max(self.longest_us // 4, self.hold_us * 2)))
 
     def next(self, now_us: int) -> Holds:
-        """A delivery comes while others run: it is held if ``hold_us`` is not 0 and the budget can pay for it. Now and
-        then one is held although holds have not helped."""
+        """The holds for a delivery that comes while others run. It is held if ``hold_us`` is not 0 and the budget can
+        pay for it. Now and then a delivery is held although holds have not helped."""
         if self.hold_us or not self.can_pay(now_us):
             return self
         if self.left_out + 1 < RETRY_EVERY:

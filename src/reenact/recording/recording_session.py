@@ -125,7 +125,7 @@ class RecordingSession:
         self._reads: dict[Reads, None] = {}
         self._faults: list[str] = []
         self.on_proof: Callable[[GrowthProof], object] = _unheard
-        """Told of each proof of a growing list."""
+        """Called with each proof of a growing list."""
         self.growth = Growth(self._proved, lambda: getattr(redactor, "mark", b""))
         self.unkept: StoreError | None = None
         """The store's first error, which is why some records could not be written."""

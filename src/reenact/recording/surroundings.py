@@ -33,7 +33,7 @@ class Surroundings:
     Attributes:
         facts: The content of ``Run.environment``.
         known: The credentials in its variables.
-        same: The variables among them with equal values.
+        same: The variables whose credentials are equal.
         spotless: The facts in which redaction has found nothing; None where that is not remembered.
     """
 

@@ -42,7 +42,7 @@ class UnthreadedWriter(Writer):
             self._finish()
 
     def _ring(self) -> None:
-        """Nothing to do: there is no thread to wake."""
+        """Do nothing: there is no thread to wake."""
 
     def _account(self, size: int) -> None:
         with self._bytes_lock:

@@ -144,8 +144,8 @@ class Writer:
     Args:
         log: The log for the records.
         redactor: Cleans them first.
-        gather: Gives further records at each drain (turns at the gate, ambient reads), at least all that were granted
-            before a queued record.
+        gather: Gives further records at each drain (turns at the gate, ambient reads), at least all turns that were
+            granted before a queued record.
         fault: Called with every failure; must not raise.
         saw: Called with every record of the queue before it is cleaned.
         idle: Called when there is nothing to write; returns whether it has more to do.

@@ -59,7 +59,7 @@ def readable(body: bytes, *, encoded: bool) -> Json:
 
 
 def changed(nearest: Event, recorded_body: bytes, call: Call, next_command: str) -> Divergence:
-    """A call whose request differs from the recording's next one."""
+    """The divergence of a call whose request differs from the recording's next one."""
     before = asked(nearest.call.head, recorded_body, nearest.call.kind)
     now = asked(call.head, call.body, call.kind)
     if nearest.call.name != call.name:
@@ -112,7 +112,8 @@ def _parted(
 
 
 def added(call: Call, lane: str, next_command: str, *, imported: bool = False) -> Divergence:
-    """A call for which the recording holds nothing; an imported recording holds nothing but HTTP exchanges."""
+    """The divergence of a call for which the recording holds nothing; an imported recording holds only HTTP
+    exchanges."""
     now = _in_short(call.head, call.body, call.kind)
     cause = f"the code makes a further call in lane {lane}, or makes it elsewhere than before"
     if imported and call.kind is Kind.HTTP:
@@ -131,7 +132,7 @@ def added(call: Call, lane: str, next_command: str, *, imported: bool = False) -
 
 
 def ambiguous(nearest: Event | None, call: Call, next_command: str) -> Divergence:
-    """Several recorded calls would fit, and they hold different outcomes."""
+    """The divergence of a call for which several recorded calls with different outcomes would fit."""
     return Divergence(
         f"diverged: {call.kind.value} {call.name} fits several recorded calls that hold different outcomes"
         + _place(call),
@@ -145,7 +146,7 @@ def ambiguous(nearest: Event | None, call: Call, next_command: str) -> Divergenc
 
 
 def renamed(nearest: Event | None, names: Sequence[str], lane: str, call: Call, next_command: str) -> Divergence:
-    """A strand of a new name may be several recorded ones, which had different outcomes."""
+    """The divergence of a strand with a new name that may be several recorded strands, which had different outcomes."""
     now = lane.rpartition("/")[2]
     return Divergence(
         f"diverged: {call.kind.value} {call.name} is made by {now}, a name that the recording does not have"
@@ -161,7 +162,7 @@ def renamed(nearest: Event | None, names: Sequence[str], lane: str, call: Call, 
 
 
 def missing(event: Event, body: bytes, next_command: str, node: str = "") -> Divergence:
-    """A recorded call that the agent did not make; ``node``: the node of a graph that had made it."""
+    """The divergence of a recorded call that the agent did not make; ``node``: the node of a graph that had made it."""
     return Divergence(
         f"diverged at event {event.number}: the recorded {event.kind} {event.name} was not made" + _of_node(node),
         event=event.number,
@@ -192,7 +193,7 @@ def unproven_order(numbers: Sequence[int], order: Json) -> str:
 def result_differs(
     event: Event, before: Value | Failure | None, body: bytes, after: Value | Failure, next_command: str
 ) -> Divergence:
-    """A body that ran again returned something else."""
+    """The divergence of a body that ran again and returned something else."""
     body_now = after.body if isinstance(after, Value) else b""
     was, now = _result(before, body), _result(after, body_now)
     # If one of them raised, the whole outcome differs: a path into it would say nothing.
@@ -215,7 +216,7 @@ def result_differs(
 
 
 def output_differs(nearest: Event, recorded_body: bytes, call: Call, next_command: str) -> Divergence:
-    """A server's program answers a request with something else."""
+    """The divergence of a server's program that answers a request with something else."""
     was: Json
     now: Json
     was, now = _answer(nearest.call.head, recorded_body), _answer(call.head, call.body)
@@ -243,7 +244,7 @@ def _answer(head: Any, body: bytes) -> Json:
 
 
 def read_past(event: Event, next_command: str) -> Divergence:
-    """The agent reads a stream further than the recorded run did."""
+    """The divergence of an agent that reads a stream further than the recorded run did."""
     return Divergence(
         f"diverged at event {event.number}: {event.name} is read past the point where the recorded run stopped reading",
         event=event.number,
@@ -255,7 +256,7 @@ def read_past(event: Event, next_command: str) -> Divergence:
 
 
 def end_of_recording(event: int | None, next_command: str) -> Divergence:
-    """Everything waits, and the recording has nothing more to give."""
+    """The divergence where everything waits and the recording has nothing more to give."""
     return Divergence(
         "the recording ends here: the agent waits for something that was never handed over",
         event=event,

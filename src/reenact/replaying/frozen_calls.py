@@ -275,7 +275,7 @@ class UnrecordedCall:
         return lanes.inside(self._scope)
 
     def settle(self, outcome: Value | Failure) -> Any:
-        """Nothing to do: there is nothing to compare."""
+        """Do nothing: there is nothing to compare."""
         return NOW
 
 

@@ -81,7 +81,8 @@ class Isolation:
 
     @property
     def missing(self) -> str:
-        """The missing parts where all are required; empty without any: network, files, processes, privileges."""
+        """The missing parts (network, files, processes, privileges) where all are required; empty if none is
+        missing."""
         found = {
             f"the network ({self.no_network})": self.network,
             f"files ({self.no_files or 'what lies below home and project stays readable'})": self.whole

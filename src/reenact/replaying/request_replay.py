@@ -61,7 +61,7 @@ class PreambleSchedule(RecordedSchedule):
         return next((w for w in awaited if not self.rests(w)), None)
 
     def stalled(self, waited_us: int) -> None:
-        """Nothing to do: a server that waits for requests, or in a wait of its own, has not ended."""
+        """Do nothing: a server that waits for requests, or in a wait of its own, has not ended."""
 
     silent = stalled
 
@@ -140,7 +140,7 @@ class Stage:
         lanes.forget_fallback()
 
     def interrupted(self) -> None:
-        """Nothing to do: the recording has the interrupt."""
+        """Do nothing: the recording has the interrupt."""
 
     def has_no_client(self) -> bool:
         """True: no request is served."""

@@ -111,17 +111,17 @@ class UncountedSession:
         return self._session.parts_of(event)
 
     def served(self, event: Event, part: int, data: bytes) -> None:
-        """Nothing to do: no delivery counts here."""
+        """Do nothing: no delivery counts here."""
 
     def read_past(self, event: Event) -> End:
         """The end of the stream: an answer ends where the recorded reader stopped."""
         return _EOF
 
     def read_less(self, event: Event) -> None:
-        """Nothing to do: it does not matter how far an exporter reads its answer."""
+        """Do nothing: it does not matter how far an exporter reads its answer."""
 
     def settled(self, event: Event, outcome: Value | Failure) -> None:
-        """Nothing to do: an export has no body of the agent's own code."""
+        """Do nothing: an export has no body of the agent's own code."""
 
     def ends_in(self, event: Event) -> bool:
         """False: an export has no body of the agent's own code."""

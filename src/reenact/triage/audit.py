@@ -25,8 +25,8 @@ class AuditedRun:
 
     Attributes:
         run: The run.
-        lacking: Items of its kit that are missing or partial, and count or keep it from being replayed.
-        needed: The names of the missing items that keep it from being replayed; none if it can be.
+        lacking: The missing or partial items of its kit that are expected, or keep the run from being replayed.
+        needed: The names of the missing items that keep the run from being replayed; empty if it can be replayed.
         code: Its version and its commit, as far as they are known.
     """
 

@@ -183,7 +183,7 @@ class _Healthy:
 
 
 _HealthyOf = Mapping[tuple[str, bool, bool], _Healthy]
-"""The healthy runs of an agent that are cold or not, and that are thinned or not."""
+"""Healthy runs by agent, by whether they are cold, and by whether they are thinned."""
 
 
 def _healthy(runs: Iterable[EndedRun], agents: set[str], wanted: set[Trait], traits: RunTraits) -> _HealthyOf:
