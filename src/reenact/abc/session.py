@@ -123,7 +123,7 @@ class Frozen(Protocol):
 
     def go_live(self) -> None:
         """Perform the call after all, because the resource that was to bring its recorded answer is live now. The
-        waiter in ``answer`` goes on with it. No effect after the answer was delivered, and in a replay."""
+        waiter in ``answer`` goes on with the live call. No effect after the answer was delivered, and in a replay."""
         ...
 
     def can_begin(self) -> None:
@@ -225,8 +225,8 @@ class Session(Protocol):
         ...
 
     def fault(self, error: Exception) -> bool:
-        """A seam itself has failed. True: the seam must raise the error (a replay cannot go on); False: the recording
-        is marked as degraded, and the seam must let the agent's call through unrecorded."""
+        """Take the error of a seam that has failed. True: the seam must raise the error (a replay cannot go on); False:
+        the recording is marked as degraded, and the seam must let the agent's call through unrecorded."""
         ...
 
     def cannot_go_on(self, message: str, *, cause: str, next_command: str = "") -> Exception:

@@ -107,7 +107,7 @@ class Recording(Protocol):
         ...
 
     def deliveries(self, start: int = 0) -> Iterator[Delivery]:
-        """The run's order, from a number on, fetched in pages."""
+        """The deliveries in the run's order, from a number on, fetched in pages."""
         ...
 
     def ambient(self, lane: str, position: int) -> Mapping[str, bytes]:
@@ -131,7 +131,7 @@ class Recording(Protocol):
             proven: Only states that are proven; False is for copies of a run, which also take ``checkpoint_note``.
 
         Raises:
-            BlobMissing: A list in it was declared to grow only, and that is not proven (``unproven``).
+            BlobMissing: A list in the state was declared to grow only, and its growth is not proven (``unproven``).
         """
         ...
 

@@ -102,7 +102,8 @@ class Eraser:
         return [*self._known.within(data), *self._removed.spans(data)]
 
     def stand_in(self, sort: str, original: bytes, *, fit: bool) -> bytes:
-        """The stand-in of one credential. A stand-in stays as it is, but loses its digest if constants are used."""
+        """The stand-in of one credential. An original that is a stand-in stays, but loses its digest if constants are
+        used."""
         if is_stand_in(original):
             short = self._secret is None and not fit and original[:1] == b"~" and original[1:2] != b"r"
             return constant(sort) if short else self.bare(original)

@@ -182,7 +182,7 @@ def _end_of_heads(joined: bytes) -> int:
 class EncodedStream:
     """A compressed body.
 
-    Its head is held as well, until it is known which of the two forms will be stored.
+    Its head is held as well, until it is known whether the body is stored as it came, or decoded.
     """
 
     __slots__ = ("_clean", "_decoder", "_dirty", "_eraser", "_events", "_framing", "_head", "_held", "_plain", "_size")

@@ -94,7 +94,8 @@ class ArrivalSchedule:
         self._alarm_every_us = every_us
 
     def _rang(self, now_us: int) -> TimerSpan | None:
-        """When the alarm that sent a signal was set; None if it is not due yet: the signal came from elsewhere."""
+        """When the alarm that sent a signal was set; None if the alarm is not due yet: the signal came from
+        elsewhere."""
         alarm = self._alarm
         if alarm is None or now_us < alarm.due_us:
             return None

@@ -175,7 +175,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class RootBlock(Block):
-    """A run of its own."""
+    """The block of a run of its own."""
 
     def __init__(self, opened: OpenRun, call: Call | None, files: Sequence[str] = ()) -> None:
         super().__init__()
@@ -196,7 +196,7 @@ class RootBlock(Block):
                     raise
 
     def listen(self) -> AbstractContextManager[None]:
-        """The root lane."""
+        """A scope in which this thread runs in the root lane."""
         session = self._opened.session
         if self._listening:
             return lanes.inside(session.root)
@@ -253,7 +253,7 @@ class RootBlock(Block):
 
 
 class _ChildBlock(Block):
-    """A run inside a run: a lane of its own in its parent's log."""
+    """The block of a run inside a run, which has a lane of its own in its parent's log."""
 
     def __init__(self, lane: lanes.Lane, who: Who, policy: Policy) -> None:
         super().__init__()

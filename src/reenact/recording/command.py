@@ -206,7 +206,7 @@ def _concluded(
     )
     try:
         return store.conclude(concluded)
-    except ReenactError as error:  # the disk is full: the records of the run's own process are there
+    except ReenactError as error:  # perhaps a full disk: the records of the run's process are there
         return replace(concluded, degraded=(*run.degraded, f"its exit status is not kept: {error}"))
 
 

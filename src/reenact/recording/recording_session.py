@@ -87,7 +87,7 @@ class RecordingSession:
     mode, reaches_world = "record", True
     cannot_go_on = RecordingError  # asked for only by a resource of an ended fork
     writes_in_pieces = True
-    """Long texts and bytes may be passed whole (``facts.large``)."""
+    """Whether long texts and bytes may be passed whole (``facts.large``)."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class RecordingSession:
         return number
 
     def number_as(self, given: Mapping[str, int]) -> None:
-        """Lanes that another recording has keep the numbers they have there (by path), and others come behind them."""
+        """Let lanes that another recording has keep their numbers there (by path). Other lanes get later numbers."""
         with self._lock:
             self._given = given
             self._lanes = itertools.count(max([*given.values(), *self._paths.values()]) + 1)
@@ -279,8 +279,8 @@ class RecordingSession:
         self.put(GapNoted(what, place))
 
     def fault(self, error: Exception) -> bool:
-        """The recorder failed: the run is degraded, and the agent goes on. An error that a signal handler of the
-        program raised meanwhile is no fault, and must reach the program (True)."""
+        """Note that the recorder failed: the run is degraded, and the agent goes on. An error that a signal handler of
+        the program raised meanwhile is no fault, and must reach the program (True)."""
         if by_signal_handler(error):
             return True
         if isinstance(error, StoreError) and self.unkept is None:
@@ -366,7 +366,7 @@ class RecordingSession:
         return self.writer.flush(durable=True)
 
     def begin(self, *, fallback: bool = False) -> AbstractContextManager[None]:
-        """Listen: the block runs in the root lane. ``fallback``: also to threads whose start was not seen."""
+        """Listen: the block runs in the root lane. ``fallback``: listen also to threads whose start was not seen."""
         lanes.session_began(lanes.unowned(self, self.gate) if fallback else None)
         return lanes.inside(self.root)
 
@@ -392,7 +392,8 @@ class RecordingSession:
         )
 
     def end(self) -> None:
-        """The entry has returned. A strand that outlives it may still make calls, but these come after the end.
+        """End the run, because the entry has returned. A strand that outlives the entry may still make calls, but these
+        come after the end.
 
         Nothing after the end is numbered or noted, so the end does not depend on how long writing takes."""
         self.closed = True

@@ -107,13 +107,13 @@ class RequestRuns:
         self.signal = 0
 
     def serving(self) -> None:
-        """Threads and tasks whose start was not seen belong to the server from now on."""
+        """Let threads and tasks whose start was not seen belong to the server from now on."""
         self.ran = True
         self.rounds += 1
         lanes.forget_fallback()
 
     def interrupted(self) -> None:
-        """An interrupt of the program has ended the round."""
+        """Note that an interrupt of the program has ended the round."""
         self.broken_off = self.rounds
 
     def ignores(self, method: str, path: str) -> bool:

@@ -310,7 +310,7 @@ class Writer:
                 self._bell.acquire(timeout=GATHER_S)
 
     def _let_go(self) -> None:
-        """Nothing more is written: release all waiters."""
+        """Release all waiters, because nothing more is written."""
         self._let_on(False)
         while True:
             try:

@@ -134,7 +134,7 @@ class ProcessEnd:
     Attributes:
         status: Its exit status; negative for the signal that ended it.
         text: The report that it wrote; None without one.
-        failure: Why the session could not begin; empty where it began, or where the process did not come so far.
+        failure: Why the session could not begin; empty where it began, or where the process did not come that far.
         death: Its last event and place when it died.
     """
 

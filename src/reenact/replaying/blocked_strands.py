@@ -60,9 +60,9 @@ def lane_of(recording: Recording, event: int) -> str:
 
 
 CALL_US = 2_000_000
-"""How long a call is waited for, beside twice the time that the recorded run took to it."""
+"""How long a call is waited for, in addition to twice the time after which the recorded run made it."""
 REST_US = 20_000
-"""How long a delivery that is no answer is waited for, beside twice the time since the delivery before."""
+"""How long a delivery that is no answer is waited for, in addition to twice the time since the delivery before."""
 
 
 class BlockedStrands:
@@ -87,7 +87,7 @@ class BlockedStrands:
         """The strand that may still wait for this delivery, if the replay has not waited for it yet.
 
         A missing call is a divergence, so the replay waits for it about as long as the recorded run took to make it,
-        once for each strand. For other deliveries it waits as long as they took after the delivery before.
+        once for each strand. For another delivery it waits as long as the recorded run did after the delivery before.
 
         Args:
             head: The next delivery.

@@ -140,7 +140,7 @@ def arguments_of(session: ReplaySession, function: Callable[..., Any]) -> tuple[
 
 
 def arguments_for(session: ReplaySession, function: Callable[..., Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments for ``function``: recorded or given ones, or none if it takes none and builds them.
+    """The arguments for ``function``: recorded or given ones; empty for a function that takes none and builds them.
 
     Raises:
         UnreplayableRun: An argument could not be stored.
@@ -213,7 +213,8 @@ def _recorded_arguments(session: ReplaySession) -> Event | None:
 
 
 def skip_arguments(session: ReplaySession) -> bytes:
-    """Take the recorded arguments, or those of a fork, as given, and go on after them. Returns them encoded."""
+    """Take the recorded arguments, or those of a fork, as given, and go on after them. Returns the arguments,
+    encoded."""
     first = _recorded_arguments(session)
     if first is None:
         return session.arguments or b""

@@ -44,7 +44,7 @@ _WAYS_OF_A_USER: Final = ("userxattr,index=on,xino=off", "userxattr", "")
 """The options of an overlay in a user namespace, where it cannot rename folders (``replaying.folder_moves`` does)."""
 
 _Held = Sequence[tuple[str, str]]
-"""Paths, each with another way to the same folder."""
+"""Paths, each with another path to the same folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class DiskCover:
             own: The folders that the program is most likely to write to.
 
         Raises:
-            OSError: Nothing is covered, because a kept folder cannot be.
+            OSError: Nothing is covered, because a folder of ``keep`` cannot be kept.
         """
         wanted = [each for each in own if not any(within(each, kept) for kept in self._keep)]
         here = os.getcwd()

@@ -95,8 +95,8 @@ def _parted(
         told: The difference, in words, with both sides.
         sides: The recorded data, and the present one.
         path: The path of the difference; empty where all of it differs.
-        call: The present call; None where its own body ran again.
-        large: Whether they are shown in short.
+        call: The present call; None where the body of the event ran again.
+        large: Whether the sides are shown in short.
         **said: Further fields of the ``Divergence``.
     """
     was, now = sides

@@ -16,7 +16,7 @@ _FEW = 3
 
 
 class Files:
-    """Compares the files that are read with those that were read.
+    """Compares the files that a replay reads with those that the recorded run read.
 
     Args:
         recording: The recorded run, whose notes name the files.

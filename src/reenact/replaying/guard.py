@@ -1,4 +1,4 @@
-"""The guard of a replaying process: contact is refused where the audit hook tells of it, named and counted.
+"""The guard of a replaying process: contact that the audit hook reports is refused, named and counted.
 
 Connections, processes, signals and other changes of the machine are contact. So are changes of files that no scratch
 protects.

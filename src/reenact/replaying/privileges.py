@@ -42,7 +42,7 @@ KEPT: Final = {
 
 
 def held() -> int:
-    """The privileges that this process may use, as bits; 0 where the system has none of the kind."""
+    """The privileges that this process may use, as bits; 0 where the system has no privileges of this kind."""
     return _read(_libc())[1] if sys.platform == "linux" else 0
 
 

@@ -99,7 +99,7 @@ class StrandPairs:
         return self._became.get(path, path)
 
     def new(self) -> list[str]:
-        """The addresses under which strands began that have turned out to be recorded ones."""
+        """The first addresses of the strands that have turned out to be recorded ones."""
         return sorted([*self._known, *(path for path, old in self._became.items() if path != old)])
 
     def stand_in(self, due: Tag, waiting: Iterable[Tag]) -> Tag | None:

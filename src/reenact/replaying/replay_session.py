@@ -236,7 +236,7 @@ class ReplaySession:
         return UnansweredCall(self, lane)
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
-        """The recorded read, or one that goes on from it."""
+        """The recorded read, or a value that goes on from the last recorded one."""
         if self.gate.halted is not None:
             raise self.gate.halted
         if self.schedule.awaits_signal():
@@ -347,7 +347,7 @@ class ReplaySession:
         return self.faults.diverged(divergence)
 
     def _noticed(self, divergence: Divergence) -> None:
-        """The agent's own code has another result: stop it; in an observing replay, let it go on with that result."""
+        """Stop the agent, whose own code has another result; in an observing replay, let it go on with that result."""
         halt = self.diverged(divergence)
         if not self.observing:
             raise halt

@@ -181,7 +181,7 @@ class Copy:
         return self.copied(spot, content=not flags & os.O_TRUNC)
 
     def to_change(self, spot: Spot, *, owned: bool) -> str:
-        """The place at which to change an existing file. ``owned``: only its owner may."""
+        """The place at which to change an existing file. ``owned``: only the file's owner may change it."""
         if spot.about is None or spot.place is None:
             raise error(errno.ENOENT)
         if spot.place.own:

@@ -172,8 +172,8 @@ def _unexamined(row: FeatureRow) -> bool:
 def _made(
     store: Store, rows: list[FeatureRow], make: Callable[[Run, FeatureRow], Features], what: str, told: Told
 ) -> dict[str, FeatureRow]:
-    """Make features for some runs, and store them, by run. A run that cannot be read is left out; features that cannot
-    be stored are still used."""
+    """Make features for some runs, and store them. Returns the rows by run. A run that cannot be read is left out;
+    features that cannot be stored are still used."""
     found: dict[str, FeatureRow] = {}
     source, done = iter(rows), 0
     while some := list(islice(source, _AT_ONCE)):
