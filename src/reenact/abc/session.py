@@ -56,7 +56,7 @@ class Live(Protocol):
         ...
 
     def settle(self, outcome: Value | Failure) -> Turn[None]:
-        """Note a value or an exception, which goes to the agent when its turn has come."""
+        """Note a value or an exception. The seam waits for the returned turn, then hands the result to the agent."""
         ...
 
     def at_hand(self, outcome: Value | Failure) -> None:
